@@ -19,9 +19,7 @@ from outrider.testing.declarations import check_identity, check_settings
 from outrider.testing.fixtures import decisions_of, events_until, incumbent, plans
 from outrider.testing.instrumented_policy import (
     InstrumentedPolicy,
-    check_explanation,
     check_prediction,
-    check_scores,
 )
 from outrider.testing.policy_under_test import PolicyUnderTest, events_beside_tiny_campus
 
@@ -93,14 +91,9 @@ class DecisionTests(PolicyUnderTest):
 
     def test_it_explains_each_job_in_one_sentence(self) -> None:
         """`explain` and `scores` answer for every job, also before anything was learned."""
-
-        def look(job: Job, site: Site) -> None:
-            check_explanation(policy.explain(job, site), f"at {site.now:g} s")
-            check_scores(policy.scores(policy.group_key(job, site), site), f"at {site.now:g} s")
-
-        policy = self.make()
-        InstrumentedPolicy(policy, look=look)
-        decisions_of(tiny_campus(), policy)
+        unexplained = self.instrumented_run().unexplained
+        if unexplained is not None:
+            raise unexplained
 
     def test_it_predicts_what_can_be_and_predicting_changes_nothing(self) -> None:
         """`predict` gives a probability and a length, and may be asked at any time."""

@@ -4,7 +4,7 @@ import unittest
 from collections.abc import Hashable, Iterable
 from itertools import product
 from math import isclose
-from typing import Final
+from typing import Final, NamedTuple
 
 from outrider.api.capabilities import Learns, Plans
 from outrider.api.policy import Policy
@@ -16,6 +16,7 @@ from outrider.model.outcomes import COMPLETED_RUN, EVICTED_RUN, REMOVED_RUN, Out
 from outrider.testing.campuses import SPAN_S
 from outrider.testing.conformance import expect
 from outrider.testing.fixtures import (
+    Row,
     Shadow,
     evaluation,
     events_after,
@@ -27,6 +28,23 @@ from outrider.testing.policy_under_test import PolicyUnderTest, events_beside_ti
 
 _CUT_S: Final = 38.5 * 3600.0
 _Scores = dict[Hashable, dict[str, float]]
+
+
+class SavedRun(NamedTuple):
+    """A run that was saved at the cut and went on.
+
+    Attributes:
+        snapshot: as the daemon writes it.
+        cluster_names: in the order of their numbers.
+        scores_at_cut, scores_at_end: scores by group key.
+        rows_after: decisions after the cut.
+    """
+
+    snapshot: bytes
+    cluster_names: list[str]
+    scores_at_cut: _Scores
+    rows_after: list[Row]
+    scores_at_end: _Scores
 
 
 class LearningTests(PolicyUnderTest):
@@ -59,10 +77,10 @@ class LearningTests(PolicyUnderTest):
 
     def test_it_takes_every_ending(self) -> None:
         """Completed, evicted and removed for every reason; also a job it was never asked about."""
-        shadow, _ = self._run_to_cut()
-        policy, site = shadow.policy, shadow.site
+        policy = self.make()
         if not isinstance(policy, Learns):
             raise unittest.SkipTest("it does not learn")
+        site = self._run_to_cut(policy)[0].site
         key = policy.group_key(Job(0, JobSpec(), site.now), site)
         ends: list[tuple[str, str]] = [(COMPLETED_RUN, "")]
         ends += product((EVICTED_RUN, REMOVED_RUN), EVICTION_REASONS)
@@ -81,51 +99,46 @@ class LearningTests(PolicyUnderTest):
 
     def test_a_restart_changes_nothing(self) -> None:
         """Saved as MessagePack, restored into a fresh policy: it goes on as if uninterrupted."""
-        events = events_beside_tiny_campus()
-        uninterrupted, instrumented = self._run_to_cut()
-        saved = uninterrupted.save()
-        decided_n = len(uninterrupted.rows)
-        uninterrupted.play(events_after(events, _CUT_S), SPAN_S)
-
+        saved = self._saved_run()
         fresh = self.make(seed=99)
         resumed = self.in_shadow(fresh)
-        resumed.restore(saved)
-        resumed.play(events_after(events, _CUT_S), SPAN_S)
+        resumed.restore(saved.snapshot)
+        resumed.play(events_after(events_beside_tiny_campus(), _CUT_S), SPAN_S)
 
-        rest = uninterrupted.rows[decided_n:]
-        for one, other in zip(resumed.rows, rest, strict=False):
+        for one, other in zip(resumed.rows, saved.rows_after, strict=False):
             expect(one == other, f"after a restart it decided {one} instead of {other}")
-        expect(len(resumed.rows) == len(rest), "after a restart it decided more, or less often")
-        keys = instrumented.keys
+        expect(
+            len(resumed.rows) == len(saved.rows_after),
+            "after a restart it decided more, or less often",
+        )
         _expect_alike(
-            _scores(fresh, keys, resumed.site),
-            _scores(uninterrupted.policy, keys, uninterrupted.site),
+            _scores(fresh, saved.scores_at_end, resumed.site),
+            saved.scores_at_end,
             "at the end of a run with a restart",
         )
 
     def test_clusters_may_be_numbered_anew_after_a_restart(self) -> None:
         """What was learned of a cluster is found again by its name."""
-        events = events_beside_tiny_campus()
-        shadow, instrumented = self._run_to_cut()
+        saved = self._saved_run()
         fresh = self.make(seed=99)
         renumbered = self.in_shadow(fresh, order=(2, 0, 1))
-        renumbered.restore(shadow.save())
+        renumbered.restore(saved.snapshot)
         expect(
-            shadow.site.cluster_names != renumbered.site.cluster_names,
+            saved.cluster_names != renumbered.site.cluster_names,
             "the clusters kept their numbers: nothing was tried",
         )
         _expect_alike(
-            _scores(fresh, instrumented.keys, renumbered.site),
-            _scores(shadow.policy, instrumented.keys, shadow.site),
+            _scores(fresh, saved.scores_at_cut, renumbered.site),
+            saved.scores_at_cut,
             "after clusters were numbered anew",
         )
         again = InstrumentedPolicy(fresh)
-        renumbered.play(events_after(events, _CUT_S), SPAN_S)
+        renumbered.play(events_after(events_beside_tiny_campus(), _CUT_S), SPAN_S)
         expect(again.calls_n > 0, "the policy was not asked again")
 
     def test_its_speed_is_told(self) -> None:
         """Prints the time of a choice or a plan; no bound, for machines differ."""
-        counts, wall_s = self.instrumented_run()
+        counts, wall_s, _ = self.instrumented_run()
         mean_us = counts.deciding_s / max(1, counts.calls_n) * 1e6
         answers = "plans" if plans(counts.policy) else "choices"
         print(  # noqa: T201 - this is the purpose of the test
@@ -133,14 +146,33 @@ class LearningTests(PolicyUnderTest):
             f"{counts.outcomes_n} outcomes, {wall_s:.2f} s in all with instrumentation"
         )
 
-    def _run_to_cut(self) -> tuple[Shadow, InstrumentedPolicy]:
-        """The policy in shadow, at the cut of the tiny campus."""
-        policy = self.make()
+    def _run_to_cut(self, made: Policy | None = None) -> tuple[Shadow, InstrumentedPolicy]:
+        """Return a policy in shadow at the cut of the tiny campus: a new one, or one just made."""
+        policy = self.make() if made is None else made
         instrumented = InstrumentedPolicy(policy)
         shadow = self.in_shadow(policy)
         shadow.play(events_until(events_beside_tiny_campus(), _CUT_S), _CUT_S)
         expect(instrumented.calls_n > 0, "the policy was never asked")
         return shadow, instrumented
+
+    def _saved_run(self) -> SavedRun:
+        """Return a run that was saved at the cut and went on: one for all tests of a suite."""
+        suite = type(self)
+        if suite not in _saved_runs:
+            shadow, instrumented = self._run_to_cut()
+            policy, site = shadow.policy, shadow.site
+            snapshot, decided_n = shadow.save(), len(shadow.rows)
+            cluster_names = list(site.cluster_names)
+            at_cut = _scores(policy, instrumented.keys, site)
+            shadow.play(events_after(events_beside_tiny_campus(), _CUT_S), SPAN_S)
+            at_end = _scores(policy, instrumented.keys, site)
+            _saved_runs[suite] = SavedRun(
+                snapshot, cluster_names, at_cut, shadow.rows[decided_n:], at_end
+            )
+        return _saved_runs[suite]
+
+
+_saved_runs: dict[type[LearningTests], SavedRun] = {}
 
 
 def _scores(policy: Policy, keys: Iterable[Hashable], site: Site) -> _Scores:

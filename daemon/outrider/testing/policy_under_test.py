@@ -7,19 +7,32 @@ from functools import cache
 from typing import Any, ClassVar, NamedTuple
 
 from outrider.api.policy import Policy
+from outrider.engine.state.site import Site
 from outrider.model.events import NamedEvent
+from outrider.model.jobs import Job
 from outrider.model.settings import build
 from outrider.plugins.random_streams import stream
 from outrider.testing.campuses import tiny_campus
 from outrider.testing.fixtures import Row, Shadow, decisions_of, observed_events
-from outrider.testing.instrumented_policy import InstrumentedPolicy
+from outrider.testing.instrumented_policy import (
+    InstrumentedPolicy,
+    check_explanation,
+    check_scores,
+)
 
 
 class InstrumentedRun(NamedTuple):
-    """A whole run of an instrumented policy: what was counted, and how long it took."""
+    """A whole run of an instrumented policy that explains each job after each decision.
+
+    Attributes:
+        counts: what was counted.
+        wall_s: how long it took.
+        unexplained: the first error of `explain` or `scores`; None if there was none.
+    """
 
     counts: InstrumentedPolicy
     wall_s: float
+    unexplained: Exception | None
 
 
 class PolicyUnderTest:
@@ -63,11 +76,36 @@ class PolicyUnderTest:
         key = type(self), seed
         if key not in _instrumented_runs:
             policy = self.make()
-            counts = InstrumentedPolicy(policy)
+            explained = _Explained(policy)
+            counts = InstrumentedPolicy(policy, look=explained.look)
             began = time.perf_counter()
             decisions_of(tiny_campus(seed), policy)
-            _instrumented_runs[key] = InstrumentedRun(counts, time.perf_counter() - began)
+            wall_s = time.perf_counter() - began
+            _instrumented_runs[key] = InstrumentedRun(counts, wall_s, explained.error)
         return _instrumented_runs[key]
+
+
+class _Explained:
+    """Asks a policy to explain jobs, until it fails.
+
+    Attributes:
+        error: how it failed; None if it did not.
+    """
+
+    def __init__(self, policy: Policy) -> None:
+        self._policy = policy
+        self.error: Exception | None = None
+
+    def look(self, job: Job, site: Site) -> None:
+        """Check `explain` and `scores` for a job."""
+        if self.error is not None:
+            return
+        policy, where = self._policy, f"at {site.now:g} s"
+        try:
+            check_explanation(policy.explain(job, site), where)
+            check_scores(policy.scores(policy.group_key(job, site), site), where)
+        except Exception as error:  # noqa: BLE001 - raised by the test that it belongs to
+            self.error = error
 
 
 _plain_runs: dict[type[PolicyUnderTest], list[Row]] = {}

@@ -21,6 +21,8 @@ from outrider.api import (
     Queue,
     SiteView,
 )
+from outrider.model.decisions import Decision
+from outrider.model.disciplines import DISCIPLINES, Discipline
 from outrider.model.events import COMPLETED, RESIZED, RESUMED, STARTED, SUSPENDED
 from outrider.replay.grid_run import GridRun
 from outrider.testing.hand_workload import Asked, make_workload
@@ -112,3 +114,21 @@ def test_any_plan_keeps_to_the_machines_and_does_the_work(jobs: list[Asked], see
     assert report["goodput_s"] == pytest.approx(work), "on fewer CPUs it is the same work"
     assert cpu_s == pytest.approx(work), "and no CPU was busy for anything else"
     assert run.site.free_total == len(MACHINES)
+
+
+@settings(max_examples=15, deadline=None)
+@given(jobs=jobs_of_chance, seed=st.integers(0, 1000))
+def test_a_plan_is_carried_out_alike_under_every_discipline(jobs: list[Asked], seed: int) -> None:
+    """So the conformance suite asks a policy that plans under one of them."""
+
+    def decided(discipline: Discipline) -> list[Decision]:
+        policy = Whim(Whim.settings_type(), random.Random(seed))
+        rows: list[Decision] = []
+        GridRun(
+            make_workload(MACHINES, jobs), [policy], rows.append, discipline=discipline
+        ).run()  # fmt: skip
+        return rows
+
+    first, *others = (decided(discipline) for discipline in DISCIPLINES)
+    assert first
+    assert all(other == first for other in others)
