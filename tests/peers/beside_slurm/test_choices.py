@@ -20,7 +20,8 @@ from tests.service.running.process import DaemonProcess
 pytestmark = pytest.mark.slurm
 
 ON: Final = "--nodelist="
-JOBS: Final = {
+JOBS: Final = {  # first the one that a single node takes, before others fill that node
+    "one node": (f"{ON}n2",),
     "anything": (),
     "a feature": ("--constraint=ssd",),
     "two features": ("--constraint=ssd&amd",),
@@ -28,7 +29,6 @@ JOBS: Final = {
     "four CPUs": ("--cpus-per-task=4",),
     "another partition": ("--partition=express", "--time=5"),
     "not one node": ("--exclude=n1",),
-    "one node": (f"{ON}n2",),
     "a closed partition": ("--partition=closed",),
     "a feature in another partition": ("--partition=express", "--constraint=ssd"),
 }
@@ -77,9 +77,13 @@ def test_every_start_that_any_policy_chose_is_one_that_slurm_would_make(
     def deciding() -> set[str]:
         return {policy for policy, _, _ in every_policy.starts(journal)}
 
+    def started() -> set[str]:
+        return {kinds[job] for _, job, _ in every_policy.starts(journal)}
+
     with DaemonProcess(config) as daemon:
         status = daemon.wait_until("jobs", lambda s: sum(s["jobs"].values()) == len(kinds))
         slurm.wait_until("choices of all", lambda: deciding() >= set(every_policy.names()))
+        slurm.wait_until("starts of every kind", lambda: started() >= set(JOBS) - NOWHERE)
         seen_s = status["now_s"]
         daemon.wait_until("more passes", lambda s: s["now_s"] > seen_s + 15.0)
         assert daemon.stop() == 0
