@@ -110,6 +110,8 @@ def test_a_job_queued_again_is_evicted_and_keeps_its_submission(slurm: Slurm, fo
     job = submit(slurm, folder, "--requeue", sleep_s=60)
     watched.look_until("its start", lambda: "started" in watched.kinds_of(job))
     slurm.run("scontrol", "requeue", job)
+    # it pauses at once, and has no reason before the scheduler's next pass
+    slurm.wait_until("the reason", lambda: of_slurm(slurm, job)["Reason"] == "BeginTime")
     watched.look_until("its hold", lambda: watched.kinds_of(job)[-1] == "held")
     assert watched.kinds_of(job) == ["submitted", "started", "evicted", "held"]
     [evicted_s] = [time_s for kind, time_s, _ in watched.of(job) if kind == "evicted"]

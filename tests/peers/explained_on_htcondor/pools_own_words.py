@@ -109,7 +109,9 @@ def _differences_of_one_that_left(made: Made, what: str, answer: dict[str, Any])
     left_s, cluster = answer["left"]["at_s"], made.jobs[what]
     # a record is written after what it tells, as late as the machine is busy
     recorded = [time_s for *kind, _, time_s in made.pool.records() if kind == [code, cluster]]
-    if answer["left"]["how"] != how or [int(left_s)] != recorded or left_s < ad[at]:
+    # the schedd's whole second may be rounded up: a record of .999 comes before it
+    before = left_s <= ad[at] - 1
+    if answer["left"]["how"] != how or [int(left_s)] != recorded or before:
         yield f"left: {answer['left']}; condor_history: {how} at {ad[at]}; log: at {recorded}"
     if answer["state"] is not None or answer["batch_system"] is not None:
         yield f"{answer['state']}, though it has left"
