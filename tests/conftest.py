@@ -27,6 +27,9 @@ structlog.configure(
     ]
 )
 
+# collecting makes millions of objects that all live to the end: looking for rubbish is in vain
+gc.disable()
+
 REPOSITORY = Path(__file__).resolve().parent.parent
 
 
@@ -38,6 +41,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def pytest_collection_finish() -> None:
     """What collecting made lives to the end: the collector need not look at it again and again."""
+    gc.enable()
     gc.collect()
     gc.freeze()
 
@@ -47,6 +51,7 @@ def nothing_left_open() -> Iterator[None]:
     """Whatever a file of tests leaves open fails its last test, not whichever runs at the time."""
     yield
     gc.collect()
+    gc.freeze()  # what is still there has an owner
 
 
 @pytest.fixture(scope="session")
