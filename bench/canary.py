@@ -153,7 +153,7 @@ def main() -> None:
     parser.add_argument("--jobs-per-day", type=float, default=350.0)
     parser.add_argument("--longest-deferral", type=float, default=4.0, help="hours")
     parser.add_argument("--replicates", type=int, default=5)
-    given = parsed(parser, seeds=1, machines=20, past=2.0, days=14, jobs_per_day=40.0, replicates=2)
+    given = parsed(parser, seeds=1, machines=20, past=2.0, days=14, jobs_per_day=20.0, replicates=2)
     rows = []
     for seed in range(given.first, given.first + given.seeds):
         rows.append(run(seed, given))

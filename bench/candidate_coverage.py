@@ -280,7 +280,7 @@ def main() -> None:
         "--budget", type=float, default=1.5,
         help="CPU seconds for the replicates of one policy at one moment",
     )  # fmt: skip
-    given = parsed(parser, seeds=1, days=2.5, sites="grid", budget=0.3)
+    given = parsed(parser, seeds=1, days=2.3, sites="grid", budget=0.1)
     results: dict[str, Any] = {}
 
     def note(of: str, said: list[Said]) -> None:

@@ -127,7 +127,7 @@ def main() -> None:
     parser.add_argument("--machines", type=int, default=80)
     parser.add_argument("--replicates", type=int, default=10)
     parser.add_argument("--policies", default="survival,lowest_watts")
-    given = parsed(parser, seeds=1, past=4, machines=20, replicates=2, policies="lowest_watts")
+    given = parsed(parser, seeds=1, past=2, machines=20, replicates=2, policies="lowest_watts")
     given.next = 0
     set_up_logs(Mode("observe"), level="warning")
     sites = []

@@ -146,7 +146,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Cost and losses of run time estimators.")
     parser.add_argument("traces", nargs="*", type=Path, metavar="TRACE")
     parser.add_argument("--first", type=int, default=10**9, help="jobs of each trace")
-    given = parsed(parser, first=600)
+    given = parsed(parser, first=300)
     makers: list[Callable[[], Workload]] = [partial(read_swf, trace) for trace in given.traces]
     makers = makers or [unclassed]
     results = [measure(first(make(), given.first)) for make in makers]

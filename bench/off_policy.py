@@ -114,7 +114,7 @@ def main() -> None:
     parser.add_argument("--machines", type=int, default=120)
     parser.add_argument("--bad-jobs", type=int, default=0)
     parser.add_argument("--policies", default="lowest_watts,bandit,thompson,survival,best_fit")
-    given = parsed(parser, seeds=2, weeks=1.5, machines=30, policies="lowest_watts,bandit")
+    given = parsed(parser, seeds=1, weeks=1.0, machines=20, policies="lowest_watts,bandit")
     set_up_logs(Mode("observe"), level="warning")
     of_policies: dict[str, list[dict[str, Any]]] = defaultdict(list)
     refused: dict[str, int] = defaultdict(int)
