@@ -51,8 +51,8 @@ class SeenJob(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
     @property
     def is_running(self) -> bool:
-        """Whether it is on a machine."""
-        return self.status in _ON_A_MACHINE
+        """Whether it is on a machine; one that never began is not, whatever its user edited."""
+        return self.runs > 0 and self.status in _ON_A_MACHINE
 
 
 NEW: Final = SeenJob(IDLE, 0)
@@ -133,6 +133,8 @@ def _present(
         return [] if before.status == HELD and not ran else [*lost, held(entered_s, job, ad)]
     if now.status == IDLE:
         return [_lost(job, entered_s, ad)] if ran else []
+    if not now.runs:
+        return []
     was_suspended = before.status == SUSPENDED and began <= 0
     if (now.status == SUSPENDED) == was_suspended:
         return []

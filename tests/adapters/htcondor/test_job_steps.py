@@ -113,6 +113,17 @@ def test_one_step_is_one_event_at_the_time_at_which_it_entered_its_status(
     assert [(time_s, name) for time_s, name, _ in told(before, now)] == [(50, kind)]
 
 
+def test_a_job_edited_to_look_as_if_it_ran_has_no_run_that_could_end() -> None:
+    """A user edits one attribute after the other, and looks fall between."""
+    on_hold, seems = SeenJob(HELD, 0), ad(RUNNING, 10)
+    assert told(on_hold, seems) == [(10, "released", None)]
+    assert told(seen(seems), ad(RUNNING, 10, 1, RemoteHost="slot1@m1", JobCurrentStartDate=60)) == [
+        (60, "started", "m1")
+    ]
+    assert told(seen(seems), ad(IDLE, 70)) == told(seen(seems), ad(SUSPENDED, 70)) == []
+    assert told(seen(seems), ad(HELD, 70)) == [(70, "held", None)]
+
+
 def test_a_run_that_no_machine_got_going_failed_to_start() -> None:
     tried = ad(IDLE, 52, 1, LastRemoteHost="slot1@m1", JobCurrentStartDate=50, LastVacateTime=40,
                JobCurrentStartExecutingDate=30)  # fmt: skip

@@ -189,8 +189,8 @@ class Outlook:
             np.array([row.job for row in asked], dtype=np.int64),
             np.array([row.asked_s for row in asked], dtype=np.float64),
             np.array([row.at_submission for row in asked], dtype=np.bool_),
-            np.stack([row.quantiles_s for row in asked]),
-            np.stack([row.known for row in asked]),
+            np.concatenate([row.quantiles_s for row in asked]).reshape(len(asked), -1),
+            np.concatenate([row.known for row in asked]).reshape(len(asked), -1),
             np.array([row.wait_s for row in asked], dtype=np.float64),
         )
         said_s = forecasts(questions, max(1, total_cpus)).wait_s[len(self._asked) :]

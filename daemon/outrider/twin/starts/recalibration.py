@@ -55,13 +55,14 @@ def moments(asked_s: Floats) -> Iterator[tuple[int, int]]:
 
 def few_a_moment(asked_s: Floats) -> Ints:
     """Rows of a few questions of each moment, evenly over its queue."""
-    rows = [
-        np.arange(begin, end)
-        if end - begin <= A_MOMENT
-        else np.linspace(begin, end - 1, A_MOMENT).astype(np.int64)
-        for begin, end in moments(asked_s)
-    ]
-    return np.concatenate([np.empty(0, np.int64), *rows])
+    (begins,) = np.diff(asked_s, prepend=-np.inf).nonzero()
+    lasts = np.append(begins[1:], len(asked_s))[: len(begins)] - 1
+    evenly = np.arange(A_MOMENT) * ((lasts - begins) / (A_MOMENT - 1))[:, None] + begins[:, None]
+    evenly[:, -1] = lasts
+    few = lasts - begins < A_MOMENT  # all of them
+    evenly[few] = np.minimum(begins[few, None] + np.arange(A_MOMENT), lasts[few, None])
+    rows: Ints = np.unique(evenly.astype(np.int64))
+    return rows
 
 
 def censoring_weights(age_s: Floats, wait_s: Floats) -> tuple[NDArray[np.bool_], Floats]:
