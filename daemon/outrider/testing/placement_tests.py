@@ -42,7 +42,7 @@ KINDS: Final = {
 """Kinds of jobs by their requests, under a readable name."""
 
 IMPOSSIBLE_KINDS: Final = ("of 64 CPUs", "eligible nowhere")
-_JOBS_PER_KIND: Final = 14
+_JOBS_PER_KIND: Final = 8
 _LENGTHS_S: Final = (500.0, 1_300.0, 200.0, 2_100.0)
 _UNTIL_S: Final = 40_000.0
 
