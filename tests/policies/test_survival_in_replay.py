@@ -12,7 +12,7 @@ from outrider.simulation.generators.campus import generate_campus
 from outrider_policies.rules.lowest_watts import LowestWatts
 from outrider_policies.survival import Survival
 
-SEEDS = (3, 4, 5)
+SEEDS = [pytest.param((3,), id="a pool"), pytest.param((3, 4, 5), marks=pytest.mark.long)]
 
 
 def replay(campus: Campus, kind: type[Policy]) -> dict[str, Any]:
@@ -26,10 +26,10 @@ def spent_wh(run: dict[str, Any]) -> float:
     return float(energy["goodput"] + energy["badput"])
 
 
-@pytest.fixture(scope="module")
-def runs() -> list[tuple[dict[str, Any], dict[str, Any]]]:
+@pytest.fixture(scope="module", params=SEEDS)
+def runs(request: pytest.FixtureRequest) -> list[tuple[dict[str, Any], dict[str, Any]]]:
     """(lowest watts, survival) on small pools for 26 weeks."""
-    pools = [generate_campus(seed, machines=100, clusters=6, weeks=26) for seed in SEEDS]
+    pools = [generate_campus(seed, machines=100, clusters=6, weeks=26) for seed in request.param]
     return [(replay(pool, LowestWatts), replay(pool, Survival)) for pool in pools]
 
 

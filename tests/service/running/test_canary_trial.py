@@ -33,8 +33,8 @@ def canary(folder: Path, seed: int) -> TrialRecord:
     """Three weeks in shadow, then two in which `survival` acts on half of the days."""
     weeks = PAST_WEEKS + DAYS / 7 + 0.5
     campus = generate_campus(
-        seed, weeks=weeks, machines=60, clusters=4, start=dt.date(2010, 2, 1),
-        jobs=int(150 * 7 * weeks),
+        seed, weeks=weeks, machines=40, clusters=4, start=dt.date(2010, 2, 1),
+        jobs=int(100 * 7 * weeks),
     )  # fmt: skip
     write_campus(campus, folder / "campus")
     found = run_canary(
