@@ -86,9 +86,9 @@ class _Page(HTMLParser):
 
 
 @pytest.fixture(scope="module")
-def text(result: dict[str, Any]) -> str:
-    """The page of that result."""
-    return PAGE.html(result)
+def text(result: dict[str, Any], figures: list[Drawing]) -> str:
+    """The page of that result; its drawings are not drawn again."""
+    return PAGE._replace(drawings=lambda _: figures).html(result)
 
 
 def test_the_page_is_whole_and_needs_nothing_beside_it(result: dict[str, Any], text: str) -> None:
