@@ -141,6 +141,7 @@ check: lint  ## what CI asks: lint, then every test
 
 check-long: $(VENV)/.ready $(VENV)/.mutation  ## what CI takes samples of: long tests, an hour of soak, the whole fuzz, faults put into the code, a fresh machine (four hours)
 	@$(BIN)/python -m pytest -m long --durations=0 --durations-min=1
+	@EXAMPLES_SHARE=1 $(BIN)/python -m pytest -m "hypothesis and not long"
 	@$(BIN)/python -m tests.soak.run --seconds 3600
 	@$(BIN)/python -m tests.fuzzing.run --events 100000 --seeds 10 fifo bandit survival
 	@$(BIN)/python -m tests.fuzzing.run --events 20000

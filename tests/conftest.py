@@ -1,7 +1,6 @@
 """What every test may ask for: the shared data beside the repository, and real peers."""
 
 import gc
-import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -11,13 +10,16 @@ import structlog
 
 from tests.peers import pool, presence
 from tests.suite import costs, order
+from tests.suite.examples import examples
 
-if "CI" not in os.environ:  # where it is set, Hypothesis does without these limits by itself
-    patient = hypothesis.settings(
-        deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
-    )
-    hypothesis.settings.register_profile("patient", patient)
-    hypothesis.settings.load_profile("patient")
+# the rest is as Hypothesis has it, which does by itself without chance where CI is set
+few = hypothesis.settings(
+    max_examples=examples(100),
+    deadline=None,
+    suppress_health_check=[hypothesis.HealthCheck.too_slow],
+)
+hypothesis.settings.register_profile("few", few)
+hypothesis.settings.load_profile("few")
 
 # as the daemon has it: what Rich draws of a traceback takes the event loop a second
 structlog.configure(

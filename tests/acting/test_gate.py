@@ -17,9 +17,10 @@ from outrider.acting.gate import (
     refused,
 )
 from outrider.model.decisions import ACTIONS, DEFER, PREEMPT, START
+from tests.suite.examples import examples
 
 
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=examples(200), derandomize=True)
 @given(
     gaps=st.lists(st.sampled_from([0.0, 0.5, 7.0, 20.0, 59.5, 60.0]), min_size=1, max_size=60),
     most=st.sampled_from([0.0, 0.5, 1.0, 2.5, 5.0]),

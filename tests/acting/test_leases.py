@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from outrider.acting.leases import MOST_AT_ONCE, Due, LeaseBounds, Leases
 from tests.acting.levers import row
+from tests.suite.examples import examples
 
 LEASE_S = 90.0
 
@@ -214,7 +215,7 @@ def test_the_budget_is_of_sixty_seconds() -> None:
     assert [len(applied_at(leases, at_s)) for at_s in (0.0, 59.5, 60.0)] == [1, 0, 1]
 
 
-@settings(max_examples=100, deadline=None, derandomize=True)
+@settings(max_examples=examples(100), derandomize=True)
 @given(
     most=st.integers(1, 40),
     steps=st.lists(st.tuples(st.integers(0, 20), st.sampled_from([0.5, 7.0, 30.0])), max_size=40),

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from outrider_policies.automata.automaton import Automaton, Scheme, scheme
+from tests.suite.examples import examples
 
 EXACT = 1e-12
 STEPS = st.floats(0.0, 1.0, allow_subnormal=False)
@@ -36,7 +37,7 @@ def expect_probabilities(automaton: Automaton) -> None:
         assert abs(p.sum() - 1.0) <= EXACT
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150))
 @given(a=STEPS, b=STEPS, answers=st.lists(ANSWERS, max_size=60))
 def test_probabilities_sum_to_one_whatever_happens(
     a: float, b: float, answers: list[tuple[str, int, int, set[int]]]

@@ -3,17 +3,16 @@
 from collections import defaultdict
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 
 from outrider.formats.campus.campus import Campus
 from outrider.testing.hand_campus import HOUR_S, Session, Work, make_campus
 from tests.fixtures.campuses import campuses
 from tests.fixtures.plays import MAKERS, Play, Shadow, bandit
 from tests.fixtures.truth import Run, runs_of
+from tests.suite.examples import examples
 
-thorough = settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True
-)
+thorough = settings(max_examples=examples(60), derandomize=True)
 SIGMA = 0.8
 
 

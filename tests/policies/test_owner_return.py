@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from outrider_policies.survival.absence import Absence
 from outrider_policies.survival.frailty import Frailty
 from outrider_policies.survival.owner_return import WEEK_H, OwnerReturn, cumulative
+from tests.suite.examples import examples
 
 Floats = NDArray[np.float64]
 HOURS = np.arange(WEEK_H)
@@ -89,7 +90,7 @@ def test_habits_that_change_are_learned_anew() -> None:
     assert found[0, 24] > 5 * found[0, 36], "owners come at midnight now, not at noon"
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50))
 @given(
     from_h=st.floats(0.0, 167.99),
     ahead_h=st.lists(st.floats(0.0, 700.0), min_size=1, max_size=5).map(sorted),
@@ -110,7 +111,7 @@ def test_cumulative_hazard_is_the_sum_of_its_parts(
         assert found[:, column] == pytest.approx(total, abs=1e-6)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100))
 @given(
     st.lists(st.tuples(st.floats(0.0, 7199.0), st.integers(0, 3)), max_size=20).map(sorted),
 )

@@ -3,7 +3,7 @@
 import itertools
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 
 from outrider.formats.campus.campus import Campus
 from outrider.model.events import SUBMITTED
@@ -11,10 +11,9 @@ from outrider.testing.hand_campus import HOUR_S, Rules, Session, Work, make_camp
 from tests.fixtures.campuses import campuses
 from tests.fixtures.plays import MAKERS, Play
 from tests.fixtures.truth import Run, Truth, runs_of
+from tests.suite.examples import examples
 
-thorough = settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True
-)
+thorough = settings(max_examples=examples(60), derandomize=True)
 each_policy = pytest.mark.parametrize("policy", MAKERS)
 
 

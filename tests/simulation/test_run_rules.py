@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from outrider.formats.campus.campus import Campus, RunRules
@@ -22,10 +22,9 @@ from tests.fixtures import made_campuses as made
 from tests.fixtures.campuses import campuses
 from tests.fixtures.plays import MAKERS, Play
 from tests.fixtures.truth import Truth, long_runs_of
+from tests.suite.examples import examples
 
-thorough = settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True
-)
+thorough = settings(max_examples=examples(60), derandomize=True)
 rules = st.builds(
     RunRules,
     wake_s=st.sampled_from([0.0, 30.0, 600.0]),

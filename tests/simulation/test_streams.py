@@ -5,17 +5,16 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from outrider.formats.campus.campus import Campus
 from outrider.testing.hand_campus import sessions_of, with_sessions
 from tests.fixtures.campuses import campuses
 from tests.fixtures.plays import MAKERS, Play, Shadow, bandit
+from tests.suite.examples import examples
 
-thorough = settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True
-)
+thorough = settings(max_examples=examples(40), derandomize=True)
 each_policy = pytest.mark.parametrize("policy", MAKERS)
 
 

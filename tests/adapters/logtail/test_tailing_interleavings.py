@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.adapters.logtail.following import Followed, job_record, names
+from tests.suite.examples import examples
 
 ACTIONS = st.one_of(
     st.tuples(st.just("append"), st.integers(1, 6)),
@@ -41,7 +42,7 @@ class Writer:
         self.rest = whole[size:]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150))
 @given(actions=st.lists(ACTIONS, max_size=25))
 def test_each_record_is_given_once_in_any_interleaving(actions: list[tuple[str, int]]) -> None:
     with tempfile.TemporaryDirectory() as folder:

@@ -4,7 +4,7 @@ from math import sqrt
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 
 from outrider.engine.accounting.distribution import Distribution, summary
 from outrider.formats.campus.campus import Campus
@@ -12,10 +12,9 @@ from outrider.testing.hand_campus import HOUR_S, Session, Work, make_campus
 from tests.fixtures.campuses import campuses
 from tests.fixtures.plays import MAKERS, Play
 from tests.fixtures.truth import Run, runs_of
+from tests.suite.examples import examples
 
-thorough = settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True
-)
+thorough = settings(max_examples=examples(60), derandomize=True)
 each_policy = pytest.mark.parametrize("policy", MAKERS)
 
 

@@ -5,7 +5,7 @@ import itertools
 from math import isnan
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 
 from outrider.engine.accounting import energy
 from outrider.engine.accounting.energy import EnergyStatistics
@@ -19,10 +19,9 @@ from outrider.testing.hand_campus import HOUR_S, Rules, Session, Work, make_camp
 from tests.fixtures.campuses import campuses
 from tests.fixtures.plays import MAKERS, Play
 from tests.fixtures.truth import Run, Truth, runs_of
+from tests.suite.examples import examples
 
-thorough = settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True
-)
+thorough = settings(max_examples=examples(60), derandomize=True)
 
 
 def watt_hours(campus: Campus, runs: list[Run]) -> dict[str, float]:

@@ -20,6 +20,7 @@ from outrider.model.localtime import TraceTime
 from outrider.model.machines import MachineSpec
 from outrider.testing.hand_site import KeptDecisions
 from tests.fixtures.plays import NoActuator
+from tests.suite.examples import examples
 
 VOS = ("bio", "phys", "chem")
 
@@ -93,7 +94,7 @@ def utility(got: dict[str, float], targets: dict[str, float]) -> float | None:
     return 1 - worst / max(owed.values())
 
 
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=examples(150), derandomize=True)
 @given(runs=spells, submit=st.integers(0, 200), targets=weights)
 def test_shares_and_utility_are_those_of_equation_4(
     runs: list[Spell], submit: int, targets: dict[str, float]
@@ -110,7 +111,7 @@ def test_shares_and_utility_are_those_of_equation_4(
     assert told["utility"] == (None if expected is None else pytest.approx(expected))
 
 
-@settings(max_examples=100, deadline=None, derandomize=True)
+@settings(max_examples=examples(100), derandomize=True)
 @given(runs=spells, targets=weights)
 def test_the_time_mean_is_over_every_full_hour_since_the_first_start(
     runs: list[Spell], targets: dict[str, float]

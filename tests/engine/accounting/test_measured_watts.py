@@ -16,6 +16,7 @@ from outrider.model.events import Event
 from outrider.model.jobs import JobSpec
 from outrider.service.malformed import is_well_formed
 from tests.engine.accounting.metered import Table, joined, metered_engine, play
+from tests.suite.examples import examples
 
 TABLE: Table = (100.0, 50.0, 5.0)
 WHAT = ("start", "complete", "evict", "suspend", "resume", "owner", "asleep", "read")
@@ -27,7 +28,7 @@ steps = st.lists(
     ),
     max_size=25,
 )
-thorough = settings(max_examples=400, deadline=None, derandomize=True)
+thorough = settings(max_examples=examples(400), derandomize=True)
 
 
 def told(events: list[Event], until_s: float) -> Engine:
@@ -169,7 +170,7 @@ def test_a_machine_that_leaves_takes_its_reading_with_it() -> None:
 
 
 @given(steps=steps, cut=st.integers(0, 25))
-@settings(max_examples=100, deadline=None, derandomize=True)
+@settings(max_examples=examples(100), derandomize=True)
 def test_a_restart_between_readings_gives_the_same_state(
     steps: list[tuple[int, str, float]], cut: int
 ) -> None:

@@ -16,6 +16,7 @@ from outrider.model.clusters import ClusterSpec
 from outrider.model.localtime import LocalTime, TraceTime, ZoneTime
 from outrider.model.machines import MachineSpec
 from outrider.model.opening import OpeningHours
+from tests.suite.examples import examples
 
 CLOCK: Final = TraceTime(dt.datetime.fromisoformat("2010-01-05T14:00:00"))
 CLUSTERS: Final = (
@@ -86,7 +87,7 @@ class AtOnce:
             self.book.settle(machine, now)
 
 
-@settings(max_examples=300, deadline=None, derandomize=True)
+@settings(max_examples=examples(300), derandomize=True)
 @given(changes=CHANGES)
 def test_noted_changes_give_the_same_sums_whenever_somebody_looks(
     changes: list[tuple[int, int | str, int, float, bool]],

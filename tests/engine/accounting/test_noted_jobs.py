@@ -10,6 +10,7 @@ from outrider.engine.accounting.distribution import Distribution
 from outrider.engine.accounting.job_statistics import JobStatistics
 from outrider.model.jobs import Job, JobSpec
 from outrider.model.utility import DEFAULT_UTILITIES
+from tests.suite.examples import examples
 
 SECONDS: Final = st.sampled_from((0.0, 0.1, 1.0, 9.7, 60.0, 3333.3, 1e5))
 JOBS: Final = st.lists(
@@ -35,7 +36,7 @@ def eligible(spec: JobSpec, submit_s: float | None) -> float | None:
     return submit_s if spec.eligible_s is None else spec.eligible_s
 
 
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=examples(200), derandomize=True)
 @given(jobs=JOBS)
 def test_figures_do_not_depend_on_when_somebody_looks(
     jobs: list[tuple[JobSpec, float | None, float, float, bool]],

@@ -9,8 +9,9 @@ from outrider.model.events import NamedEvent
 from outrider.model.jobs import JobSpec
 from outrider.model.machines import MachineSpec
 from tests.engine.ingest.streams import Live, any_events, run_of
+from tests.suite.examples import examples
 
-thorough = settings(max_examples=300, deadline=None, derandomize=True)
+thorough = settings(max_examples=examples(300), derandomize=True)
 
 
 @thorough

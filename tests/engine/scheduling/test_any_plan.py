@@ -26,6 +26,7 @@ from outrider.model.disciplines import DISCIPLINES, Discipline
 from outrider.model.events import COMPLETED, RESIZED, RESUMED, STARTED, SUSPENDED
 from outrider.replay.grid_run import GridRun
 from outrider.testing.hand_workload import Asked, make_workload
+from tests.suite.examples import examples
 
 MACHINES = (4, 2, 1)
 
@@ -85,7 +86,7 @@ jobs_of_chance = st.lists(
 ).map(lambda jobs: sorted(jobs, key=lambda job: job.submit_s))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60))
 @given(jobs=jobs_of_chance, seed=st.integers(0, 1000))
 def test_any_plan_keeps_to_the_machines_and_does_the_work(jobs: list[Asked], seed: int) -> None:
     policy = Whim(Whim.settings_type(), random.Random(seed))
@@ -116,7 +117,7 @@ def test_any_plan_keeps_to_the_machines_and_does_the_work(jobs: list[Asked], see
     assert run.site.free_total == len(MACHINES)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=examples(15))
 @given(jobs=jobs_of_chance, seed=st.integers(0, 1000))
 def test_a_plan_is_carried_out_alike_under_every_discipline(jobs: list[Asked], seed: int) -> None:
     """So the conformance suite asks a policy that plans under one of them."""

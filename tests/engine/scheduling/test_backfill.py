@@ -16,6 +16,7 @@ from outrider_policies.rules.fifo import Fifo
 from outrider_policies.rules.sjf import ShortestJobFirst
 from outrider_policies.rules.unicep import Unicep
 from outrider_policies.rules.wfp3 import Wfp3
+from tests.suite.examples import examples
 
 ORDERS = [Fifo, ShortestJobFirst, EarliestDeadlineFirst, Wfp3, Unicep, F1]
 
@@ -129,7 +130,7 @@ def test_conservative_lets_nobody_delay_the_second_in_line_where_easy_does() -> 
     assert starts([4], [*jobs[:3], Asked(3.0, 90.0, 1)], "conservative")[3] == 3.0
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40))
 @given(
     jobs=st.lists(asked(), min_size=1, max_size=14),
     kind=st.sampled_from(ORDERS),

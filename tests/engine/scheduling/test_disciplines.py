@@ -15,6 +15,7 @@ from outrider.model.disciplines import DISCIPLINES, Discipline
 from outrider.model.resources import Resources
 from outrider.testing.hand_workload import Asked, make_workload, started_at
 from tests.engine.scheduling.plain_scheduler import CPUS, Needs, PlainScheduler
+from tests.suite.examples import examples
 
 
 class ArrivalOrder(Policy):
@@ -66,7 +67,7 @@ def plain(
 @pytest.mark.parametrize("shortest", [False, True], ids=["fcfs", "sjf"])
 @pytest.mark.parametrize("machines", [(8,), (8, 4), (4, 6, 8)], ids=str)
 @pytest.mark.parametrize("discipline", DISCIPLINES)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60))
 @given(jobs=jobs_to_run)
 def test_jobs_start_when_a_plain_implementation_starts_them(
     discipline: Discipline, machines: tuple[int, ...], shortest: bool, jobs: list[Asked]
@@ -145,7 +146,7 @@ def hold_against_plain(case: Case, discipline: Discipline, shortest: bool) -> No
 
 @pytest.mark.parametrize("shortest", [False, True], ids=["fcfs", "sjf"])
 @pytest.mark.parametrize("discipline", DISCIPLINES)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40))
 @given(case=cases)
 def test_so_do_jobs_that_ask_for_memory_gpus_licences_and_certain_machines(
     discipline: Discipline, shortest: bool, case: Case

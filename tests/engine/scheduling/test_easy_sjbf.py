@@ -15,6 +15,7 @@ from outrider_policies.rules.fair_share import FairShare
 from outrider_policies.rules.fifo import Fifo
 from outrider_policies.rules.sjf import ShortestJobFirst
 from outrider_policies.rules.wfp3 import Wfp3
+from tests.suite.examples import examples
 
 CPUS = 8
 
@@ -80,7 +81,7 @@ jobs_to_run = st.lists(
 ).map(sorted)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150))
 @given(drawn=jobs_to_run)
 def test_nobody_delays_what_the_first_was_promised(
     drawn: list[tuple[float, float, int, float]],
@@ -114,7 +115,7 @@ def promised_s(first: int, now: float, jobs: Sequence[Asked], at_s: Sequence[flo
 
 
 @pytest.mark.parametrize("kind", [Fifo, ShortestJobFirst, Wfp3, F1, FairShare])
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40))
 @given(
     drawn=jobs_to_run,
     machines=st.sampled_from([(8,), (8, 4), (4, 6)]),

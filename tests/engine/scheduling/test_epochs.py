@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from outrider.api import NOWHERE, Choice, Job, Policy, PolicySettings, SiteView
@@ -15,10 +15,9 @@ from outrider.testing.hand_site import HandSite
 from outrider_policies.bandits.bandit import Bandit
 from tests.fixtures.campuses import campuses
 from tests.fixtures.plays import MAKERS, Dither, Play, bandit
+from tests.suite.examples import examples
 
-thorough = settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True
-)
+thorough = settings(max_examples=examples(60), derandomize=True)
 
 
 class Deferring(Policy):

@@ -12,6 +12,7 @@ from outrider.engine.state.availability import Availability
 from outrider.engine.state.site import Site
 from outrider.model.localtime import TraceTime
 from outrider.model.machines import MachineSpec
+from tests.suite.examples import examples
 
 MACHINES = 5
 
@@ -27,7 +28,7 @@ def make_site(clusters: list[str]) -> Site:
 steps = st.lists(st.tuples(st.integers(0, 3), st.integers(0, MACHINES - 1)), max_size=60)
 
 
-@settings(max_examples=300, deadline=None, derandomize=True)
+@settings(max_examples=examples(300), derandomize=True)
 @given(steps=steps, asked=st.lists(st.tuples(st.integers(0, 90), st.integers(0, 40)), max_size=20))
 def test_left_alone_is_what_a_list_of_all_stretches_says(
     steps: list[tuple[int, int]], asked: list[tuple[int, int]]
@@ -106,7 +107,7 @@ def test_a_draw_is_uniform_over_free_machines(free: list[int]) -> None:
         assert chi_square(within, members, 60 * len(members)) < bound
 
 
-@settings(max_examples=100, deadline=None, derandomize=True)
+@settings(max_examples=examples(100), derandomize=True)
 @given(usable=st.sets(st.integers(0, 9), min_size=1), n=st.integers(1, 10), seed=st.integers(0, 99))
 def test_reserving_and_giving_back_restores_the_site_exactly(
     usable: set[int], n: int, seed: int

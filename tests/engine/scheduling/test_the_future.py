@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from outrider.formats.campus.campus import Campus
@@ -17,10 +17,9 @@ from outrider.testing.hand_campus import Session, Work, make_campus, sessions_of
 from tests.fixtures.campuses import campuses
 from tests.fixtures.plays import MAKERS, Play
 from tests.fixtures.truth import runs_of
+from tests.suite.examples import examples
 
-thorough = settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True
-)
+thorough = settings(max_examples=examples(40), derandomize=True)
 each_policy = pytest.mark.parametrize("policy", MAKERS)
 
 

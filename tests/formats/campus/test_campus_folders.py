@@ -15,6 +15,7 @@ from outrider.formats.campus.files import read_campus, write_campus
 from outrider.model.errors import ConfigurationError
 from outrider.simulation.generators.campus import generate_campus
 from tests.fixtures import made_campuses as made
+from tests.suite.examples import examples
 
 
 def test_a_small_campus_is_read_as_it_stands(tmp_path: Path) -> None:
@@ -121,7 +122,7 @@ def test_a_generated_campus_is_read_back_as_it_was(tmp_path: Path, gz: bool) -> 
     made.assert_equal(read_campus(tmp_path / "made" / "here"), campus)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60))
 @given(campus=made.campuses())
 def test_any_campus_is_read_back_as_it_was(campus: Campus) -> None:
     with tempfile.TemporaryDirectory() as folder:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from outrider.formats.campus.files import read_campus
 from outrider.model.errors import TraceError
 from tests.fixtures import made_campuses as made
+from tests.suite.examples import examples
 
 MACHINES, OWNERS, JOBS = (made.TABLES[f"{name}.csv"] for name in ("machines", "owners", "jobs"))
 
@@ -163,7 +164,7 @@ def test_text_that_is_no_utf_8_is_refused(tmp_path: Path) -> None:
         read_campus(tmp_path)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150))
 @given(
     name=st.sampled_from(["site.toml", "machines.csv", "owners.csv", "jobs.csv"]),
     junk=st.binary(max_size=80),
