@@ -12,7 +12,7 @@ import pytest
 
 from outrider.service.config.loaded import load_config
 from outrider.service.twin import twin_file
-from outrider.service.twin.cycle import TwinCycle
+from outrider.service.twin.cycle import TwinCycle, locked
 from tests.service.running.process import OUTRIDER
 from tests.service.twin.conftest import MakeSite
 from tests.service.twin.watched_site import FEW, HANGS_AFTER_S, NICE, WatchedSite
@@ -168,14 +168,10 @@ def test_one_that_was_killed_while_it_asked_is_owned_up_to_and_not_tried_at_once
 
 def test_only_one_asks_for_a_state_directory(make_site: MakeSite) -> None:
     site = make_site(LONG)
-    process = site.start()
-    try:
-        site.wait_until("asking", lambda written: written.get("asking_since_s"))
+    with locked(site.state):  # by this process
         assert site.start("--once").wait(HANGS_AFTER_S) == 2
-        assert "another process asks the twin there" in site.log.read_text()
-    finally:
-        process.terminate()
-        process.wait(HANGS_AFTER_S)
+    assert "another process asks the twin there" in site.log.read_text()
+    assert site.written() == {}
 
 
 def test_it_ends_with_the_daemon_that_started_it_however_that_ends(
