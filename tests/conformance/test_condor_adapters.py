@@ -77,7 +77,7 @@ class MockCondorHarness(AdapterHarness):
         return MockCondorAdapter("mock", settings)
 
     def append(self) -> int:
-        return 120
+        return 50
 
     def close(self) -> None:
         shutil.rmtree(self.folder)
