@@ -164,14 +164,24 @@ def prose(file: Path) -> Iterator[tuple[int, str]]:
 
 def _python_prose(text: str) -> Iterator[tuple[int, str]]:
     lines = text.splitlines()
-    for node in ast.walk(ast.parse(text)):
+    for node in _statements(ast.parse(text)):
         # Docstrings, those of attributes too: text that stands alone.
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
             for line in range(node.lineno, (node.end_lineno or node.lineno) + 1):
                 yield line, lines[line - 1]
+    if "#" not in text:
+        return  # no comment: taking it apart takes longest
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
         if token.type == tokenize.COMMENT:
             yield token.start[0], token.string
+
+
+def _statements(block: ast.AST) -> Iterator[ast.AST]:
+    """Every statement below a block, without the expressions in it."""
+    for field in ("body", "handlers", "orelse", "finalbody", "cases"):
+        for statement in getattr(block, field, ()):
+            yield statement
+            yield from _statements(statement)
 
 
 def _files(root: Path) -> Iterator[Path]:
