@@ -7,9 +7,10 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
+
 from outrider.ledger import Journal, verify
 
-ROUNDS = 10
 LIMIT = 200_000
 CHILD = Path(__file__).with_name("writing_child.py")
 
@@ -37,13 +38,16 @@ def write_until_killed(path: Path, first: int, after_s: float) -> int:
     return int(lines[-2])  # a last line cut in two was no acknowledgement
 
 
-def test_kill_minus_9_loses_nothing_acknowledged_and_doubles_nothing(tmp_path: Path) -> None:
+@pytest.mark.parametrize("rounds", [5, pytest.param(20, marks=pytest.mark.long)])
+def test_kill_minus_9_loses_nothing_acknowledged_and_doubles_nothing(
+    rounds: int, tmp_path: Path
+) -> None:
     seed = random.SystemRandom().randrange(2**32)
     sys.stdout.write(f"seed {seed}\n")
     rng = random.Random(seed)
     path = tmp_path / "journal.sqlite"
     first = 0
-    for _ in range(ROUNDS):
+    for _ in range(rounds):
         acknowledged = write_until_killed(path, first, rng.uniform(0.0, 0.15))
         with Journal(path) as journal:
             found: dict[int, list[str]] = {}
@@ -61,4 +65,4 @@ def test_kill_minus_9_loses_nothing_acknowledged_and_doubles_nothing(tmp_path: P
         report = verify(path)
         assert report.ok, report.as_text()
         first = last + 1
-    assert first > ROUNDS
+    assert first > rounds
