@@ -16,14 +16,15 @@ from outrider.twin.starts.recalibration import (
     few_a_moment,
     independent,
     recalibrated,
-    weighted_quantile,
+    weighted_quantiles,
 )
 from outrider.twin.starts.scores import scores
 
 EACH_S = 1800.0
 """Between questions: 6,000 are four months."""
 
-sizes = pytest.mark.parametrize("n", [2_500, pytest.param(6_000, marks=pytest.mark.long)])
+whole = pytest.param(6_000, marks=pytest.mark.long)
+sizes = pytest.mark.parametrize("n", [1_500, whole])
 """How many questions there are."""
 
 
@@ -69,8 +70,9 @@ def test_answers_count_for_those_that_are_still_open() -> None:
 
 
 def test_quantiles_are_weighted() -> None:
-    values, weights = np.array([3.0, 1.0, 2.0]), np.array([1.0, 1.0, 8.0])
-    assert [weighted_quantile(values, weights, level) for level in (0.05, 0.5, 0.95)] == [1, 2, 3]
+    values, weights = np.array([3.0, 1.0, 2.0]), np.array([1.0, 1.0, 7.0])
+    columns = np.stack([values, values, 10.0 * values], axis=1)
+    assert weighted_quantiles(columns, weights).tolist() == [1.0, 2.0, 30.0]
 
 
 def test_of_one_moment_a_few_count() -> None:
@@ -151,7 +153,7 @@ def test_pinball_is_least_at_the_quantiles(n: int) -> None:
         assert pinball(wait_s, right).mean() < pinball(wait_s, right * factor).mean()
 
 
-@sizes
+@pytest.mark.parametrize("n", [2_500, whole])
 def test_a_model_takes_over_where_the_rule_is_another(n: int) -> None:
     """What the rule says is scrambled by the hour; the model sees the hour, and mends it."""
     rng = np.random.default_rng(5)

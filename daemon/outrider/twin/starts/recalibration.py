@@ -100,12 +100,19 @@ def independent(asked_s: Floats, answer_s: Floats) -> float:
     return float(((until_s[end] - until_s[begin]) / (answer_s - asked_s)).sum())
 
 
-def weighted_quantile(values: Floats, weights: Floats, level: float) -> float:
-    """The least value up to which the weights reach that share of their sum."""
-    order = values.argsort(kind="stable")
-    reached = np.cumsum(weights[order])
-    place = int(np.searchsorted(reached, level * reached[-1]))
-    return float(values[order[min(place, len(order) - 1)]])
+def weighted_quantiles(values: Floats, weights: Floats) -> Floats:
+    """(3,) for each of `LEVELS` the least value up to which the weights reach that of their sum.
+
+    Args:
+        values: (questions, 3) a column a level.
+        weights: (questions,)
+    """
+    order = values.argsort(axis=0, kind="stable")
+    reached = np.cumsum(weights[order], axis=0)
+    places = (reached < np.array(LEVELS) * reached[-1]).sum(axis=0)
+    rows = order[np.minimum(places, len(order) - 1), np.arange(len(LEVELS))]
+    out: Floats = values[rows, np.arange(len(LEVELS))]
+    return out
 
 
 def recalibrated(
@@ -141,12 +148,7 @@ def _moved(age_s: Floats, wait_s: Floats, missed: Floats, prior: float) -> Float
         return np.zeros(len(LEVELS))
     n = independent(-age_s[seen], wait_s[seen] - age_s[seen]) if prior else 1.0
     worth = n / (n + prior)
-    return np.array(
-        [
-            worth * weighted_quantile(missed[seen, place], weights, level)
-            for place, level in enumerate(LEVELS)
-        ]
-    )
+    return worth * weighted_quantiles(missed[seen], weights)
 
 
 def recent_waits(asked_s: Floats, wait_s: Floats) -> Floats:
