@@ -15,7 +15,7 @@ from outrider_lab.reporting.verdicts import NOT_COMPARABLE, Verdict
 from outrider_lab.running.study import run_study
 from tests.lab import made_up_perez as made_up
 
-TINY = Size(True, 150, 10, 10, 150, ("exact",))
+TINY = Size(True, 90, 10, 10, 90, ("exact",))
 CLOCKED = {"decision_s", "cpu_s"}
 
 

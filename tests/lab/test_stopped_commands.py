@@ -25,7 +25,7 @@ OF_ONE_START = {"cpu_s", "wall_s", "max_rss_mb", "decision_s", "command", "date"
 def grid(tmp_path: Path) -> Path:
     """A workload file that a policy takes a moment for."""
     path = tmp_path / "grid.swf"
-    write_swf(perez_grid(0.4, seed=3, jobs=1500, machines=20, load=1.0), path, {"MaxProcs": "20"})
+    write_swf(perez_grid(0.4, seed=3, jobs=700, machines=20, load=1.0), path, {"MaxProcs": "20"})
     return path
 
 
