@@ -25,7 +25,7 @@ CANDIDATES = ("survival", "lowest_watts")
 @pytest.fixture(scope="module")
 def campus() -> Campus:
     """Two months of a campus in term."""
-    return generate_campus(7, weeks=8.5, machines=80, clusters=4, start=dt.date(2010, 2, 1))
+    return generate_campus(7, weeks=8.5, machines=60, clusters=4, start=dt.date(2010, 2, 1))
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +44,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def answer(journal: Path) -> Answer:
     """What the twin answers about it."""
-    return ask_twin(journal, CANDIDATES, make, replicates=5, next_weeks=8, seed=3)
+    return ask_twin(journal, CANDIDATES, make, replicates=4, next_weeks=8, seed=3)
 
 
 def replayed(
