@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Final
 
 ENDED_WITHIN_S = 10.0
-_LOOKING_RATIO: Final = 0.2
+_LOOKING_RATIO: Final = 0.1
 
 
 def end(*processes: "subprocess.Popen[bytes]") -> None:
@@ -28,7 +28,7 @@ def comes_true(holds: Callable[[], bool], within_s: float, every_s: float) -> bo
         holds: the condition.
         within_s: how long to wait.
         every_s: seconds from one look to the next; more where looking itself takes long (a
-            command of the batch system), so that it takes a fifth of the time at most.
+            command of the batch system), so that it takes a tenth of the time at most.
     """
     deadline_s = time.monotonic() + within_s
     while True:
