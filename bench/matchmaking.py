@@ -18,6 +18,8 @@ import statistics
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from calibration import calibration_s
@@ -35,23 +37,24 @@ BEGIN_S = 1_795_231_020.0
 SINGLE = 20_000
 
 
-def made_pool(slots: int, seed: int) -> MockPool:
+@contextmanager
+def made_pool(slots: int, seed: int) -> Iterator[MockPool]:
     """One-slot machines in ten clusters, and a log that is really written."""
     machines = [Machine(name=f"m{n}", cluster=f"c{n % 10}") for n in range(slots)]
-    log = tempfile.TemporaryFile("w", encoding="utf-8")  # noqa: SIM115 - as long as the pool
-    return MockPool(machines, now_s=BEGIN_S, rng=random.Random(seed), event_log=log)
+    with tempfile.TemporaryFile("w", encoding="utf-8") as log:
+        yield MockPool(machines, now_s=BEGIN_S, rng=random.Random(seed), event_log=log)
 
 
 def cycle_s(jobs: int, slots: int, seed: int, autoclusters: int) -> float:
     """Seconds of one cycle that fills every slot."""
-    pool = made_pool(slots, seed)
     submissions = min(SUBMISSIONS, jobs)
-    for number in range(submissions):
-        wish = {"executable": "/bin/job", "request_memory": str(100 + number % autoclusters)}
-        pool.submit(f"user{number % 5}", wish, 1000.0, jobs // submissions)
-    begin_s = time.perf_counter()
-    started = pool.negotiate()
-    taken_s = time.perf_counter() - begin_s
+    with made_pool(slots, seed) as pool:
+        for number in range(submissions):
+            wish = {"executable": "/bin/job", "request_memory": str(100 + number % autoclusters)}
+            pool.submit(f"user{number % 5}", wish, 1000.0, jobs // submissions)
+        begin_s = time.perf_counter()
+        started = pool.negotiate()
+        taken_s = time.perf_counter() - begin_s
     if started != slots:
         raise RuntimeError(f"{started} jobs started on {slots} slots")
     return taken_s
@@ -68,9 +71,9 @@ def matches_per_s(job: ClassAd, slot: ClassAd) -> float:
 
 
 def measure(jobs: int, slots: int, rounds: int, seed: int) -> dict[str, Any]:
-    pool = made_pool(1, seed)
-    pool.submit("alice", {"executable": "/bin/job"}, 1.0)
-    job, slot = pool.schedd("alice").query()[0], pool.slots()[0].ad
+    with made_pool(1, seed) as pool:
+        pool.submit("alice", {"executable": "/bin/job"}, 1.0)
+        job, slot = pool.schedd("alice").query()[0], pool.slots()[0].ad
     bare_job = ClassAd("[ Requirements = TARGET.Memory >= RequestMemory; RequestMemory = 100 ]")
     bare_slot = ClassAd("[ Requirements = OwnerActive isnt true; Memory = 2048 ]")
     unit_s = calibration_s()

@@ -218,6 +218,7 @@ def test_a_restart_tells_what_happened_meanwhile_and_nothing_twice(
     slurm: Slurm, folder: Path
 ) -> None:
     first = Watched(slurm)
+    first.look()  # of the past, after which classes of nodes are told
     waiting = submit(slurm, folder, "-H", sleep_s=0.5)
     running = submit(slurm, folder, sleep_s=3)
     first.look_until("a run", lambda: "started" in first.kinds_of(running))
