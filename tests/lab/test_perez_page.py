@@ -82,9 +82,9 @@ def test_without_runs_of_a_policy_its_lines_are_missing_and_nothing_else(
 
 
 def test_the_page_holds_claims_figures_and_a_table_for_each_situation(
-    result: dict[str, Any],
+    result: dict[str, Any], figures: list[Drawing]
 ) -> None:
-    page = PAGE.html(result)
+    page = PAGE._replace(drawings=lambda _: figures).html(result)
     assert page.count("<figure>") == 14
     assert page.count('class="verdict') == len(result["claims"])
     assert page.count("shares, run times") == 19, "3 rows x 2 targets x 3 estimates, the windows"

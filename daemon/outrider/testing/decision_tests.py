@@ -124,11 +124,11 @@ class DecisionTests(PolicyUnderTest):
 
     def test_watts_may_be_unknown(self) -> None:
         """Of some machines, and of all."""
-        events = events_beside_tiny_campus()
+        events = events_until(events_beside_tiny_campus(), FORK_S)
         for hidden in (("cellar",), ("attic", "cellar", "library")):
             policy = self.make()
             instrumented = InstrumentedPolicy(policy)
-            self.in_shadow(policy).play(_without_watts(events, hidden))
+            self.in_shadow(policy).play(_without_watts(events, hidden), FORK_S)
             expect(instrumented.calls_n > 0, "the policy was never asked")
 
     def test_machines_and_clusters_may_come_and_go(self) -> None:

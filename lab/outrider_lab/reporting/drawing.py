@@ -183,10 +183,13 @@ def _axes(x_label: str, y_label: str) -> Any:
 def _svg(axes: Any) -> str:
     """The drawing as one element, without the head of an XML file, to stand in a page."""
     import matplotlib as mpl
+    from matplotlib.backends.backend_svg import FigureCanvasSVG
 
     text = StringIO()
     with mpl.rc_context(_STYLE):
         if axes.get_legend_handles_labels()[1]:
             axes.legend(fontsize=8, loc="center left", bbox_to_anchor=(1.0, 0.5))
-        axes.figure.savefig(text, format="svg", metadata={"Date": None, "Creator": None})
+        # not by `savefig`, which draws everything once before only to lay it out
+        canvas: Any = FigureCanvasSVG(axes.figure)
+        canvas.print_svg(text, metadata={"Date": None, "Creator": None})
     return text.getvalue()[text.getvalue().index("<svg") :]

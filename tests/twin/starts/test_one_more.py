@@ -131,7 +131,7 @@ def test_asking_changes_no_answer_and_no_score(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("jobs", "every"), [(600, 8), pytest.param(900, 12, marks=pytest.mark.long)]
+    ("jobs", "every"), [(450, 6), pytest.param(900, 12, marks=pytest.mark.long)]
 )
 def test_jobs_that_come_wait_about_as_long_as_was_said(
     jobs: int, every: int, tmp_path: Path
