@@ -113,11 +113,11 @@ deb: $(VENV)/.runtime  ## a Debian package for this release and architecture, in
 # ---- checks ------------------------------------------------------------------
 
 # The tests are collected once before they are shared: that compiles them, which otherwise each
-# process would do by itself. So do the kernels of expected starts.
+# process would do by itself. So do the kernels of expected starts, meanwhile.
 test: $(VENV)/.ready $(VENV)/.docs peers  ## set-up, peers where possible, every test
 	$(call say,"tests")
-	@said=$$($(BIN)/python -m pytest --collect-only -qq $(TESTS) 2>&1) || { printf '%s\n' "$$said"; exit 1; }
-	@$(if $(TESTS),true,$(BIN)/python -m tests.suite.compile_once)
+	@$(if $(TESTS),,$(BIN)/python -m tests.suite.compile_once &) \
+	said=$$($(BIN)/python -m pytest --collect-only -qq $(TESTS) 2>&1) || { printf '%s\n' "$$said"; exit 1; }; wait
 	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(COSTS) $(if $(TESTS),,-m "not alone and not long") $(TESTS)
 	@$(if $(TESTS),true,$(BIN)/python -m pytest -m alone $(COSTS) $$(grep -rl --include=test_*.py "mark[.]alone" tests))
 
