@@ -7,6 +7,7 @@ from typing import Final
 
 ENDED_WITHIN_S = 10.0
 _LOOKING_RATIO: Final = 0.1
+_LONGEST_PAUSE_S: Final = 1.0
 
 
 def end(*processes: "subprocess.Popen[bytes]") -> None:
@@ -28,7 +29,8 @@ def comes_true(holds: Callable[[], bool], within_s: float, every_s: float) -> bo
         holds: the condition.
         within_s: how long to wait.
         every_s: seconds from one look to the next; more where looking itself takes long (a
-            command of the batch system), so that it takes a tenth of the time at most.
+            command of the batch system), so that it takes a tenth of the time, but no more than
+            a second: jobs of some seconds are waited for.
     """
     deadline_s = time.monotonic() + within_s
     while True:
@@ -38,4 +40,5 @@ def comes_true(holds: Callable[[], bool], within_s: float, every_s: float) -> bo
         looked_s = time.monotonic()
         if looked_s > deadline_s:
             return False
-        time.sleep(max(every_s, (looked_s - began_s) * (1.0 / _LOOKING_RATIO - 1.0)))
+        rest_s = (looked_s - began_s) * (1.0 / _LOOKING_RATIO - 1.0)
+        time.sleep(max(every_s, min(rest_s, _LONGEST_PAUSE_S)))
