@@ -119,7 +119,7 @@ test: $(VENV)/.ready $(VENV)/.docs peers  ## set-up, peers where possible, every
 	@$(if $(TESTS),,$(BIN)/python -m tests.suite.compile_once &) \
 	said=$$($(BIN)/python -m pytest --collect-only -qq $(TESTS) 2>&1) || { printf '%s\n' "$$said"; exit 1; }; wait
 	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(COSTS) $(if $(TESTS),,-m "not alone and not long") $(TESTS)
-	@$(if $(TESTS),true,$(BIN)/python -m pytest -m alone $(COSTS) $$(grep -rl --include=test_*.py "mark[.]alone" tests))
+	@$(if $(TESTS),true,$(BIN)/python -m pytest -n 2 --dist loadfile -m alone $(COSTS) $$(grep -rl --include=test_*.py "mark[.]alone" tests))
 
 format: $(VENV)/.ready  ## write every file in the one format
 	@$(BIN)/ruff format
