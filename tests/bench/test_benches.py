@@ -167,8 +167,8 @@ def test_a_small_bench_prints_its_figures(
 ) -> None:
     NEEDS.get(bench, lambda: None)()
     path = BENCHES / f"{bench}.py"
-    code, told = started(path) if bench in PROCESSES else run_here(path, monkeypatch, capsys)
+    code, printed = started(path) if bench in PROCESSES else run_here(path, monkeypatch, capsys)
     assert code in (0, 1), "1: a budget was missed, which says nothing at this size"
-    figures: dict[str, Any] = json.loads(told)
+    figures: dict[str, Any] = json.loads(printed)
     assert FIELDS[bench] <= figures.keys()
     assert all(figures[name] for name in FIELDS[bench] & LISTS)
