@@ -120,7 +120,9 @@ def environment_for_others(folder: Path, tree: Path) -> Path | None:
     script = folder / "bin" / "outrider"
     script.write_text(
         f"#!{folder}/bin/python\n"
-        "import sys\nfrom outrider.cli.entry import main\nsys.exit(main())\n"
+        "import sys\nfrom outrider.cli.entry import main\n"
+        "if __name__ == '__main__':  # a process that is spawned imports this file\n"
+        "    sys.exit(main())\n"
     )
     script.chmod(0o755)
     return folder / "bin" / "python"
