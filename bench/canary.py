@@ -41,9 +41,8 @@ from outrider.plugins.making import make_policy
 from outrider.service.simulated_canary import run_canary
 from outrider.simulation.generators.campus import generate_campus
 from outrider.twin.measures import Stretch, capped_mean_s
-from outrider.twin.pending import Pending
 from outrider.twin.replicates import simulate
-from outrider.twin.twin_site import TwinSite
+from outrider.twin.twin_site import Pending, TwinSite
 
 WEEK_S: Final = 7 * 86_400.0
 INCUMBENT: Final = "random_match"

@@ -39,7 +39,7 @@ from outrider.service.simulated_journal import write_journal
 from outrider.service.twin.candidates_cycle import present_of, told_starts
 from outrider.service.twin.starts_file import StartTold
 from outrider.simulation.generators.campus import generate_campus
-from outrider.testing.hand_workload import Asked, make_workload
+from outrider.testing.planned import Asked, make_workload
 from outrider.twin.ahead.candidate_starts import CandidateStarts, Future
 from outrider.twin.ahead.lately import Arrival
 from outrider.twin.ahead.present import Present

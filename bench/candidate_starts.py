@@ -28,8 +28,7 @@ from outrider.plugins.making import make_policy
 from outrider.service.config.loaded import check_config
 from outrider.service.config.state_folder import JOURNAL_NAME
 from outrider.service.locked_folder import SNAPSHOTS_NAME
-from outrider.service.twin.candidates_cycle import present_of
-from outrider.service.twin.shadow_state import recall_core
+from outrider.service.twin.candidates_cycle import present_of, recall_core
 from outrider.twin.ahead.candidate_starts import LEAST, CandidateStarts
 from outrider.twin.starts.followed_site import FollowedSite
 

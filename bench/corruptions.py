@@ -31,9 +31,8 @@ from twin import RANDOM, WEEK_S, drawn_campus, make
 from outrider.service.logs import Mode, set_up_logs
 from outrider.twin.asking import ask_twin
 from outrider.twin.measures import MEASURES, Stretch, log_ratios, whole
-from outrider.twin.pending import Pending
 from outrider.twin.replicates import simulate
-from outrider.twin.twin_site import TwinSite
+from outrider.twin.twin_site import Pending, TwinSite
 from tests.twin.corruptions import (
     Corrupted,
     Corruption,

@@ -21,7 +21,7 @@ from outrider.twin.starts.compiling import HAS_COMPILER
 from outrider.twin.starts.expected_starts import KNOWN_DISCIPLINES, expected_starts
 from outrider.twin.starts.queue_state import Jobs, QueueState, RecentArrivals
 from outrider.twin.starts.run_time_draws import draw_run_times
-from outrider.twin.starts.run_time_history import LEVELS, RunTimeHistory
+from outrider.twin.starts.run_time_history import GROUP_LEVELS, RunTimeHistory
 
 BUDGET_S = 60.0
 """For the whole queue, beside the loop (10,000 jobs, 100 replicates, compiled)."""
@@ -37,7 +37,7 @@ def some_jobs(n: int, history: RunTimeHistory, rng: np.random.Generator) -> Jobs
         history.groups_of(f"user{rng.integers(40)}", asked_s, "", width)
         for asked_s, width in zip(request_s.tolist(), cpus.tolist(), strict=True)
     ]
-    return Jobs(cpus, request_s, request_s, np.array(groups, np.int64).reshape(-1, LEVELS))
+    return Jobs(cpus, request_s, request_s, np.array(groups, np.int64).reshape(-1, GROUP_LEVELS))
 
 
 def site(jobs: int) -> tuple[QueueState, RunTimeHistory, RecentArrivals]:

@@ -20,10 +20,10 @@ from options import parsed
 from outrider.api import Batch
 from outrider.model.events import COMPLETED, STARTED, SUBMITTED, NamedEvent
 from outrider.model.jobs import QUEUED, JobSpec
+from outrider.service.app import tune_interpreter
 from outrider.service.config.loaded import check_config
 from outrider.service.core import Core
 from outrider.service.daemon_view import DaemonView
-from outrider.service.interpreter import tune_interpreter
 from outrider.service.metrics import expose
 from outrider.service.mqtt.publisher import Publisher
 from outrider.service.recording import Recording

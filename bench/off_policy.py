@@ -32,10 +32,12 @@ from outrider.plugins.making import make_policy
 from outrider.service.logs import Mode, set_up_logs
 from outrider.service.simulated_journal import write_journal
 from outrider.simulation.generators.campus import generate_campus
-from outrider.twin.off_policy.candidates import DecisionsOnRecord
 from outrider.twin.off_policy.check import OffPolicyCheck, check_of
-from outrider.twin.off_policy.journal import off_policy_of_journal
-from outrider.twin.off_policy.recorded_starts import recorded_starts
+from outrider.twin.off_policy.journal import (
+    DecisionsOnRecord,
+    off_policy_of_journal,
+    recorded_starts,
+)
 from tests.fixtures.one_step import AskedRunner, OneStep
 
 RANDOM: Final = "random_match"

@@ -27,10 +27,10 @@ from options import parsed
 from outrider.ledger import Entry, Journal
 from outrider.model.events import COMPLETED, EVICTED, STARTED, SUBMITTED, TICK, NamedEvent
 from outrider.model.jobs import JobSpec
+from outrider.service.app import share_threads
 from outrider.service.config.loaded import LoadedConfig, check_config
 from outrider.service.config.state_folder import JOURNAL_NAME
 from outrider.service.core import Core
-from outrider.service.interpreter import share_threads
 from outrider.service.recording import Recording
 from outrider.service.restart import bring_up
 from outrider.service.source_state import SourceState

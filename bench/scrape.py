@@ -30,7 +30,7 @@ from typing import Any
 from calibration import calibration_s
 from options import parsed
 
-from outrider.service.interpreter import tune_interpreter
+from outrider.service.app import tune_interpreter
 from outrider.service.metrics import Kind, MetricStore, Snapshot, expose
 
 BUDGET_MS = 10.0

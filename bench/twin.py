@@ -39,9 +39,8 @@ from outrider.simulation.generators.campus import generate_campus
 from outrider.twin.asking import ask_twin
 from outrider.twin.estimates import Estimate
 from outrider.twin.measures import MEASURES, Stretch, log_ratios, whole
-from outrider.twin.pending import Pending
 from outrider.twin.replicates import simulate
-from outrider.twin.twin_site import TwinSite
+from outrider.twin.twin_site import Pending, TwinSite
 
 RANDOM: Final = "random_match"
 WEEK_S: Final = 7 * 86_400.0

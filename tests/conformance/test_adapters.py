@@ -16,7 +16,7 @@ from outrider.api import Adapter, build, connected
 from outrider.formats.campus.files import write_campus
 from outrider.plugins.finding import POLICIES, find
 from outrider.testing import AdapterConformance, AdapterHarness
-from outrider.testing.batch_reader import read_batches
+from outrider.testing.adapters import read_batches
 from outrider.testing.campuses import tiny_campus
 from outrider_adapters.logtail import LogtailAdapter, LogtailSettings
 from outrider_adapters.mqtt import MqttAdapter, MqttSettings

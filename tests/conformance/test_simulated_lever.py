@@ -6,8 +6,7 @@ import pytest
 
 from outrider.api import ConfigurationError, DecisionRow, Lever, PeerError
 from outrider.testing import LeverConformance, LeverHarness
-from outrider_adapters.simulated import SimulatedAdapter, SimulatedSettings
-from outrider_adapters.simulated_leases import SimulatedLever
+from outrider_adapters.simulated import SimulatedAdapter, SimulatedLever, SimulatedSettings
 
 SPEED = 60.0
 

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 from outrider.engine.scheduling.policy_runner import PolicyRunner
 from outrider.engine.scheduling.queue_pass import QueuePass
-from outrider.engine.state.job_counts import JobCounts
 from outrider.engine.state.machines import FREE, SHUT, TAKEN
+from outrider.engine.state.site import JobCounts
 from outrider.model.jobs import HELD_STATE, QUEUED, RUNNING, SUSPENDED_STATE
 from outrider.service.core import Core
 from outrider.service.views import explanation, status

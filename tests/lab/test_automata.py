@@ -37,13 +37,11 @@ from outrider_lab.papers.automata.grid import (
     Figures,
     cases,
 )
+from outrider_lab.papers.automata.nodes import LOAD_RATIO, MEAN_RUN_S, SeveralSchedulers, node_grid
 from outrider_lab.papers.automata.page import PAGE
 from outrider_lab.papers.automata.polling import USERS as USERS_N
 from outrider_lab.papers.automata.polling import play_polls
-from outrider_lab.papers.automata.reproduction import Reproduction
-from outrider_lab.papers.automata.schedulers import SeveralSchedulers
-from outrider_lab.papers.automata.specs import spec_of
-from outrider_lab.papers.automata.workloads import LOAD_RATIO, MEAN_RUN_S, node_grid
+from outrider_lab.papers.automata.reproduction import Reproduction, spec_of
 from outrider_lab.reporting.verdicts import NOT_COMPARABLE, Verdict
 from outrider_lab.running.run_spec import RunSpec
 from outrider_lab.running.study import run_study, specs_of

@@ -16,7 +16,16 @@ from outrider.formats.swf.writing import write_swf
 from outrider.model.errors import OutriderError, TraceError
 from outrider.simulation.generators.grids.perez import perez_grid
 from outrider_lab.commands.compare import command
-from outrider_lab.comparison.comparison import Comparison
+from outrider_lab.comparison.comparison import (
+    PUBLISHED,
+    Comparison,
+    JobOutcomes,
+    PairedJobs,
+    PolicyRun,
+    TraceComparison,
+    over_traces,
+    pair_jobs,
+)
 from outrider_lab.comparison.difference import (
     BETTER,
     TOO_SMALL,
@@ -24,9 +33,6 @@ from outrider_lab.comparison.difference import (
     WORSE,
     Differences,
 )
-from outrider_lab.comparison.on_a_trace import PUBLISHED, TraceComparison
-from outrider_lab.comparison.over_traces import over_traces
-from outrider_lab.comparison.paired import JobOutcomes, PairedJobs, PolicyRun, pair_jobs
 from outrider_lab.comparison.stretches import Stretches
 from outrider_lab.comparison.watched_run import Conditions, run_watched
 from outrider_lab.reporting.bootstrap import DAY_S, blocks_of_time

@@ -10,7 +10,7 @@ from outrider.model.utility import DEFAULT_UTILITIES, Constant
 from outrider_lab.commands.drift import command
 from outrider_lab.drift import QUICK, WORLDS, DriftSuite, Treatment, check_treatments, treatments_of
 from outrider_lab.drift.page import html
-from outrider_lab.drift.world_run import (
+from outrider_lab.drift.suite import (
     FROZEN,
     LEARNING,
     STATIC,

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from outrider_lab.running.lost_workers import LostWorkers
+from outrider_lab.running.dask_workers import LostWorkers
 
 distributed = pytest.importorskip("distributed", reason="needs outrider[sweeps]")
 

@@ -12,8 +12,8 @@ from outrider_lab.papers.perez.calibration import (
     run_calibration,
     spec_of,
 )
-from outrider_lab.papers.perez.egee import egee_window
 from outrider_lab.papers.perez.grid import QUICK, WINDOW, Situation
+from outrider_lab.papers.perez.grid_run import egee_window
 from outrider_lab.reporting.verdicts import FEWEST_BLOCKS
 
 

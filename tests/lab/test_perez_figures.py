@@ -13,10 +13,16 @@ from outrider.formats.workload import Workload, one_cpu_machines
 from outrider.model.decisions import DEFER, START, Choice, Decision
 from outrider.plugins.random_streams import stream
 from outrider.simulation.generators.grids import perez_grid
-from outrider_lab.papers.perez.egee import DAYS, MACHINES, egee_window
 from outrider_lab.papers.perez.figures import MOMENTS, FirstStarts, fairness_at, figures_of
 from outrider_lab.papers.perez.grid import EDF, FIFO, FULL, SJF, Situation, Size
-from outrider_lab.papers.perez.grid_run import DecisionClock, run_on_grid, spec_of
+from outrider_lab.papers.perez.grid_run import (
+    DAYS,
+    MACHINES,
+    DecisionClock,
+    egee_window,
+    run_on_grid,
+    spec_of,
+)
 from outrider_lab.running.run_spec import PolicySpec
 
 HALVES = {"a": 0.5, "b": 0.5}

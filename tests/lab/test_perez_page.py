@@ -6,9 +6,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from outrider_lab.papers.perez.drawings import drawings
 from outrider_lab.papers.perez.grid import FULL, LITERAL, SARSA, WINDOW
-from outrider_lab.papers.perez.page import PAGE
+from outrider_lab.papers.perez.page import PAGE, drawings
 from outrider_lab.reporting.page import Drawing
 from tests.lab import made_up_perez as made_up
 from tests.lab.drawn import texts

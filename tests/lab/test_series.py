@@ -8,7 +8,7 @@ import pytest
 
 from outrider.model.decisions import START, Decision
 from outrider.plugins.making import make_policy
-from outrider_lab.running.series import SampledRun, month_borders, week_borders
+from outrider_lab.running.campus_run import SampledRun, month_borders, week_borders
 from outrider_lab.running.traces import GeneratedCampus
 
 DAY_S = 86_400.0

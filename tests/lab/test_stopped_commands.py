@@ -11,7 +11,7 @@ import pytest
 
 from outrider.formats.swf.writing import write_swf
 from outrider.simulation.generators.grids.perez import perez_grid
-from outrider_lab.comparison.on_a_trace import PUBLISHED
+from outrider_lab.comparison.comparison import PUBLISHED
 from tests.cli.running import COMMAND, WITHIN_S, interruptible, outrider, shell
 from tests.lab.swept import install_policies
 

@@ -35,14 +35,13 @@ from outrider_lab.papers.vengerov.grid import (
 from outrider_lab.papers.vengerov.machine_run import (
     TRAINING_SEEDS,
     WINDOWS,
+    StepRun,
     _measured,
     run_on_machine,
     spec_of,
 )
 from outrider_lab.papers.vengerov.page import PAGE, drawings
-from outrider_lab.papers.vengerov.reproduction import Reproduction
-from outrider_lab.papers.vengerov.rows import Report
-from outrider_lab.papers.vengerov.steps import StepRun
+from outrider_lab.papers.vengerov.reproduction import Report, Reproduction
 from outrider_lab.reporting.verdicts import NOT_COMPARABLE, Verdict
 
 TINY = Size(True, 300, 400, (0.1, 0.2))

@@ -10,7 +10,7 @@ import pytest
 
 from outrider.engine.ingest.set_aside import FIRST_S, LAST_S
 from outrider.ledger import CommandRecord, Entry, Journal, RunRecord, check_end, verify
-from outrider.ledger.salvage import check_types
+from outrider.ledger.reading import check_types
 from outrider.model.errors import LedgerError
 from outrider.model.events import STARTED, SUBMITTED, TICK
 from tests.ledger.samples import decision, numbered_entry, outcome

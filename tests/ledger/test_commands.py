@@ -8,15 +8,7 @@ from pathlib import Path
 import pytest
 
 from outrider.formats.table_files import stream_rows
-from outrider.ledger import (
-    CommandRecord,
-    Entry,
-    Journal,
-    retention,
-    rows_of,
-    schema,
-    verify,
-)
+from outrider.ledger import CommandRecord, Entry, Journal, journal, rows_of, schema, verify
 from tests.ledger.samples import numbered_entry
 
 LOWERED = CommandRecord(
@@ -62,11 +54,11 @@ def test_commands_are_kept_as_long_as_runs(path: Path) -> None:
 def test_a_script_that_commands_for_ever_does_not_fill_the_disk(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(retention, "MOST_COMMANDS", 3)
-    with Journal(path) as journal:
-        journal.append(Entry(commands=[LOWERED] * 5))
-        journal.prune(0.0, oldest_snapshot_seq=0, runs_before_s=0.0)
-        assert [record for _, record in journal.commands()] == [LOWERED] * 3
+    monkeypatch.setattr(journal, "MOST_COMMANDS", 3)
+    with Journal(path) as opened:
+        opened.append(Entry(commands=[LOWERED] * 5))
+        opened.prune(0.0, oldest_snapshot_seq=0, runs_before_s=0.0)
+        assert [record for _, record in opened.commands()] == [LOWERED] * 3
 
 
 def test_an_older_journal_has_none_and_is_read_and_verified_as_it_is(

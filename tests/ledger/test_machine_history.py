@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from outrider.ledger import Entry, Journal, RunRecord, schema
-from outrider.ledger.run_reading import _EVENTS_OF, _RUNS_ON
+from outrider.ledger.reading import _EVENTS_OF, _RUNS_ON
 from outrider.model.events import DRAINED, OWNER_CAME, OWNER_WENT, POWER, SUBMITTED, NamedEvent
 from outrider.model.jobs import JobSpec
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from outrider.ledger import Entry, Journal, RunRecord, verify
-from outrider.ledger.retention import give_back_pages, prune_journal
+from outrider.ledger.journal import give_back_pages, prune_journal
 from outrider.model.events import SUBMITTED
 from outrider.model.jobs import JobSpec
 from outrider.service.recording import Recording

@@ -19,7 +19,7 @@ from outrider.ledger import (
     Writer,
     check_end,
     open_or_begin_anew,
-    salvage,
+    reading,
     verify,
 )
 from outrider.ledger.checksums import BLOCK_ROWS
@@ -85,12 +85,12 @@ def test_rows_of_which_no_page_can_be_read_are_left_out_one_by_one_up_to_a_bound
 
     left_out: list[str] = []
     asked: Any = fetch
-    found = [row[0] for row in salvage.readable_inputs(asked, 2, 20, left_out)]
+    found = [row[0] for row in reading.readable_inputs(asked, 2, 20, left_out)]
     assert found == [3, 4, 5, 6, *range(8, 21)]
     assert left_out == ["input 7: database disk image is malformed"]
-    monkeypatch.setattr(salvage, "_MOST_FAILURES", 2)
+    monkeypatch.setattr(reading, "_MOST_FAILURES", 2)
     with pytest.raises(LedgerError, match="malformed"):
-        list(salvage.readable_inputs(asked, 2, 20, left_out))
+        list(reading.readable_inputs(asked, 2, 20, left_out))
 
 
 def test_the_end_of_a_journal_that_cannot_be_read_is_a_sentence(path: Path) -> None:

@@ -8,8 +8,7 @@ import pytest
 
 from outrider.api import EVICTED_RUN, NOWHERE, Choice
 from outrider.testing.fixtures import chance
-from outrider_policies.bandits.fading_arms import FadingArms
-from outrider_policies.bandits.ucb import DiscountedUcb, UcbSettings
+from outrider_policies.bandits.ucb import DiscountedUcb, FadingArms, UcbSettings
 from tests.policies.views import HandView, outcome, waiting_job
 
 

@@ -12,8 +12,7 @@ from outrider.plugins.making import make_policy
 from outrider.replay.grid_run import GridRun
 from outrider.replay.run import CampusRun, TraceRun
 from outrider.testing.campuses import DAY_S, tiny_campus
-from outrider.testing.fixtures import plans
-from outrider.testing.grids import as_grid
+from outrider.testing.fixtures import as_grid, plans
 
 JOBS_EACH_TIME = 3
 LOOKS_EVERY_EVENTS = 7

@@ -5,8 +5,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from outrider_policies.planning.fuzzy_td.average_reward_td import AverageRewardTd
-from outrider_policies.planning.fuzzy_td.fuzzy_rulebase import FuzzyRulebase
+from outrider_policies.planning.fuzzy_td.transitions import AverageRewardTd, FuzzyRulebase
 
 
 @pytest.mark.parametrize("inputs_n", [3, 5])

@@ -10,11 +10,11 @@ from outrider.model.machines import MachineSpec
 from outrider.model.resources import Resources
 from outrider.testing.hand_site import HandSite
 from outrider_policies.automata import Automata
+from outrider_policies.automata.policy import Users
 from outrider_policies.automata.settings import AutomataSettings
-from outrider_policies.automata.users import Users
 from outrider_policies.bandits.arms import MeanArms
-from outrider_policies.bandits.exploration import Exploration, ExplorationRate
-from outrider_policies.bandits.fading_arms import FadingArms
+from outrider_policies.bandits.bandit import Exploration, ExplorationRate
+from outrider_policies.bandits.ucb import FadingArms
 from outrider_policies.estimators.distributions import Kind, RunTimeDistributions
 from outrider_policies.planning.machine_plan import MachinePlan
 from outrider_policies.planning.queued_jobs import QueuedJobs
@@ -40,7 +40,7 @@ def test_what_the_automaton_learned_of_machines_is_shown_as_sums_of_their_groups
 def test_where_polls_find_nobody_one_of_those_with_jobs_is_drawn(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("outrider_policies.automata.users._MOST_POLLS", 3)
+    monkeypatch.setattr("outrider_policies.automata.policy._MOST_POLLS", 3)
     hand = HandSite(Automata)
     users = Users(AutomataSettings(floor_ratio=0.0))
     users.note_users(["ann", "bob", "cleo"], 0.0)

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from outrider.api import NOWHERE
-from outrider_policies.sarsa.machine_speeds import MachineSpeeds
+from outrider_policies.sarsa.policy import MachineSpeeds
 
 
 class Machines:

@@ -6,8 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from outrider_policies.survival.absence import Absence
-from outrider_policies.survival.frailty import Frailty
+from outrider_policies.survival.hosts import Absence, Frailty
 from outrider_policies.survival.owner_return import WEEK_H, OwnerReturn, cumulative
 from tests.suite.examples import examples
 

@@ -21,8 +21,8 @@ from outrider_policies.planning.forcing import (
     shrink_candidates,
 )
 from outrider_policies.planning.fuzzy_td import FuzzyTd
-from outrider_policies.planning.fuzzy_td.explanations import Considered, why_it_waits
 from outrider_policies.planning.fuzzy_td.machine_state import MachineState
+from outrider_policies.planning.fuzzy_td.policy import Considered, why_it_waits
 from outrider_policies.planning.machine_plan import MachinePlan
 from outrider_policies.planning.queued_jobs import QueuedJobs
 from outrider_policies.planning.replan import Replan

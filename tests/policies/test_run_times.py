@@ -13,8 +13,7 @@ from outrider.api import Job, JobSpec, PolicySettings, RunTimeEstimate, RunTimeE
 from outrider_policies.estimators import LastTwoRunTimes, LearnedRunTimes, UserRunTimes
 from outrider_policies.estimators.context_histograms import ContextHistograms, Level
 from outrider_policies.estimators.last_two import MOST_USERS
-from outrider_policies.estimators.learned import LearnedSettings
-from outrider_policies.estimators.quantile_levels import QuantileLevels
+from outrider_policies.estimators.learned import LearnedSettings, QuantileLevels
 
 Draw = Callable[[random.Random, int], tuple[JobSpec, float]]
 

@@ -5,7 +5,7 @@ from math import log, nan
 import numpy as np
 import pytest
 
-from outrider_policies.sarsa.encodings import LiteralEncoding, RelativeEncoding
+from outrider_policies.sarsa.features import LiteralEncoding, RelativeEncoding
 from outrider_policies.sarsa.job_features import JobColumns, JobProperties
 from outrider_policies.sarsa.mean_runs import MeanRuns
 from outrider_policies.sarsa.site_state import SiteState

@@ -13,7 +13,7 @@ from outrider.model import events as ev
 from outrider.model.decisions import Decision
 from outrider.testing.hand_site import HandSite, KeptDecisions
 from outrider_policies.survival import Survival
-from outrider_policies.survival.explanations import _before_reboot
+from outrider_policies.survival.policy import _before_reboot
 
 HOUR_S = 3600.0
 WEEK_S = 604_800.0

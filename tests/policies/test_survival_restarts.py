@@ -10,9 +10,9 @@ from outrider.model import events as ev
 from outrider.testing.fixtures import chance
 from outrider.testing.hand_site import HandSite
 from outrider_policies.survival import Survival
-from outrider_policies.survival.absence import Absence
+from outrider_policies.survival.hosts import Absence
 from outrider_policies.survival.owner_return import WEEK_H, OwnerReturn
-from outrider_policies.survival.settings import SurvivalSettings
+from outrider_policies.survival.policy import SurvivalSettings
 from tests.policies.test_survival import HOUR_S, lose_a_run, site_of
 
 

@@ -11,8 +11,7 @@ from outrider.api import Job, Learns, Listens, Move, Outcome, Plans, Policy, Que
 from outrider.formats.workload import Workload
 from outrider.simulation.generators.grids.vengerov import vengerov_grid
 from outrider.testing.fixtures import chance
-from outrider.testing.hand_workload import Asked
-from outrider.testing.planned import LINEAR, Done, made, on_one_machine, played
+from outrider.testing.planned import LINEAR, Asked, Done, made, on_one_machine, played
 from outrider_policies.planning.aggressive import Aggressive
 from outrider_policies.planning.fuzzy_td import FuzzyTd
 from outrider_policies.planning.replan import Replan

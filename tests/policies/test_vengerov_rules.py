@@ -4,8 +4,7 @@ import pytest
 
 from outrider.api import PREEMPT, RESUME, SHRINK, START, MachineSpec, Policy
 from outrider.simulation.generators.grids.vengerov import vengerov_grid
-from outrider.testing.hand_workload import Asked
-from outrider.testing.planned import LINEAR, made, on_one_machine, played
+from outrider.testing.planned import LINEAR, Asked, made, on_one_machine, played
 from outrider_policies.planning.aggressive import Aggressive
 from outrider_policies.planning.fuzzy_td import FuzzyTd
 from outrider_policies.planning.replan import Replan

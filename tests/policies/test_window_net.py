@@ -15,8 +15,7 @@ from outrider.replay.grid_run import GridRun
 from outrider.replay.keeping import keep_nothing
 from outrider.simulation.estimates import estimate_rule, estimated
 from outrider_policies.window_net import Net, WindowNet, fresh_net, net_of_text, write_net
-from outrider_policies.window_net.net import Layer
-from outrider_policies.window_net.policy import WindowNetSettings
+from outrider_policies.window_net.policy import Layer, WindowNetSettings
 
 FEATURES_N = len(WINDOW_FEATURES)
 

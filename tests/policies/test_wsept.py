@@ -14,7 +14,7 @@ from outrider.model.jobs import JobSpec
 from outrider.testing.hand_site import HandSite
 from outrider_policies.estimators.distributions import MIDDLES_S, Kind
 from outrider_policies.wsept import Wsept, WseptSettings
-from outrider_policies.wsept.expected_lengths import ExpectedLengths, weighted_length_s
+from outrider_policies.wsept.policy import ExpectedLengths, weighted_length_s
 
 HOUR_S = 3600.0
 

@@ -5,7 +5,7 @@ import random
 import numpy as np
 import pytest
 
-from outrider.replay.queue_times import (
+from outrider.replay.job_table import (
     BEHIND,
     DEFERRED,
     IMPOSSIBLE,

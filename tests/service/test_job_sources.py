@@ -5,8 +5,8 @@ import pytest
 from outrider.model import events as ev
 from outrider.model.events import NamedEvent
 from outrider.model.jobs import JobSpec
-from outrider.service import job_sources
-from outrider.service.job_sources import JobSources
+from outrider.service import decision_log
+from outrider.service.decision_log import JobSources
 
 
 def submitted(*names: str) -> list[NamedEvent]:
@@ -38,7 +38,7 @@ def test_what_is_known_outlives_a_restart_but_not_its_adapter() -> None:
 
 
 def test_jobs_that_left_are_forgotten_in_time_and_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(job_sources, "_SPARE", 10)
+    monkeypatch.setattr(decision_log, "_SPARE", 10)
     there = {"a": None, "b": None}
     sources = JobSources(["pool"], lambda: there)
     sources.note("pool", submitted("a", "b", *map(str, range(22))))

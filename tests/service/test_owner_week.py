@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from outrider.model.localtime import WEEK_S, ZoneTime
-from outrider.service.views.owner_week import LOOK_BACK_S, owner_week, stretches_of
+from outrider.service.views.one_machine import OWNER_WEEKS_S, owner_week, stretches_of
 
 UTC = ZoneTime("UTC")
 MONDAY = dt.datetime(2026, 3, 2, tzinfo=dt.UTC).timestamp()
@@ -55,7 +55,7 @@ def test_the_hours_are_those_of_the_sites_clock_also_when_clocks_are_changed() -
 
 
 def test_habits_of_long_ago_are_left_out() -> None:
-    now_s = MONDAY + LOOK_BACK_S + 10 * HOUR
+    now_s = MONDAY + OWNER_WEEKS_S + 10 * HOUR
     events = [(MONDAY, "owner_came"), (MONDAY + 5 * HOUR, "owner_went")]
     assert owner_week(events, now_s, UTC) is None
     told = owner_week(events, now_s - 6 * HOUR, UTC)

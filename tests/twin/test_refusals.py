@@ -12,12 +12,10 @@ import pytest
 from outrider.formats.campus.campus import Campus
 from outrider.simulation.generators.campus import generate_campus
 from outrider.twin.answer import Answer
-from outrider.twin.asking import ask_twin
-from outrider.twin.pending import Pending
-from outrider.twin.refusals import unsupported
+from outrider.twin.asking import ask_twin, unsupported
 from outrider.twin.replicates import Outcome
 from outrider.twin.tally import NOTHING
-from outrider.twin.twin_site import TwinSite
+from outrider.twin.twin_site import Pending, TwinSite
 from tests.twin.corruptions import (
     HOUR_S,
     Right,

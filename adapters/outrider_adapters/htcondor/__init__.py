@@ -4,7 +4,6 @@ Jobs come from the event logs of the access points, machines and owners from the
 and what a log lacks from the schedd's queue; where no log can be read, jobs come from the queue.
 """
 
-from outrider_adapters.htcondor.adapter import CondorAdapter
 from outrider_adapters.htcondor.pool_calls import (
     AccessPoint,
     CollectorCalls,
@@ -12,8 +11,9 @@ from outrider_adapters.htcondor.pool_calls import (
     ScheddCalls,
     edit_and_read_back,
 )
+from outrider_adapters.htcondor.pool_child import ask_why
 from outrider_adapters.htcondor.pool_watch import PoolWatch
-from outrider_adapters.htcondor.questions import ask_why
+from outrider_adapters.htcondor.real_pool import CondorAdapter
 from outrider_adapters.htcondor.settings import WatchSettings
 
 __all__ = [

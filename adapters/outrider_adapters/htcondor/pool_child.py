@@ -1,21 +1,22 @@
 """The child's end of `outrider_adapters.htcondor.pool_process`: asks the pool, and answers."""
 
+import re
 import sys
 import time
 import traceback
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from multiprocessing.connection import Connection
-from typing import Any, Final
+from typing import Any, Final, NamedTuple, Protocol
 
 import msgspec
 
 from outrider.api import Batch, OutriderError, PeerError, WaitingReason
-from outrider_adapters.htcondor.bindings import HTCondorException
+from outrider_adapters.htcondor.bindings import HTCondorException, JobAction
 from outrider_adapters.htcondor.diagnosis import Finding, diagnosed
-from outrider_adapters.htcondor.lease_attributes import LeaseTerms, Wanted
+from outrider_adapters.htcondor.eligibility.matching import Matching
+from outrider_adapters.htcondor.lease_attributes import ALL, UNTIL, LeaseTerms, Wanted, values_of
 from outrider_adapters.htcondor.lease_edits import LeaseEdits
-from outrider_adapters.htcondor.lease_proof import proved
-from outrider_adapters.htcondor.lease_setup import lease_finding
 from outrider_adapters.htcondor.locating import (
     LocatedSchedd,
     answer_within,
@@ -23,7 +24,14 @@ from outrider_adapters.htcondor.locating import (
     located,
     setting_of,
 )
-from outrider_adapters.htcondor.pool_calls import PoolCalls
+from outrider_adapters.htcondor.pool_calls import (
+    ID_ATTRIBUTES,
+    AccessPoint,
+    PoolCalls,
+    job_name,
+    number,
+    short_id,
+)
 from outrider_adapters.htcondor.pool_process import (
     ATTRIBUTES,
     BEGIN,
@@ -38,11 +46,17 @@ from outrider_adapters.htcondor.pool_process import (
     WHY,
 )
 from outrider_adapters.htcondor.pool_watch import PoolWatch
-from outrider_adapters.htcondor.questions import ask_why
 from outrider_adapters.htcondor.real_pool_settings import HTCondorSettings
+from outrider_adapters.htcondor.reasons import (
+    REASON_ATTRIBUTES,
+    Now,
+    is_idle,
+    waiting_reason,
+)
 from outrider_adapters.htcondor.service_needs import HostsAndLogs, hosts_and_logs
-from outrider_adapters.htcondor.site_attributes import site_attributes
 from outrider_adapters.htcondor.slots import WHOLE_SLOTS
+from outrider_adapters.htcondor.turns import TURN_ATTRIBUTES, turn_of
+from outrider_adapters.readers.htcondor.hosts import machine_of_slot
 
 
 class _Pool:
@@ -160,6 +174,239 @@ def main() -> None:
             connection.send((answer, failure))
         except OSError:
             return
+
+
+# -- lease proof -----------------------------------------------------------------------------------
+# Leases proved on a job of Outrider's own: submitted on hold, it never runs, and is removed.
+
+_JOB: Final[Mapping[str, str]] = {
+    "universe": "vanilla",
+    "executable": "/bin/true",
+    "transfer_executable": "false",
+    "initialdir": "/",
+    "hold": "true",
+    "batch_name": "outrider doctor",
+}
+_ACCOUNT: Final = (
+    "to edit the jobs of others Outrider needs no account there; to try it here, give it one, or "
+    "begin with a canary"
+)
+_SUPERUSER: Final = (
+    "let the schedd know this user and name it in QUEUE_SUPER_USERS: `outrider levers htcondor` "
+    "explains it"
+)
+_INSTALL: Final = "install what `outrider levers htcondor` prints, then condor_reconfig"
+_KEPT: Final = Wanted(hold=True)
+
+
+class Submitting(Protocol):
+    """A schedd that takes jobs."""
+
+    def submit(self, description: Mapping[str, str]) -> int:
+        """Submit one job; the number of its job cluster."""
+        ...
+
+
+class _Fault(NamedTuple):
+    found: str
+    remedy: str
+
+
+def proved(point: AccessPoint, schedd: Submitting, edits: LeaseEdits, terms: LeaseTerms) -> Finding:
+    """Whether a job at an access point gets a lease, shows it, and loses it again.
+
+    Args:
+        point: the access point.
+        schedd: of it.
+        edits: of the pool.
+        terms: of the leases.
+    """
+    what = f"lever at {point.name}"
+    began_s = time.monotonic()
+    try:
+        cluster = schedd.submit(_JOB)
+    except point.failure as error:
+        return what, "warn", f"cannot be tried: it may submit no job of its own: {error}", _ACCOUNT
+    try:
+        fault = _fault_of_lease(point, cluster, edits, terms)
+    except (OutriderError, point.failure) as error:
+        fault = _Fault(str(error), _SUPERUSER)
+    finally:
+        with suppress(point.failure):
+            point.schedd.act(JobAction.Remove, [f"{cluster}.0"])
+    if fault is not None:
+        return what, "fail", fault.found, fault.remedy
+    took_ms = 1000.0 * (time.monotonic() - began_s)
+    found = f"its own job {cluster}.0 was kept by a lease, let go, and removed, in {took_ms:.0f} ms"
+    return what, "ok", found, ""
+
+
+def _fault_of_lease(
+    point: AccessPoint, cluster: int, edits: LeaseEdits, terms: LeaseTerms
+) -> _Fault | None:
+    """Give the job a lease and take it back, each read back; what is not as it should be."""
+    job = job_name(_ad(point, cluster), point.name)
+    refused = edits.apply({job: _KEPT})
+    if job in refused:
+        deaf = "Requirements" in refused[job]
+        return _Fault(f"a lease is refused: {refused[job]}", _INSTALL if deaf else _SUPERUSER)
+    shown = _ad(point, cluster)
+    for name, value in values_of(_KEPT, "", terms).items():
+        said = str(shown.lookup(name)) if name in shown else "undefined"
+        if said != value:
+            return _Fault(f"of a lease {name} shows {said}, and not {value}", _INSTALL)
+    if refused := edits.withdraw([job]):
+        return _Fault(f"a lease is not taken back: {refused[job]}", _SUPERUSER)
+    if number(_ad(point, cluster), UNTIL) > 0:
+        return _Fault(f"a lease of {short_id(job)} that was taken back still shows", _SUPERUSER)
+    return None
+
+
+def _ad(point: AccessPoint, cluster: int) -> Any:
+    return point.schedd.query(f"ClusterId == {cluster}", [*ID_ATTRIBUTES, *ALL])[0]
+
+
+# -- lease setup -----------------------------------------------------------------------------------
+# Whether an access point heeds leases, as ``outrider doctor`` tells it.
+
+TRANSFORM = "OutriderLeases"
+_LEASE_SETUP_INSTALL = "`outrider levers htcondor` prints what to install"
+
+
+def lease_finding(point: AccessPoint, setting: Callable[[str], str]) -> Finding:
+    """What of the leases is installed at an access point, and how many jobs heed them.
+
+    Args:
+        point: the access point.
+        setting: the value of a setting of its schedd; raises `AccessPoint.failure` if that cannot
+            be read.
+    """
+    what = f"leases at {point.name}"
+    try:
+        transforms = _words(setting("JOB_TRANSFORM_NAMES"))
+        protected = _words(setting("PROTECTED_JOB_ATTRS"))
+        superusers = _words(setting("QUEUE_SUPER_USERS"))
+        if TRANSFORM.lower() not in map(str.lower, transforms):
+            return (
+                what,
+                "ok",
+                f"not installed; canary and active need them: {_LEASE_SETUP_INSTALL}",
+                "",
+            )
+        waiting = point.schedd.query("JobStatus == 1", ["ClusterId"])
+        heeds = f'JobStatus == 1 && regexp("{UNTIL}", unparse(Requirements), "i")'
+        heeding = point.schedd.query(heeds, ["ClusterId"])
+    except point.failure as error:
+        return what, "warn", f"cannot be told: {error}", "let this host read (ALLOW_READ)"
+    open_to_users = [name for name in ALL if name.lower() not in map(str.lower, protected)]
+    if open_to_users:
+        found = f"users may edit {', '.join(open_to_users)}"
+        return what, "fail", found, f"name them in PROTECTED_JOB_ATTRS: {_LEASE_SETUP_INSTALL}"
+    told = f"installed; {len(heeding)} of {len(waiting)} waiting jobs heed them"
+    return what, "ok", f"{told}; may be set by {', '.join(superusers)}", ""
+
+
+def _words(text: str) -> list[str]:
+    return text.replace(",", " ").split()
+
+
+# -- questions -------------------------------------------------------------------------------------
+# What is asked of a pool when somebody wants to know why a job waits.
+
+_NAME: Final = re.compile(r"(?P<schedd>.+)#(?P<cluster>\d{1,18})\.(?P<proc>\d{1,18})")
+_ATTRIBUTES: Final = dict.fromkeys([*ID_ATTRIBUTES, *REASON_ATTRIBUTES, *TURN_ATTRIBUTES])
+_UNCLAIMED: Final = 'State == "Unclaimed" && DynamicSlot =!= true && Cpus > 0'
+
+
+def ask_why(watch: PoolWatch, calls: PoolCalls, job: str) -> WaitingReason | None:
+    """Why a job is not running; None for one that is, that has left, or that is another's.
+
+    Args:
+        watch: of the pool.
+        calls: the pool.
+        job: its name (`job_name`).
+
+    Raises:
+        PeerError: the pool does not answer.
+    """
+    found = _NAME.fullmatch(job)
+    if found is None:
+        return None
+    constraint = f"ClusterId == {found['cluster']} && ProcId == {found['proc']}"
+    try:
+        for point in _points(calls, found["schedd"]):
+            for ad in _ask(watch, point, constraint):
+                if job_name(ad, point.name) == job:
+                    matching = watch.eligibility.matching(ad)
+                    now = _now(watch, calls, matching)
+                    turn = turn_of(calls, point, ad) if is_idle(ad) else None
+                    return waiting_reason(ad, point.name, matching, now, turn)
+    except calls.failure as error:
+        raise PeerError(f"the pool does not answer: {error}") from error
+    return None
+
+
+def _points(calls: PoolCalls, schedd: str) -> list[AccessPoint]:
+    """The access point of this name; all where none has it, for a schedd may have another now."""
+    named = [point for point in calls.access_points if point.name == schedd]
+    return named or list(calls.access_points)
+
+
+def _ask(watch: PoolWatch, point: AccessPoint, constraint: str) -> Any:
+    return watch.eligibility.ask(
+        lambda names: point.schedd.query(constraint, names), list(_ATTRIBUTES)
+    )
+
+
+def _now(watch: PoolWatch, calls: PoolCalls, matching: Matching | None) -> Now:
+    if matching is None or not matching.machines:
+        return Now(free=0, owned=0)
+    # what is left of a partitionable slot may be too little for this job
+    constraint = f"{_UNCLAIMED} && {matching.fits}"
+    ads = calls.collector.query(calls.slot_ads, constraint, ["Name"])
+    free = {machine_of_slot(str(ad["Name"])) for ad in ads}
+    seen = watch.slots.machines
+    owned = {name for name in matching.machines if name in seen and seen[name].owner}
+    return Now(free=len(matching.machines & free), owned=len(owned))
+
+
+# -- site attributes -------------------------------------------------------------------------------
+# What a site itself has slot ads say of its machines, such as the room that they stand in.
+
+_BEGINNINGS: Final = (
+    "Accounting", "Address", "Assigned", "Authenticat", "Available", "COLLECTOR_HOST", "CUDA",
+    "CVMFS", "Child", "Client", "Concurrency", "Condor", "Detected", "Docker", "Drain", "GPUs_",
+    "Has", "Hibernation", "Java", "Job", "OpSys", "Preempting", "PublicClaim", "Remote",
+    "Singularity", "Slot", "Starter", "TransferPlugin", "Updates", "Utsname", "VM_", "WakeOnLan",
+)  # fmt: skip
+_NAMES: Final = frozenset(
+    {
+        "Activity", "Arch", "FileSystemDomain", "GlobalJobId", "HardwareAddress", "Machine",
+        "MachineResources", "Microarch", "MyAddress", "MyType", "Name", "NodeName", "Owner",
+        "StartdIpAddr", "State", "SubnetMask", "TargetType", "UidDomain", "User",
+    }
+)  # fmt: skip
+"""With `_BEGINNINGS`: attributes with texts that HTCondor itself writes into slot ads (23.9)."""
+_LONGEST: Final = 100
+
+
+def site_attributes(ads: Iterable[Any]) -> dict[str, dict[str, str]]:
+    """The attributes with texts that are none of HTCondor's own, by machine.
+
+    Args:
+        ads: of slots, whole.
+    """
+    found: dict[str, dict[str, str]] = {}
+    for ad in ads:
+        own = found.setdefault(machine_of_slot(str(ad["Name"])), {})
+        for name, value in ad.items():
+            if isinstance(value, str) and 0 < len(value) <= _LONGEST and _is_the_sites(name):
+                own.setdefault(name, value)
+    return found
+
+
+def _is_the_sites(name: str) -> bool:
+    return name not in _NAMES and not name.startswith(_BEGINNINGS)
 
 
 if __name__ == "__main__":

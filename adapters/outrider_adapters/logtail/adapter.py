@@ -1,20 +1,26 @@
 """The adapter: a thin asynchronous shell around the follower of the logs."""
 
 import asyncio
+import contextlib
+import threading
 import time
-from collections.abc import AsyncIterator, Callable
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Mapping
 from functools import partial
+from pathlib import Path
+from queue import SimpleQueue
 from types import TracebackType
-from typing import Any, ClassVar, Final, Self
+from typing import Any, ClassVar, Final, Self, TypeVar
 
-from outrider.api import Adapter, AdapterSettings, Batch, FoundSystem, ServiceNeeds
+from outrider.api import Adapter, AdapterSettings, Batch, FoundSystem, InProgress, ServiceNeeds
 from outrider_adapters.found_commands import found_event_log
 from outrider_adapters.logtail.first_look import wrong_with
-from outrider_adapters.logtail.follower import LogFollower
 from outrider_adapters.logtail.settings import LogtailSettings
-from outrider_adapters.logtail.steps import Steps
+from outrider_adapters.logtail.slices import Slice
+from outrider_adapters.logtail.steps import GivenUp, Steps
+from outrider_adapters.logtail.tails import Tails
+from outrider_adapters.logtail.troubles import some_of
 from outrider_adapters.logtail.waiting import Waiting, waiting
-from outrider_adapters.logtail.worker import Worker
 
 HEARTBEAT_S: Final = 2.0
 
@@ -134,3 +140,224 @@ class LogtailAdapter(Adapter):
         if self._note:
             batch.note = "; ".join(filter(None, [self._note, batch.note]))
         return batch, progress
+
+
+# -- follower --------------------------------------------------------------------------------------
+# The one loop that reads logs to their present end: what `logtail` and watchers of pools share.
+
+BATCH_BYTES: Final = 1 << 20
+
+
+class LogFollower:
+    """Reads logs through growth, rotation, truncation and absence, a batch at a time.
+
+    Synchronous: whoever follows logs in an event loop calls it in a thread.
+
+    Args:
+        settings: which logs, and how.
+        clock: Unix seconds now, of the file system with whose times it is compared.
+        steps: make what may hang, where somebody gives up what does. What was read before a step
+            that was given up comes with the next batch.
+
+    Raises:
+        ConfigurationError, PluginError: as `Readers`.
+    """
+
+    def __init__(
+        self, settings: LogtailSettings, clock: Callable[[], float], steps: Steps | None = None
+    ) -> None:
+        self._steps = steps or Steps()
+        self._tails = Tails(settings, clock, self._steps)
+        self._clock = clock
+        self._parts: list[Slice] = []  # read, and not in a batch yet
+        self._of_history = False
+
+    @property
+    def paths(self) -> list[Path]:
+        """The live logs followed now."""
+        return self._tails.paths
+
+    @property
+    def state_words(self) -> Mapping[str, str]:
+        """What the logs' batch system calls the states of jobs, once a log was looked at."""
+        return self._tails.state_words
+
+    def start(self, cursor: Any, in_progress: InProgress | None = None) -> None:
+        """Begin at a cursor; None: at the beginning.
+
+        Args:
+            cursor: of a batch.
+            in_progress: of the adapter (see `outrider.api.Adapter`).
+
+        Raises:
+            ValueError: the cursor is none of ours.
+        """
+        self._tails.start(cursor, in_progress)
+
+    def close(self) -> None:
+        """Close the files."""
+        self._tails.close()
+        self._parts = []
+
+    def read(self) -> tuple[Batch, bool]:
+        """What was written since the last time, up to a mebibyte; history apart from news.
+
+        Returns:
+            the batch, and whether there was anything to do. `seen_until_s` is None where more can
+            be read at once, or a log is away.
+
+        Raises:
+            PluginError: a reader that a log needs cannot be loaded.
+        """
+        if self._parts:
+            return self._batch(None), True
+        now_s = self._clock()  # before the reading: what is written later may not be seen
+        self._tails.look_for_files()
+        self._gather(history=True)
+        if any(part.progress for part in self._parts):
+            return self._batch(None), True
+        caught_up = not self._parts
+        self._gather(history=False)
+        last_round = self._parts[-len(self._tails.paths) :]
+        caught_up = caught_up and all(part.caught_up for part in last_round)
+        progress = any(part.progress for part in self._parts)
+        return self._batch(now_s if caught_up else None), progress
+
+    def _gather(self, history: bool) -> None:
+        """Step along all logs in turn until a batch is full or nothing is left to read."""
+        self._of_history = history
+        size = 0
+        while size < BATCH_BYTES:
+            progress = False
+            for part in self._tails.step_all(history):
+                self._parts.append(part)
+                size += part.size
+                progress = progress or part.progress
+            if not progress:
+                break
+
+    def _batch(self, seen_until_s: float | None) -> Batch:
+        parts, self._parts = self._parts, []
+        rejected: Counter[str] = Counter()
+        ignored: Counter[str] = Counter()
+        for part in parts:
+            if part.rejected or part.ignored:
+                rejected += part.rejected
+                ignored += part.ignored
+        tails, groups = self._tails, self._tails.groups.values()
+        problem = tails.troubles.told(groups)
+        notes = [*tails.broken_readers(), *(note for part in parts for note in part.notes)]
+        return Batch(
+            events=[event for part in parts for event in part.events],
+            cursor=tails.save(),
+            seen_until_s=seen_until_s,
+            age_s=tails.troubles.age_s(groups),
+            rejected=dict(rejected),
+            ignored=dict(ignored),
+            note=some_of([*notes, *filter(None, [problem])]),
+            problem=problem,
+            written_s=tails.written_s(),
+            history=self._of_history and any(part.progress for part in parts),
+        )
+
+
+# -- worker ----------------------------------------------------------------------------------------
+# One thread beside the event loop that is left behind when it hangs.
+
+_LOOKS_EVERY_S: Final = 0.5
+_LEAVES_WITHIN_S: Final = 1.0
+_ENDS_WITHIN_S: Final = 0.1
+
+T = TypeVar("T")
+_Work = tuple[Callable[[], Any], "asyncio.Future[Any]", asyncio.AbstractEventLoop]
+
+
+class Worker:
+    """Does one piece of work after the other in a thread; one of its steps may hang.
+
+    Its threads are daemon threads: neither `close` nor the end of the process waits for one that
+    hangs in the kernel.
+
+    Args:
+        name: of the thread.
+        steps: which the work makes.
+    """
+
+    def __init__(self, name: str, steps: Steps) -> None:
+        self._name = name
+        self._steps = steps
+        self._queue: SimpleQueue[_Work | None] | None = None
+        self._thread: threading.Thread | None = None
+
+    async def do(self, work: Callable[[], T]) -> T | None:
+        """Do it; None if a step of it hangs: then the same work may be done without that step.
+
+        Raises:
+            Exception: as the work.
+        """
+        future = self._give(work)
+        while True:
+            done, _ = await asyncio.wait({future}, timeout=_LOOKS_EVERY_S)
+            if done:
+                return future.result()
+            if self._steps.give_up():
+                self._leave_thread()
+                return None
+
+    async def close(self, last: Callable[[], None]) -> None:
+        """Do a last thing; where a step hangs, here and not after it."""
+        if self._queue is None:
+            last()
+            return
+        future, thread = self._give(last), self._thread
+        self._leave_thread()
+        done, _ = await asyncio.wait({future}, timeout=_LEAVES_WITHIN_S)
+        self._steps.forget()
+        if not done:
+            last()
+        elif thread is not None:
+            thread.join(_ENDS_WITHIN_S)
+
+    def _give(self, work: Callable[[], T]) -> "asyncio.Future[T]":
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[T] = loop.create_future()
+        if self._queue is None:
+            self._queue = SimpleQueue()
+            self._thread = threading.Thread(
+                target=_work_on, args=(self._queue, self._steps), name=self._name, daemon=True
+            )
+            self._thread.start()
+        self._queue.put((work, future, loop))
+        return future
+
+    def _leave_thread(self) -> None:
+        """The thread ends once it is done with what it is at."""
+        if self._queue is not None:
+            self._queue.put(None)
+            self._queue = self._thread = None
+
+
+def _work_on(queue: "SimpleQueue[_Work | None]", steps: Steps) -> None:
+    steps.thread = threading.get_ident()
+    while (given := queue.get()) is not None:
+        work, future, loop = given
+        result: Any = None
+        error: Exception | None = None
+        try:
+            result = work()
+        except GivenUp:
+            return
+        except Exception as raised:  # noqa: BLE001 - of whoever asked
+            error = raised
+        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody asks any more
+            loop.call_soon_threadsafe(_tell, future, result, error)
+        given = work = future = None  # type: ignore[assignment]  # or they live on until the next
+
+
+def _tell(future: "asyncio.Future[Any]", result: Any, error: Exception | None) -> None:
+    if future.done():
+        return
+    if error is not None:
+        future.set_exception(error)
+    else:
+        future.set_result(result)

@@ -1,6 +1,5 @@
 """A mock HTCondor pool, and the `mock_condor` adapter that watches it as it would a real one."""
 
-from outrider_adapters.mock_condor.adapter import MockCondorAdapter
-from outrider_adapters.mock_condor.settings import MockCondorSettings
+from outrider_adapters.mock_condor.adapter import MockCondorAdapter, MockCondorSettings
 
 __all__ = ["MockCondorAdapter", "MockCondorSettings"]

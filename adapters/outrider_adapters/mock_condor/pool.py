@@ -14,7 +14,7 @@ from outrider_adapters.htcondor.bindings import (
 from outrider_adapters.mock_condor.accountant import Accountant
 from outrider_adapters.mock_condor.actions import Actions
 from outrider_adapters.mock_condor.autoclusters import Autoclusters
-from outrider_adapters.mock_condor.claims import QueuedJob, Slot
+from outrider_adapters.mock_condor.claims import IDLE, UNCLAIMED, QueuedJob, Slot
 from outrider_adapters.mock_condor.collector import AdStore, Collector
 from outrider_adapters.mock_condor.config import PoolConfig
 from outrider_adapters.mock_condor.daemons import daemon_ads, schedd_name
@@ -22,12 +22,166 @@ from outrider_adapters.mock_condor.event_log import EventLog
 from outrider_adapters.mock_condor.faults import Faults, Transport
 from outrider_adapters.mock_condor.machines import Machine
 from outrider_adapters.mock_condor.matchmaking import Cycle, Matchmaker
-from outrider_adapters.mock_condor.negotiator import Negotiator
 from outrider_adapters.mock_condor.queue import JobQueue
 from outrider_adapters.mock_condor.runs import EVICTED_CODE, Runs
 from outrider_adapters.mock_condor.schedd import Schedd
-from outrider_adapters.mock_condor.startd import Startd
 from outrider_adapters.mock_condor.submitting import job_ad, sleeping_s, submitter_of
+
+# -- startd ----------------------------------------------------------------------------------------
+# The startd of one machine: its slots, its owner, and their ads.
+
+
+class Startd:
+    """The slots of a machine, and whether its owner is logged in."""
+
+    def __init__(self, machine: Machine, now_s: float) -> None:
+        self.name = machine.name
+        self._owner_here = False
+        self._owner_seen_s = now_s
+        self.slots = [Slot(_slot_ad(machine, n, now_s)) for n in range(1, machine.slots + 1)]
+        self.evaluate(now_s)
+
+    def owner_came(self, now_s: float) -> None:
+        """The owner logs in."""
+        self._owner_here = True
+        self.publish("OwnerActive", "true", now_s)
+
+    def owner_went(self, now_s: float) -> None:
+        """The owner logs out."""
+        self._owner_here = False
+        self._owner_seen_s = now_s
+        self.publish("OwnerActive", "false", now_s)
+
+    def publish(self, attribute: str, value: str, now_s: float) -> None:
+        """Set an attribute of all slots, and update the states of idle ones."""
+        for slot in self.slots:
+            slot.ad[attribute] = ExprTree(value)
+        self.evaluate(now_s)
+
+    def evaluate(self, now_s: float) -> None:
+        """Update ``KeyboardIdle`` of all slots, and the states of those without a job."""
+        idle_s = 0 if self._owner_here else int(now_s - self._owner_seen_s)
+        for slot in self.slots:
+            slot.ad["KeyboardIdle"] = slot.ad["ConsoleIdle"] = idle_s
+            if slot.job is None:
+                slot.settle(now_s)
+
+    def jobs_to_evict(self, now_s: float) -> list[QueuedJob]:
+        """Running jobs for which ``START`` has become false."""
+        return [slot.job for slot in self.slots if slot.job and slot.refuses(slot.job.ad, now_s)]
+
+
+def _slot_ad(machine: Machine, number: int, now_s: float) -> ClassAd:
+    name = f"slot{number}@{machine.name}"
+    ad = ClassAd(
+        {
+            "MyType": "Machine",
+            "Name": name,
+            "Machine": machine.name,
+            "MyAddress": f"<127.0.0.1:0?alias={machine.name}>",
+            "MachineCluster": machine.cluster,
+            "SlotID": number,
+            "SlotType": "Static",
+            "SlotTypeID": 1,
+            "TotalSlots": machine.slots,
+            "Cpus": machine.cpus,
+            "TotalCpus": float(machine.cpus * machine.slots),
+            "Memory": machine.memory_mb,
+            "TotalMemory": machine.memory_mb * machine.slots,
+            "Disk": 100_000_000,
+            "Arch": "X86_64",
+            "OpSys": "LINUX",
+            "HasFileTransfer": True,
+            "CurrentRank": 0.0,
+            "Start": ExprTree(machine.start),
+            "Requirements": ExprTree("START"),
+            "Rank": ExprTree(machine.rank),
+            "SlotWeight": ExprTree("Cpus"),
+            "OwnerActive": False,
+            "State": UNCLAIMED,
+            "Activity": IDLE,
+            "EnteredCurrentState": int(now_s),
+            "EnteredCurrentActivity": int(now_s),
+            "DaemonStartTime": int(now_s),
+            "JobStarts": 0,
+        }
+    )
+    for attribute, expression in machine.attributes.items():
+        ad[attribute] = ExprTree(expression)
+    return ad
+
+
+# -- negotiator ------------------------------------------------------------------------------------
+# The client of the negotiator.
+
+_NO_ANSWER = "Unable to connect to the negotiator"
+
+
+class Negotiator:
+    """A client with the calls of ``htcondor2.Negotiator``.
+
+    Changes by a client without rights are ignored without an error: the real negotiator was
+    observed to return None too.
+    """
+
+    def __init__(
+        self, accountant: Accountant, transport: Transport, now: Callable[[], float], may_set: bool
+    ) -> None:
+        self._accountant = accountant
+        self._transport = transport
+        self._now = now
+        self._may_set = may_set
+
+    def getPriorities(self, rollup: bool = False) -> list[ClassAd]:  # noqa: N802  # htcondor2's name
+        """One accounting ad per submitter: Name, Priority (effective), PriorityFactor, ...
+
+        Raises:
+            HTCondorException: the negotiator does not answer.
+        """
+        self._transport.call(_NO_ANSWER)
+        return self._accountant.ads(self._now())
+
+    def setPriority(self, user: str, priority: float) -> None:  # noqa: N802
+        """Set the real priority.
+
+        Raises:
+            ValueError: the user has no domain, or the value is negative.
+        """
+        if priority < 0:
+            raise ValueError("User priority must be non-negative")
+        if self._may(user):
+            self._accountant.set_real_priority(user, priority, self._now())
+
+    def setFactor(self, user: str, factor: float) -> None:  # noqa: N802
+        """Set the priority factor.
+
+        Raises:
+            ValueError: the user has no domain, or the factor is below 1.
+        """
+        if factor < 1:
+            raise ValueError("Priority factors must be >= 1")
+        if self._may(user):
+            self._accountant.set_factor(user, factor, self._now())
+
+    def setCeiling(self, user: str, ceiling: int) -> None:  # noqa: N802
+        """Set the most slots that the user may have.
+
+        Raises:
+            ValueError: the user has no domain, or the ceiling is negative.
+        """
+        if ceiling <= -1:
+            raise ValueError("Ceiling must be greater than -1.")
+        if self._may(user):
+            self._accountant.set_ceiling(user, int(ceiling), self._now())
+
+    def _may(self, user: str) -> bool:
+        if "@" not in user:
+            raise ValueError("You must specify the submitter (user@uid.domain)")
+        self._transport.call(_NO_ANSWER)
+        return self._may_set
+
+
+# -- pool ------------------------------------------------------------------------------------------
 
 _CHARGES: Final = frozenset({"acctgroup", "acctgroupuser", "accountinggroup"})
 

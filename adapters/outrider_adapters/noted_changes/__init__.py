@@ -4,9 +4,17 @@ What stood there before is noted in the adapter's undo log, then the change is m
 back.
 """
 
-from outrider_adapters.noted_changes.begin_notes import before_of, is_own
-from outrider_adapters.noted_changes.begin_times import BeginTimes, Waiting
-from outrider_adapters.noted_changes.changes import GONE, Change, GivenUpError, Plan, carry_out
+from outrider_adapters.noted_changes.begin_times import (
+    GONE,
+    BeginTimes,
+    Change,
+    GivenUpError,
+    Plan,
+    Waiting,
+    before_of,
+    carry_out,
+    is_own,
+)
 from outrider_adapters.noted_changes.pace import Pace
 
 __all__ = [

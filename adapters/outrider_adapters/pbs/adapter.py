@@ -1,17 +1,218 @@
 """The adapter of a PBS server: jobs and nodes, by its own commands."""
 
-from typing import Any, ClassVar, Self
+import os
+import re
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any, ClassVar, Final, Self
 
-from outrider.api import Batch, FoundSystem, PeerError, ServiceNeeds, WaitingReason
+from outrider.api import (
+    Batch,
+    DecisionRow,
+    FoundSystem,
+    Lever,
+    PeerError,
+    ServiceNeeds,
+    WaitingReason,
+)
 from outrider_adapters.found_commands import found_by_commands
-from outrider_adapters.pbs.diagnosis import Finding, diagnosed
-from outrider_adapters.pbs.dialects import dialect_of, pbs_commands
-from outrider_adapters.pbs.lever import LeasedExecutionTimes
+from outrider_adapters.noted_changes import GONE, BeginTimes, GivenUpError, Pace, Plan, carry_out
+from outrider_adapters.pbs.dialects import Dialect, dialect_of, pbs_commands
+from outrider_adapters.pbs.execution_times import (
+    LATE_S,
+    WaitingJob,
+    qalter_words,
+    waiting_jobs,
+)
 from outrider_adapters.pbs.pbs_watch import PBSWatch
-from outrider_adapters.pbs.service_needs import needs_of, signs_of_pbs
 from outrider_adapters.pbs.settings import PBSSettings
-from outrider_adapters.polling import PollingAdapter
+from outrider_adapters.polling import CommandError, PollingAdapter
 from outrider_adapters.readers.pbs.state_words import STATE_WORDS
+
+# -- lever -----------------------------------------------------------------------------------------
+# The lever of a PBS server: jobs wait for an execution time that lapses by itself.
+
+_AT_ONCE: Final = 100
+"""Jobs of one ``qalter``."""
+_NOBODY_ANSWERS: Final = ("did not answer within", "cannot connect to server")
+_OF_AN_ARRAY: Final = "it is a job of an array, which PBS alters as a whole alone"
+_ENDED: Final = "the daemon ends, and this was not asked for any more"
+
+
+class LeasedExecutionTimes(Lever):
+    """Moves the execution time of deferred jobs a lease ahead, again and again.
+
+    A job that is to start may begin at once; where it runs, and which of those that may begin comes
+    first, stays PBS's matter. It needs the right of an operator of the server.
+
+    Args:
+        adapter: of the server.
+        now: this host's clock, Unix seconds.
+    """
+
+    name = "leased_execution_times"
+    description = (
+        "keeps jobs in the queue by an execution time a lease ahead, which lapses by itself"
+    )
+    actions = ("start", "defer")
+    places = False
+
+    def __init__(self, adapter: Any, now: Callable[[], float] = time.time) -> None:
+        super().__init__(adapter)
+        self.lease_s = adapter.settings.lease_s
+        self._now = now
+        self._pace = Pace(adapter.settings.updates_per_s)
+        # commands that take and print times of UTC, whatever the zone of this host
+        self._commands = pbs_commands(adapter.settings, TZ="UTC0")
+        self._shown: Mapping[str, WaitingJob] = {}
+
+    def apply(self, decisions: Sequence[DecisionRow]) -> dict[str, str]:
+        """As `Lever.apply`."""
+        now_s = int(self._now())
+        waiting = self._waiting()
+        kept = [one.job for one in decisions if one.action == "defer"]
+        free = [one.job for one in decisions if one.action == "start"]
+        parts = {name: _OF_AN_ARRAY for name in kept if self._is_of_an_array(name)}
+        deferred = self._times.deferred(
+            {name: waiting.get(name) for name in kept if name not in parts}, now_s
+        )
+        released = self._times.released({name: waiting.get(name) for name in free}, now_s)
+        refused = parts | deferred.refused | self._carry_out([deferred, released])
+        self._check_clock(deferred.values.keys() - refused.keys(), now_s)
+        return {name: why for name, why in refused.items() if why != GONE or name in kept}
+
+    def withdraw(self, jobs: Collection[str]) -> dict[str, str]:
+        """As `Lever.withdraw`."""
+        return self._release(jobs)[1]
+
+    def withdraw_all(self) -> int:
+        """As `Lever.withdraw_all`; the undo log tells of whom."""
+        names = self._times.kept(int(self._now()))
+        done, refused = self._release(names)
+        if refused:
+            name, why = next(iter(refused.items()))
+            raise PeerError(f"{len(refused)} of {len(names)} jobs are kept still: {name}: {why}")
+        return done
+
+    def hurry(self) -> None:
+        """As `Lever.hurry`."""
+        self._pace.hurry()
+
+    def close(self) -> None:
+        """End a command that runs."""
+        self._commands.close()
+
+    def _waiting(self) -> Mapping[str, WaitingJob]:
+        self._shown = waiting_jobs(self._dialect.jobs().entries)
+        return self._shown
+
+    def _release(self, names: Collection[str]) -> tuple[int, dict[str, str]]:
+        """How many of these jobs Outrider kept and let go, and for which that was refused: why."""
+        waiting = self._waiting() if names else {}
+        plan = self._times.released({name: waiting.get(name) for name in names}, int(self._now()))
+        refused = self._carry_out([plan], takes_back=True)
+        refused = {name: why for name, why in refused.items() if why != GONE}
+        return len(plan.values.keys() - refused.keys()), refused
+
+    def _carry_out(self, plans: Sequence[Plan], *, takes_back: bool = False) -> dict[str, str]:
+        return carry_out(
+            [self._times.change(plan) for plan in plans],
+            lambda values: self._alter(values, takes_back),
+            self._waiting,
+        )
+
+    def _alter(self, values: Mapping[str, Mapping[str, int]], takes_back: bool) -> str:
+        """Give jobs their execution times; what was said when that was refused the last time."""
+        said = ""
+        alike: dict[int, list[str]] = {}
+        for name, given in values.items():
+            alike.setdefault(given["begin_s"], []).append(name)
+        n = min(_AT_ONCE, self._pace.at_once)
+        for begin_s, names in alike.items():
+            for first in range(0, len(names), n):
+                some = names[first : first + n]
+                if self._pace.waited_and_ended(len(some)) and not takes_back:
+                    raise GivenUpError(_ENDED)
+                try:
+                    self._commands.run("qalter", *qalter_words(begin_s, some))
+                except CommandError as error:  # of one of them; reading back tells of which
+                    said = str(error)
+                    if any(sign in said for sign in _NOBODY_ANSWERS):
+                        raise GivenUpError(said) from error
+        return said
+
+    def _check_clock(self, names: Collection[str], now_s: int) -> None:
+        """Let jobs go whose execution times end by a clock that is off.
+
+        PBS tells its time nowhere but in what it has just changed.
+
+        Raises:
+            PeerError: it differs by more than a quarter of a lease.
+        """
+        changed = [self._shown[name].changed_s for name in names if name in self._shown]
+        off_s = [at_s - now_s for at_s in changed if at_s is not None]
+        worst_s = max(off_s, key=abs, default=0.0)
+        if abs(worst_s) > self.lease_s / 4.0:
+            self.withdraw(names)
+            raise PeerError(
+                f"the server's clock differs by {worst_s:+.0f} s from this host's; right would be "
+                f"less than a quarter of lease_s, {self.lease_s / 4.0:g} s"
+            )
+
+    def _is_of_an_array(self, name: str) -> bool:
+        return "[" in name and not self._dialect.is_torque
+
+    @cached_property
+    def _dialect(self) -> Dialect:
+        return dialect_of(self.adapter.settings, self._commands)
+
+    @cached_property
+    def _times(self) -> BeginTimes:
+        # not when it is made: the adapter gets its undo log after that
+        return BeginTimes(self.adapter.undo_log, self.lease_s, LATE_S)
+
+
+# -- diagnosis -------------------------------------------------------------------------------------
+# What a site should know of a PBS server before it lets Outrider watch it.
+
+Finding = tuple[str, str, str, str]
+"""What, state (ok, warn, fail), what was found, and a remedy: as ``outrider doctor`` lists it."""
+
+
+def diagnosed(settings: PBSSettings) -> Iterator[Finding]:
+    """Who answers, in which dialect, and whether ends that nobody saw are known."""
+    commands = pbs_commands(settings)
+    try:
+        dialect = dialect_of(settings, commands)
+        jobs, nodes = dialect.jobs(), dialect.nodes()
+    except CommandError as error:
+        remedy = 'name the folder of qstat and the server: commands = "/opt/pbs/bin", server = ...'
+        yield "server", "fail", str(error), remedy
+        return
+    found = f"{dialect.name}: {len(jobs.entries)} jobs, {len(nodes.entries)} nodes"
+    yield "server", "ok", found, ""
+    if jobs.rejected:
+        found = f"{len(jobs.rejected)} jobs cannot be read, such as {jobs.rejected[0]}"
+        yield "jobs", "warn", found, "their users wrote attributes into their environments"
+    if dialect.is_torque:
+        found = "jobs that have ended are known for keep_completed seconds"
+        yield "history", "ok", found, ""
+        return
+    try:
+        server = commands.run("qstat", "-B", "-f")
+    except CommandError as error:
+        yield "history", "warn", str(error), ""
+        return
+    if "job_history_enable = True" in server:
+        yield "history", "ok", "qstat -x tells how jobs ended", ""
+    else:
+        found = "the server keeps no history: jobs that leave count as removed"
+        yield "history", "warn", found, "qmgr -c 'set server job_history_enable = True'"
+
+
+# -- adapter ---------------------------------------------------------------------------------------
 
 
 class PBSAdapter(PollingAdapter):
@@ -98,3 +299,44 @@ class PBSAdapter(PollingAdapter):
         """Wait for no command; then close."""
         self._commands.close()
         await super().__aexit__(*raised)
+
+
+# -- service needs ---------------------------------------------------------------------------------
+# What a service needs beside a PBS server: its address, the configuration of its commands.
+
+_VARIABLES: Final = ("PBS_CONF_FILE", "PBS_DEFAULT", "PBS_SERVER")
+_CONFIG: Final = "/etc/pbs.conf"
+_SERVER_NAME: Final = "/var/spool/torque/server_name"
+_LINE: Final = re.compile(
+    r"^\s*PBS_(?:SERVER|PRIMARY|SECONDARY|SERVER_HOST_NAME)\s*=\s*(\S+)", re.MULTILINE
+)
+
+
+def needs_of(settings: PBSSettings) -> ServiceNeeds:
+    """Who is asked, and which files the commands read, as far as it can be found out."""
+    environment = {name: os.environ[name] for name in _VARIABLES if os.environ.get(name)}
+    config = environment.get("PBS_CONF_FILE", _CONFIG)
+    named = settings.server or environment.get("PBS_DEFAULT") or environment.get("PBS_SERVER")
+    hosts = (
+        [named] if named else [*_LINE.findall(_text_of(config)), *_text_of(_SERVER_NAME).split()]
+    )
+    notes = () if hosts else (f"the server's address is not known: {config} names none",)
+    files = [path for path in (config, settings.commands) if path and Path(path).exists()]
+    return ServiceNeeds(
+        hosts={host.partition(":")[0].partition("@")[0]: "PBS server" for host in hosts},
+        files=tuple(files),
+        environment=environment,
+        notes=notes,
+    )
+
+
+def signs_of_pbs() -> tuple[str, ...]:
+    """Files of which one is there where a host is configured for PBS."""
+    return os.environ.get("PBS_CONF_FILE", ""), _CONFIG, _SERVER_NAME
+
+
+def _text_of(path: str) -> str:
+    try:
+        return Path(path).read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""

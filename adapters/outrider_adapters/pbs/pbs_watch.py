@@ -1,19 +1,28 @@
 """One look at a PBS server after the other: jobs and nodes made into one batch."""
 
+import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from fnmatch import fnmatchcase
 from math import floor, inf
 from typing import Any, Final
 
 import msgspec
 
-from outrider.api import Batch, NamedEvent, PlannedStarts, UndoLog, WaitingReason, events
+from outrider.api import (
+    Batch,
+    MachineSpec,
+    NamedEvent,
+    PlannedStarts,
+    Resources,
+    UndoLog,
+    WaitingReason,
+    events,
+)
 from outrider_adapters.pbs.dialects import Dialect
-from outrider_adapters.pbs.job_rows import zone_of
+from outrider_adapters.pbs.execution_times import DEFERRED
+from outrider_adapters.pbs.job_rows import size_mib, zone_of
 from outrider_adapters.pbs.job_watch import JobWatch
-from outrider_adapters.pbs.nodes import Node, changes, nodes_of
-from outrider_adapters.pbs.reasons import waiting_reason
 from outrider_adapters.pbs.settings import PBSSettings
 from outrider_adapters.polling import Asking, CommandError
 
@@ -161,3 +170,177 @@ class PBSWatch:
     def _note(self) -> str:
         n = self.jobs.unknown_n
         return f"how {n} jobs left is not known: they count as removed" if n else ""
+
+
+# -- nodes -----------------------------------------------------------------------------------------
+# Nodes of a PBS server, from ``pbsnodes``, and two looks at one made into what happened to it.
+
+_CLOSED: Final = frozenset(
+    {
+        "offline", "down", "stale", "state-unknown", "unknown", "unresolvable", "provisioning",
+        "wait-provisioning", "maintenance", "reserve", "resv-exclusive", "Standby", "Suspend",
+        "Sleep", "Hibernate", "Shutdown",
+    }
+)  # fmt: skip
+"""States in which no job starts, of both families; the last are power states of Torque."""
+
+_ASLEEP: Final = frozenset({"sleep", "Standby", "Suspend", "Sleep", "Hibernate", "Shutdown"})
+_PART: Final = re.compile(r"\[\d+\]$")
+"""Of a host that is several virtual nodes: ``n7[0]`` and ``n7[1]`` are n7."""
+
+_STATUS: Final = re.compile(r"(?:^|,)physmem=(\w+)")
+
+
+class Node(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """A node at the moment of a look.
+
+    Attributes:
+        cluster, cpus: as in `MachineSpec`.
+        memory_mib, gpus: in all.
+        usable: jobs may start on it.
+        asleep: it sleeps.
+    """
+
+    cluster: str
+    cpus: int
+    memory_mib: float | None
+    gpus: float
+    usable: bool
+    asleep: bool
+
+    @property
+    def spec(self) -> MachineSpec:
+        """What is told when it joins; PBS does not tell watts."""
+        resources = Resources(memory_mib=self.memory_mib, gpus=self.gpus)
+        return MachineSpec(
+            cluster=self.cluster, cpus=self.cpus, usable=self.usable, resources=resources
+        )
+
+    @property
+    def size(self) -> tuple[object, ...]:
+        """What makes it another machine when it changes."""
+        return self.cluster, self.cpus, self.memory_mib, self.gpus
+
+
+def nodes_of(
+    shown: Mapping[str, Mapping[str, str]], cluster_of: Callable[[str], str]
+) -> dict[str, Node]:
+    """Nodes by name; parts of one host are one.
+
+    Args:
+        shown: attributes by name.
+        cluster_of: the cluster of a node.
+    """
+    nodes: dict[str, Node] = {}
+    for name, ad in shown.items():
+        host = _PART.sub("", name)
+        one, known = _node(ad, cluster_of(host)), nodes.get(host)
+        nodes[host] = one if known is None else _together(known, one)
+    return nodes
+
+
+def changes(name: str, before: Node | None, after: Node, at_s: float) -> list[NamedEvent]:
+    """What must have happened to a node between two looks, in order.
+
+    Args:
+        name: of the node.
+        before: as it was; None: it is new.
+        after: as it is.
+        at_s: when it was looked at: PBS does not say when a state was entered.
+    """
+    told: list[NamedEvent] = []
+    if before is None or before.size != after.size:
+        told.append((at_s, events.JOINED, name, after.spec))
+    if before is None:
+        return told + ([(at_s, events.ASLEEP, name, None)] if after.asleep else [])
+    if after.asleep != before.asleep:
+        told.append((at_s, events.ASLEEP if after.asleep else events.WOKEN, name, None))
+    if after.usable != before.usable:
+        told.append((at_s, events.USABLE if after.usable else events.DRAINED, name, None))
+    return told
+
+
+def _node(ad: Mapping[str, str], cluster: str) -> Node:
+    words = {word.strip() for word in ad.get("state", "").split(",")}
+    words.add(ad.get("power_state", ""))
+    memory = ad.get("resources_available.mem") or _physical_memory(ad.get("status", ""))
+    cpus = ad.get("resources_available.ncpus") or ad.get("np") or ad.get("pcpus") or ""
+    gpus = ad.get("resources_available.ngpus") or ad.get("gpus") or ""
+    return Node(
+        cluster=cluster,
+        cpus=max(1, int(cpus)) if cpus.isdecimal() else 1,
+        memory_mib=size_mib(memory) if memory else None,
+        gpus=float(gpus) if gpus.isdecimal() else 0.0,
+        usable=not words & _CLOSED and "sleep" not in words,
+        asleep=bool(words & _ASLEEP),
+    )
+
+
+def _physical_memory(status: str) -> str:
+    found = _STATUS.search(status)
+    return found[1] if found else ""
+
+
+def _together(one: Node, other: Node) -> Node:
+    known = [node.memory_mib for node in (one, other) if node.memory_mib is not None]
+    return Node(
+        cluster=one.cluster,
+        cpus=one.cpus + other.cpus,
+        memory_mib=sum(known) if known else None,
+        gpus=one.gpus + other.gpus,
+        usable=one.usable or other.usable,
+        asleep=one.asleep and other.asleep,
+    )
+
+
+# -- reasons ---------------------------------------------------------------------------------------
+# Why a job waits, as PBS says it.
+
+_WAITS: Final = frozenset("QHWT")
+_NEVER: Final = "Can Never Run"
+"""What the scheduler of OpenPBS begins its comment with."""
+
+_HOLDS: Final = {
+    "u": ("its user", "qrls -h u {job}"),
+    "o": ("an operator", "qrls -h o {job} (by an operator)"),
+    "s": ("the system or a manager", "qrls -h s {job} (by a manager)"),
+    "p": ("a wrong password", "qrls -h p {job} (by a manager)"),
+}
+
+
+def waiting_reason(job: str, ad: Mapping[str, str], is_ours: bool = False) -> WaitingReason | None:
+    """Why a job is not running; None for one that is, or that has left.
+
+    Args:
+        job: its name.
+        ad: its attributes; the comment is the scheduler's or an operator's, no user writes it.
+        is_ours: whether a time for which it waits is one that Outrider gave it.
+    """
+    state, comment = ad.get("job_state", ""), ad.get("comment", "").strip()
+    if state not in _WAITS:
+        return None
+    said = [f"PBS says: {comment}"] if comment else []
+    if state == "W":
+        when = ad.get("Execution_Time", "its time")
+        if is_ours:
+            sentence = f"it waits until {when}, because Outrider asked for that: no user did"
+            return WaitingReason(code=DEFERRED, sentence=sentence)
+        remedy = f"let it begin now: qalter -a $(date +%Y%m%d%H%M) {job}"
+        return WaitingReason(code="W", sentence=f"it waits until {when}", remedies=(remedy,))
+    if depend := ad.get("depend", ""):
+        remedy = f"let it wait no more: qalter -W depend= {job}"
+        sentence = "; ".join([f"it waits for other jobs: {depend}", *said])
+        return WaitingReason(
+            code=state, sentence=sentence, remedies=("wait for these jobs", remedy)
+        )
+    holds = [_HOLDS[letter] for letter in ad.get("Hold_Types", "") if letter in _HOLDS]
+    if state == "H":
+        who = " and ".join(name for name, _ in holds) or "somebody"
+        release = tuple(f"release it: {command.format(job=job)}" for _, command in holds)
+        sentence = "; ".join([f"it is held by {who}", *said])
+        return WaitingReason(code=state, sentence=sentence, remedies=release)
+    if comment.startswith(_NEVER):
+        remedy = f"ask for less, or for something else: qalter -l ... {job}"
+        return WaitingReason(code=state, sentence=said[0], never=True, remedies=(remedy,))
+    sentence = said[0] if said else "its scheduler has not said anything of it yet"
+    return WaitingReason(code=state, sentence=sentence, remedies=("wait, or ask for less",))

@@ -1,19 +1,86 @@
 """The adapter of a Slurm cluster: jobs, nodes and limits, by its own commands."""
 
 import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, ClassVar, Final, Self
 
-from outrider.api import Batch, FoundSystem, ServiceNeeds, WaitingReason
+from outrider.api import Batch, FoundSystem, HelperUnit, PeerError, ServiceNeeds, WaitingReason
 from outrider_adapters.found_commands import found_by_commands
-from outrider_adapters.polling import PollingAdapter
+from outrider_adapters.polling import CommandError, PollingAdapter
 from outrider_adapters.readers.slurm.state_words import STATE_WORDS
+from outrider_adapters.slurm.acting.helper.client import HelperClient
 from outrider_adapters.slurm.acting.lever import LeasedStartTimes
-from outrider_adapters.slurm.commands import SlurmCommands
-from outrider_adapters.slurm.diagnosis import Finding, diagnosed
-from outrider_adapters.slurm.questions import ask_why
-from outrider_adapters.slurm.service_needs import needs_of
+from outrider_adapters.slurm.commands import SEPARATOR, SlurmCommands
+from outrider_adapters.slurm.job_steps import WAITING, is_waiting, seen
+from outrider_adapters.slurm.partitions import settings_of, shown_for_s
+from outrider_adapters.slurm.queue_rows import FIELDS, QueueRow, row_of
+from outrider_adapters.slurm.reasons import Asked, waiting_reason
+from outrider_adapters.slurm.rights import changes_nothing, hidden_from_us
 from outrider_adapters.slurm.settings import SlurmSettings
 from outrider_adapters.slurm.slurm_watch import SlurmWatch
+
+# -- diagnosis -------------------------------------------------------------------------------------
+# What a site should know of a Slurm before it lets Outrider watch it.
+
+Finding = tuple[str, str, str, str]
+"""What, state (ok, warn, fail), what was found, and a remedy: as ``outrider doctor`` lists it."""
+
+
+def diagnosed(commands: SlurmCommands, settings: SlurmSettings) -> Iterator[Finding]:
+    """Who answers, what may be seen and changed, and how jobs that leave unseen are known."""
+    try:
+        config = settings_of(commands.run("scontrol", "show", "config"))
+        rows = commands.run("squeue", "-a", "-h", "-o", "%A").split()
+        nodes = commands.run("sinfo", "-a", "-h", "-N", "-o", "%N").split()
+        federation = commands.run("scontrol", "show", "federation").strip()
+    except CommandError as error:
+        remedy = 'start slurmctld, or name its configuration: config = "/etc/slurm/slurm.conf"'
+        yield "controller", "fail", str(error), remedy
+        return
+    version = config.get("SLURM_VERSION", "unknown")
+    cluster = config.get("ClusterName", "?")
+    found = f"Slurm {version}, cluster {cluster}: {len(rows)} rows of jobs, {len(set(nodes))} nodes"
+    yield "controller", "ok", found, ""
+    if federation.startswith("Federation:"):
+        yield "federation", "fail", federation.split("\n")[0], "follow a dump of sacct instead"
+    if hidden := hidden_from_us(commands, config):
+        found, _, remedy = hidden.partition("; right would be: ")
+        yield "rights", "fail", found, remedy
+    else:
+        yield "rights", "ok", f"PrivateData={config.get('PrivateData', 'none')}", ""
+    yield _acting(commands, config, settings)
+    yield _accounting(config)
+
+
+def _acting(commands: SlurmCommands, config: dict[str, str], settings: SlurmSettings) -> Finding:
+    if settings.helper is not None:
+        try:
+            HelperClient(settings.helper, settings.answer_within_s).check()
+        except CommandError as error:
+            found, _, remedy = str(error).partition("; right would be: ")
+            return "acting", "fail", found, remedy
+        found = f"other users' jobs may be changed by the helper at {settings.helper}"
+        return "acting", "ok", found, ""
+    if why := changes_nothing(commands, config):
+        return "acting", "ok", f"enough for the modes observe and shadow alone: {why}", ""
+    return "acting", "ok", "other users' jobs may be changed in the modes canary and active", ""
+
+
+def _accounting(config: dict[str, str]) -> Finding:
+    storage = config.get("AccountingStorageType", "accounting_storage/none")
+    if storage.endswith("slurmdbd"):
+        return "accounting", "ok", "sacct tells of jobs that left unseen", ""
+    found = (
+        "no slurmdbd: jobs that end while Outrider does not look for more than "
+        f"{shown_for_s(config):g} s (MinJobAge) count as removed"
+    )
+    remedy = "restart Outrider within that time, or let Slurm keep its accounting"
+    return "accounting", "warn", found, remedy
+
+
+# -- adapter ---------------------------------------------------------------------------------------
 
 USUAL: Final = (
     "/etc/slurm/slurm.conf", "/run/slurm/conf/slurm.conf", "/etc/slurm-llnl/slurm.conf",
@@ -97,3 +164,145 @@ class SlurmAdapter(PollingAdapter):
         """Wait for no command; then close."""
         self._commands.close()
         await super().__aexit__(*raised)
+
+
+# -- questions -------------------------------------------------------------------------------------
+# What is asked of Slurm when somebody wants to know why a job waits.
+
+_BESIDE = ("Dependency", "QOS", "PriorityLong")
+
+
+def ask_why(watch: SlurmWatch, commands: SlurmCommands, name: str) -> WaitingReason | None:
+    """Why a job is not running; None for one that is, that has left, or that is another's.
+
+    Args:
+        watch: of the Slurm.
+        commands: of it.
+        name: of the job.
+
+    Raises:
+        PeerError: Slurm does not answer.
+    """
+    cluster, _, job = name.rpartition(":")
+    kind = watch.jobs.kind(job) if cluster == watch.jobs.cluster else None
+    if kind is None:
+        return None
+    # of a task alone squeue would not say how many of its array may run
+    lines = commands.rows((*FIELDS, *_BESIDE), "-a", "-t", "all", "-j", job.partition("_")[0])
+    told = [(text, *_parsed(text)) for text in filter(None, lines)]
+    mine = next(((text, row, beside) for text, row, beside in told if job in row.jobs), None)
+    if mine is None or not is_waiting(mine[1]):
+        return None
+    text, shown, (dependency, qos, priority) = mine
+    row = watch.jobs.as_its_user_left_it(shown)
+    asked = Asked(
+        job=job,
+        row=row,
+        shown_eligible_s=shown.eligible_s,
+        row_id=text.partition(SEPARATOR)[0],
+        dependency="" if dependency == "(null)" else dependency,
+        qos="" if qos == "(null)" else qos,
+        ahead=_ahead(commands, row.partitions, int(priority), watch.now_s),
+        kind=kind,
+        nodes=watch.nodes,
+        partitions=watch.partitions,
+    )
+    return waiting_reason(asked, watch.eligibility)
+
+
+def _parsed(text: str) -> tuple[QueueRow, list[str]]:
+    """A row of `FIELDS`, and what stands behind them."""
+    values = text.split(SEPARATOR)
+    try:
+        row = row_of(SEPARATOR.join([*values[: len(FIELDS)], ""]))
+    except ValueError as error:
+        raise PeerError(f"squeue prints what cannot be read: {error}") from error
+    return row, values[len(FIELDS) : -1]
+
+
+def _ahead(
+    commands: SlurmCommands, partitions: tuple[str, ...], priority: int, now_s: float
+) -> tuple[int, int]:
+    """Jobs of higher priority that wait for these partitions, and the CPUs they want."""
+    fields = (*FIELDS, "PriorityLong")
+    lines = commands.rows(fields, "-a", "-t", "PD", "-p", ",".join(partitions))
+    cpus: dict[str, int] = {}
+    for line in filter(None, lines):
+        row, [theirs] = _parsed(line)
+        if int(theirs) > priority and seen(row, now_s).status == WAITING:
+            cpus |= dict.fromkeys(row.jobs, row.cpus)  # one that may use several comes for each
+    return len(cpus), sum(cpus.values())
+
+
+# -- service needs ---------------------------------------------------------------------------------
+# What a service needs beside a Slurm: the addresses of its controllers, its configuration.
+
+_USUAL: Final = "/etc/slurm/slurm.conf"
+_CONTROLLER: Final = re.compile(
+    r"SlurmctldHost(\[\d+\])?|ControlMachine|BackupController", re.IGNORECASE
+)
+_DATABASE: Final = re.compile(r"AccountingStorage(Backup)?Host", re.IGNORECASE)
+_IN_BRACKETS: Final = re.compile(r"(?P<name>[^(]+)\((?P<address>[^)]+)\)")
+_SLURM_USER: Final = "slurm"
+"""Whom the unit runs as where Slurm does not say."""
+_UNSET: Final = ("", "(null)", "none")
+
+
+def needs_of(settings: SlurmSettings, commands: SlurmCommands) -> ServiceNeeds:
+    """Who is asked, and which files the commands read, as far as it can be found out."""
+    config = settings.config or os.environ.get("SLURM_CONF") or _USUAL
+    notes: list[str] = []
+    try:
+        shown = commands.run("scontrol", "show", "config")
+    except CommandError as error:
+        shown = _text_of(Path(config))
+        if not shown:
+            notes.append(f"addresses of controllers are not known: {error}")
+    environment = {}
+    if settings.config is None and "SLURM_CONF" in os.environ:
+        environment["SLURM_CONF"] = os.environ["SLURM_CONF"]
+    files = [config] if Path(config).exists() else []
+    return ServiceNeeds(
+        hosts=hosts_in(shown),
+        files=(*files, *([settings.commands] if settings.commands else [])),
+        environment=environment,
+        helpers=() if settings.helper is None else (_helper(settings.helper, settings, shown),),
+        changes_last=settings.changes_last,
+        notes=tuple(notes),
+    )
+
+
+def _helper(socket: str, settings: SlurmSettings, shown: str) -> HelperUnit:
+    """What updates jobs as the user who may, by the same commands."""
+    config = settings.config or os.environ.get("SLURM_CONF")
+    words = ["outrider_adapters.slurm.acting.helper"]
+    words += ["--slurm-config", config] if config else []
+    words += ["--commands", settings.commands] if settings.commands else []
+    user = settings_of(shown).get("SlurmUser", _SLURM_USER).partition("(")[0]
+    return HelperUnit(name="outrider-slurm", words=tuple(words), user=user, socket=socket)
+
+
+def hosts_in(config: str) -> dict[str, str]:
+    r"""Whom Slurm's commands ask, by its configuration, and what each is.
+
+    >>> hosts_in("SlurmctldHost[0] = ctl(192.0.2.7)\nAccountingStorageHost = db\n")
+    {'192.0.2.7': "Slurm's controller ctl", 'db': "Slurm's database"}
+    """
+    found: dict[str, str] = {}
+    for key, value in settings_of(config).items():
+        what = "controller" if _CONTROLLER.fullmatch(key) else ""
+        what = what or ("database" if _DATABASE.fullmatch(key) else "")
+        if not what or value in _UNSET:
+            continue
+        if (named := _IN_BRACKETS.fullmatch(value)) is not None:
+            found[named["address"]] = f"Slurm's {what} {named['name']}"
+        else:
+            found[value] = f"Slurm's {what}"
+    return found
+
+
+def _text_of(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""

@@ -32,12 +32,11 @@ from outrider.api.planned_starts import PlannedStarts
 from outrider.api.policy import Policy, PolicySettings
 from outrider.api.prediction import Prediction
 from outrider.api.queue import Queue
-from outrider.api.queue_window import WINDOW_FEATURES, Observation, observe_window
 from outrider.api.reader import LogReader, ReaderOptions, Reading, log_name_of
 from outrider.api.site_view import SiteView
 from outrider.api.undo_log import Undo, UndoLog
 from outrider.api.waiting_reason import Clause, WaitingReason, removing_most
-from outrider.api.window_policy import WindowPolicy
+from outrider.api.window_policy import WINDOW_FEATURES, Observation, WindowPolicy, observe_window
 from outrider.model import events
 from outrider.model.broker_settings import BrokerSettings
 from outrider.model.clusters import ClusterSpec

@@ -1,5 +1,6 @@
 """What the daemon needs, examined piece by piece: each check says what it found and what to do."""
 
+import asyncio
 import os
 import shutil
 import socket
@@ -50,11 +51,11 @@ def examine(config: Path) -> Iterator[Check]:
     from outrider.cli.sources import check_sources
 
     yield from check_sources(loaded)
-    from outrider.cli.broker_check import check_broker
+    from outrider.cli.checks import check_broker
 
     yield from check_broker(loaded)
     yield check_systemd()
-    from outrider.cli.unit_check import check_unit
+    from outrider.cli.checks import check_unit
 
     yield from check_unit(loaded)
 
@@ -220,3 +221,90 @@ def check_systemd() -> Check:
         "systemd", "warn", "systemd does not run here",
         "start `outrider run` by another supervisor; nothing else is lost",
     )  # fmt: skip
+
+
+# -- broker check ----------------------------------------------------------------------------------
+# Whether the broker to publish to lets us in, and passes on what we publish there.
+
+PROBE_TOPIC: Final = "doctor"
+"""Below our own topics: one empty message, not retained, is published there and waited for."""
+
+
+def check_broker(loaded: "LoadedConfig") -> Iterator[Check]:
+    """One check, where the configuration has a table [mqtt]."""
+    from outrider.api.broker_probe import probe_topic
+
+    settings = loaded.config.mqtt
+    if settings is None:
+        return
+    topic = f"{settings.base}/{PROBE_TOPIC}"
+    try:
+        probe = asyncio.run(probe_topic(settings, f"{settings.site}-doctor", topic))
+    except PeerError as error:
+        yield Check(
+            "mqtt", "fail", str(error),
+            "start the broker, or mend [mqtt]; what is decided meanwhile is published later",
+        )  # fmt: skip
+        return
+    who = settings.username or "clients without a name"
+    if probe.comes_back:
+        found = f"{settings.address}: {who} may write and read {settings.base}/#"
+        yield Check("mqtt", "ok", found)
+        return
+    denied = {
+        True: f"takes what {who} publishes to {topic}, and does not let {who} read it",
+        False: f"{who} may not publish to {topic}",
+        None: f"what {who} publishes to {topic} does not come back: writing or reading is denied",
+    }[probe.may_write]
+    yield Check(
+        "mqtt", "fail", f"{settings.address}: {denied}",
+        f"let {who} write and read there; in Mosquitto's acl_file: "
+        f"topic readwrite {settings.base}/#",
+    )  # fmt: skip
+
+
+# -- unit check ------------------------------------------------------------------------------------
+# Whether the installed systemd units let the daemon do what its configuration names.
+
+
+def check_unit(loaded: "LoadedConfig", root: Path = Path("/")) -> Iterator[Check]:
+    """One or more checks, where a unit is installed that runs this configuration.
+
+    Whoever runs the doctor by hand is not in the unit: what it keeps closed shows here alone.
+    """
+    from outrider.service.unit.addresses import is_among
+    from outrider.service.unit.beside import units_to_enable
+    from outrider.service.unit.installed import installed_unit, is_enabled
+    from outrider.service.unit.needs import needs_of
+
+    unit = installed_unit(root)
+    if unit is None or unit.config is None or not _is_same(unit.config, Path(loaded.source)):
+        return
+    needs = needs_of(loaded)
+    for name in units_to_enable(needs):
+        if not is_enabled(name, root):
+            yield Check(
+                "unit", "warn", f"{name} is not enabled, and this configuration needs it",
+                f"outrider install-service --config {shown(loaded.source)} writes it; then "
+                f"systemctl enable --now {name}",
+            )  # fmt: skip
+    blocked = [
+        f"{peer.what} {peer.host} ({address})"
+        for peer in needs.peers
+        for address in peer.addresses
+        if unit.denies and not is_among(address, unit.allowed)
+    ]
+    if not blocked:
+        yield Check("unit", "ok", f"{unit.path}: whom the daemon connects to may be reached")
+        return
+    yield Check(
+        "unit", "fail",
+        f"{unit.path} keeps the daemon from {', '.join(blocked)} (IPAddressDeny)",
+        f"outrider install-service --config {shown(loaded.source)} writes the drop-in "
+        "outrider.service.d/50-network.conf; or add IPAddressAllow= to one of your own. Then "
+        "systemctl daemon-reload, and restart",
+    )  # fmt: skip
+
+
+def _is_same(one: Path, other: Path) -> bool:
+    return one.resolve() == other.resolve()

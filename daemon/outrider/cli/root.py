@@ -1,14 +1,124 @@
 """The top of the command tree: which commands there are, and what each is for."""
 
+from functools import cache
 from importlib import import_module
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import click
 
-from outrider.cli import found_commands
-from outrider.cli.found_commands import Entry
 from outrider.cli.help_lines import keep_lines
-from outrider.model.errors import nearest
+from outrider.model.errors import PluginError, nearest
+
+if TYPE_CHECKING:
+    import ast
+    from importlib.machinery import ModuleSpec
+    from importlib.metadata import EntryPoint
+
+
+# -- found commands --------------------------------------------------------------------------------
+# Commands that packages bring, found by their entry points and imported when they are used.
+#
+# An entry point of the group ``outrider.commands`` names a command and where it is:
+# ``compare = "outrider_lab.commands.compare:command"``. The help imports none of them: it reads the
+# first line of the module's docstring, and its constant `SECTION`, from the source alone.
+
+GROUP: Final = "outrider.commands"
+SECTION: Final = "More"
+"""Of the help, for a command whose module names no other."""
+_SECTION_NAME: Final = "SECTION"
+
+
+class Entry(NamedTuple):
+    """What the help says of a command: the section in which it stands, and its line."""
+
+    section: str
+    line: str
+
+
+@cache
+def installed_commands() -> "dict[str, EntryPoint]":
+    """The commands that are installed, by name, in the order of their names. Imports none."""
+    from importlib.metadata import entry_points
+
+    return {point.name: point for point in sorted(entry_points(group=GROUP))}
+
+
+def load_installed(name: str) -> click.Command:
+    """Import a command that was found.
+
+    Raises:
+        PluginError: it cannot be imported, or is no command; the others go on.
+    """
+    point = installed_commands()[name]
+    try:
+        command = point.load()
+    except Exception as error:
+        raise PluginError(f'command "{name}" ({point.value}) cannot be loaded: {error}') from error
+    if not isinstance(command, click.Command):
+        raise PluginError(
+            f'command "{name}" ({point.value}) is a {type(command).__name__}; right would be a '
+            "click.Command"
+        )
+    return command
+
+
+def entry_of_installed(name: str) -> Entry:
+    """What the help says of a command that was found, read from its source.
+
+    A command whose source cannot be read is listed all the same, with the reason.
+    """
+    import ast
+
+    point = installed_commands()[name]
+    try:
+        source = _source(point.module)
+        module = ast.parse(source)
+    except (ImportError, SyntaxError, ValueError) as error:
+        return Entry(SECTION, f"Broken: {point.value}: {error}")
+    line = (ast.get_docstring(module) or point.value).splitlines()[0]
+    return Entry(_constant(module, _SECTION_NAME) or SECTION, line)
+
+
+def _source(module: str) -> str:
+    """The text of a module; nothing is imported. Raises `ImportError`."""
+    from importlib.util import find_spec
+
+    top, *rest = module.split(".")
+    name, spec = top, find_spec(top)
+    for part in rest:
+        name = f"{name}.{part}"
+        spec = _inside(spec, name)
+    source = getattr(getattr(spec, "loader", None), "get_source", None)
+    text: str | None = source(name) if source is not None else None
+    if text is None:
+        raise ModuleNotFoundError(f"there is no source of a module {module}")
+    return text
+
+
+def _inside(package: "ModuleSpec | None", name: str) -> "ModuleSpec | None":
+    """The place of a module in a package; None where there is none."""
+    from importlib.machinery import PathFinder
+
+    places = None if package is None else package.submodule_search_locations
+    return None if places is None else PathFinder.find_spec(name, list(places))
+
+
+def _constant(module: "ast.Module", name: str) -> str | None:
+    """The text that a module gives to a name at its top."""
+    import ast
+
+    for statement in module.body:
+        match statement:
+            case ast.Assign(targets=[ast.Name(id=given)], value=ast.Constant(value=str(text))):
+                if given == name:
+                    return text
+            case ast.AnnAssign(target=ast.Name(id=given), value=ast.Constant(value=str(text))):
+                if given == name:
+                    return text
+    return None
+
+
+# -- root ------------------------------------------------------------------------------------------
 
 COMPLETION_VARIABLE: Final = "_OUTRIDER_COMPLETE"
 _MODULES: Final = "outrider.cli.commands"
@@ -53,7 +163,7 @@ class LazyGroup(click.Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """The names: the core's own in the order of the help, then those that were found."""
-        return list(dict.fromkeys((*COMMANDS, *found_commands.found())))
+        return list(dict.fromkeys((*COMMANDS, *installed_commands())))
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import and return a command, or None if there is none of that name.
@@ -65,8 +175,8 @@ class LazyGroup(click.Group):
             module = import_module(f"{_MODULES}.{cmd_name.replace('-', '_')}")
             command: click.Command = module.command
             return keep_lines(command)
-        if cmd_name in found_commands.found():
-            return keep_lines(found_commands.load(cmd_name))
+        if cmd_name in installed_commands():
+            return keep_lines(load_installed(cmd_name))
         return None
 
     def resolve_command(
@@ -74,7 +184,7 @@ class LazyGroup(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find the command; an unknown one is refused with the nearest that there is."""
         name = args[0]
-        is_known = name in COMMANDS or name in found_commands.found()
+        is_known = name in COMMANDS or name in installed_commands()
         if not is_known and not name.startswith("-") and not ctx.resilient_parsing:
             right = nearest(name, self.list_commands(ctx))
             raise click.UsageError(f'no command "{name}"; {right}', ctx)
@@ -92,7 +202,7 @@ class LazyGroup(click.Group):
 
 def entry_of(name: str) -> Entry:
     """What the help says of a command; nothing is imported for it."""
-    return COMMANDS[name] if name in COMMANDS else found_commands.entry(name)
+    return COMMANDS[name] if name in COMMANDS else entry_of_installed(name)
 
 
 def _print_version(ctx: click.Context, param: click.Parameter, value: Any) -> None:

@@ -32,7 +32,7 @@ def _clusters_of(record: SiteRecord, name: str, clusters: Sequence[str]) -> str 
 def possible_jobs(record: SiteRecord, only: dict[str, str | None]) -> list[RecordedJob]:
     """The jobs that fit on some machine where the campus lets them run, by submission.
 
-    A campus refuses the others: see ``outrider.formats.campus.placing``.
+    A campus refuses the others: see ``outrider.formats.campus.rows``.
 
     Args:
         record: what was recorded.

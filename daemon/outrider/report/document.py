@@ -1,17 +1,19 @@
 """The report as one document of plain data, from which the page and the tables are made."""
 
 import datetime as dt
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from math import log
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
+from outrider.model.localtime import HOUR_S
 from outrider.report.figures import figures
 from outrider.report.offenders import offenders
 from outrider.report.past import Counted, Past, read_past
-from outrider.report.tariff import UNKNOWN, Tariff
+from outrider.report.runs import Sums
+from outrider.report.tariff import UNKNOWN, Tariff, kwh
 from outrider.report.windows import Window
-from outrider.report.would_have_been import twin_window, would_have_been
-from outrider.twin.answer_file import TwinAnswer
+from outrider.twin.answer_file import Basis, Ratio, Ratios, TwinAnswer
 
 
 def document(
@@ -89,3 +91,161 @@ def _journal(past: Past, zone: dt.tzinfo) -> dict[str, Any]:
         "machines": past.inferred[1],
         "machines_inferred": past.inferred[0],
     }
+
+
+# -- would have been -------------------------------------------------------------------------------
+# What would have been: the twin's ratios times what was, in the twin's own window alone.
+
+_NOT_ON_RECORD: Final = (
+    "the journal tells only of a part of this window, so there is nothing to hold the ratios "
+    "against; right would be an answer about this journal as it is"
+)
+_NO_WATTS: Final = "watts of some machines are unknown; right would be watts in [clusters.NAME]"
+MOMENT_S: Final = 1.0
+"""Times of answer and journal agree up to this."""
+
+Amount = Callable[[float], Mapping[str, float | None]]
+"""By unit, what so many times as much would be."""
+
+
+def twin_window(answer: TwinAnswer | None) -> Window | None:
+    """The window of an answer, with its last moment; None: it has none."""
+    if answer is None or answer.window is None:
+        return None
+    return Window.closed(answer.window.begin_s, answer.window.end_s)
+
+
+def would_have_been(
+    answer: TwinAnswer, past: Past, tariff: Tariff, shown: Mapping[str, Any] | None,
+    window: Window,
+) -> dict[str, Any]:  # fmt: skip
+    """The twin's answer as the report shows it, but for its window.
+
+    Args:
+        answer: the twin's.
+        past: with the runs of the twin's window as `more`.
+        tariff: what energy costs.
+        shown: figures of the window that is reported; None: nothing is on record.
+        window: the one that is reported.
+    """
+    was = past.more.total if past.more is not None and _covered(answer, past) else None
+    return {
+        "incumbent": answer.incumbent,
+        "fidelity": None if answer.fidelity is None else {
+            "passed": answer.fidelity.passed, "parts": answer.fidelity.parts,
+            "bounds": answer.fidelity.bounds,
+        },
+        "refused": answer.refused,
+        "candidates_refused": answer.candidates_refused,
+        "was": None if was is None else _was(was, tariff),
+        "unknown": _unknown(was),
+        "past": _held_against(answer.past, was, tariff),
+        "forecast": {
+            "refused": answer.next_refused,
+            "ratios": None if answer.next is None else {
+                policy: {name: _ratio(ratio) for name, ratio in ratios.items()}
+                for policy, ratios in answer.next.items()
+            },
+        } | _expiry(answer, shown, window),
+        "asked": {"command": answer.command, "date": answer.date},
+    }  # fmt: skip
+
+
+def _covered(answer: TwinAnswer, past: Past) -> bool:
+    """Whether the journal tells of the whole window of the answer."""
+    return answer.window is not None and (
+        answer.window.begin_s >= past.first_s - MOMENT_S
+        and answer.window.end_s <= past.last_s + MOMENT_S
+    )
+
+
+def _was(total: Sums, tariff: Tariff) -> dict[str, Any]:
+    return {
+        "energy": tariff.of(kwh(total.goodput_j + total.badput_j)),
+        "badput_h": total.badput_s / HOUR_S,
+        "evictions": total.thrown_away,
+    }
+
+
+def _unknown(was: Sums | None) -> str | None:
+    if was is None:
+        return _NOT_ON_RECORD
+    return _NO_WATTS if kwh(was.goodput_j + was.badput_j) is None else None
+
+
+def _held_against(past: Mapping[str, Ratios], was: Sums | None, tariff: Tariff) -> dict[str, Any]:
+    """By candidate and measure: the ratio; and where there is one, the amounts it stands for."""
+    amounts: dict[str, Amount] = {}
+    if was is not None:
+        all_kwh, badput_h = kwh(was.goodput_j + was.badput_j), was.badput_s / HOUR_S
+        if all_kwh is not None:
+            amounts["energy_ratio"] = lambda times: tariff.of(times * all_kwh)
+        amounts["badput_ratio"] = lambda times: {"badput_h": times * badput_h}
+        amounts["evictions_ratio"] = lambda times: {"evictions": times * was.thrown_away}
+    return {
+        policy: {
+            name: _measure(ratio, amounts.get(name)) for name, ratio in ratios.items()
+        }
+        for policy, ratios in past.items()
+    }  # fmt: skip
+
+
+def _measure(ratio: Ratio | None, amount: Amount | None) -> dict[str, Any] | None:
+    if ratio is None:
+        return None
+    told: dict[str, Any] = {
+        "ratio": _ratio(ratio), "told_apart": not ratio.low <= 1.0 <= ratio.high,
+        "would": None, "saved": None,
+    }  # fmt: skip
+    if amount is not None:
+        told["would"] = _by_unit(amount, ratio.estimate, ratio.low, ratio.high)
+        told["saved"] = _by_unit(
+            amount, 1.0 - ratio.estimate, 1.0 - ratio.high, 1.0 - ratio.low
+        )  # fmt: skip
+    return told
+
+
+def _by_unit(amount: Amount, estimate: float, low: float, high: float) -> dict[str, Any]:
+    """An amount with its interval, by unit."""
+    ends = {"estimate": amount(estimate), "low": amount(low), "high": amount(high)}
+    return {
+        unit: None if known is None else {end: of[unit] for end, of in ends.items()}
+        for unit, known in ends["estimate"].items()
+    }
+
+
+def _ratio(ratio: Ratio | None) -> dict[str, float] | None:
+    if ratio is None:
+        return None
+    return {
+        "estimate": ratio.estimate, "low": ratio.low, "high": ratio.high, "level": ratio.level
+    }  # fmt: skip
+
+
+def _expiry(
+    answer: TwinAnswer, shown: Mapping[str, Any] | None, window: Window
+) -> dict[str, Any]:  # fmt: skip
+    """Whether the window that is reported says that a forecast does not hold any more."""
+    unknown = {"expired": None, "log_changes": None}
+    if answer.next is None or shown is None or answer.window is None:
+        return unknown
+    if window.begin_s < answer.window.end_s - MOMENT_S:
+        return unknown
+    changes = {
+        "load_cpus": _log_change(answer.basis.load_cpus, shown["load_cpus"]),
+        "waste_share": _log_change(answer.basis.waste_share, shown["waste_ratio"]),
+    }
+    return {"expired": _is_expired(answer.basis, changes), "log_changes": changes}
+
+
+def _log_change(before: float | None, now: float | None) -> float | None:
+    return log(now / before) if before and now else None
+
+
+def _is_expired(basis: Basis, changes: Mapping[str, float | None]) -> bool | None:
+    if basis.most_log_change is None:
+        return None
+    found = [abs(change) for change in changes.values() if change is not None]
+    if any(change > basis.most_log_change for change in found):
+        return True
+    return False if len(found) == len(changes) else None

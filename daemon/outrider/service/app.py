@@ -2,14 +2,18 @@
 
 import asyncio
 import contextlib
+import gc
 import math
 import os
 import signal
 import sys
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any, Final, TypeVar
 
 import msgspec
 import structlog
@@ -21,14 +25,10 @@ from outrider.service.config.declarations import listen_address, socket_path
 from outrider.service.config.loaded import LoadedConfig, load_config
 from outrider.service.config.state_folder import state_folder
 from outrider.service.daemon_view import DaemonView
-from outrider.service.interpreter import tune_interpreter
-from outrider.service.leaving import LeavingExecutor, leave, leave_after_error, threads
 from outrider.service.logs import Mode, set_up_logs
-from outrider.service.loop_faults import LoopFaults
 from outrider.service.mode_limit import in_force
 from outrider.service.recording import Recording
 from outrider.service.sdnotify import ServiceManager
-from outrider.service.start import Start
 from outrider.service.start_progress import StartProgress, StartStoppedError
 from outrider.service.starting_view import StartingView
 from outrider.service.supervisor import Supervisor
@@ -40,8 +40,6 @@ _STOP_S = 4.5
 _WORK_STOPS_S = 3.5
 """Of that, for the sources and the last snapshot; what is left is the writer's and the page's."""
 _STATUS_EVERY_S = 10.0
-
-log = structlog.get_logger()
 
 
 def run(loaded: LoadedConfig, announce: Callable[[str], None] | None = None) -> int:
@@ -202,3 +200,213 @@ async def tell_status(service: ServiceManager, view: DaemonView) -> None:
         except Exception:
             log.exception("fail_status_line")
         await asyncio.sleep(_STATUS_EVERY_S)
+
+
+# -- leaving ---------------------------------------------------------------------------------------
+# The end of the process: it does not wait for threads that hang.
+
+_ENDS_WITHIN_S: Final = 1.0
+_TELLS_WITHIN_S: Final = 2.0
+_FAULT: Final = 70
+"""Exit code of a fault of Outrider's own."""
+
+
+class LeavingExecutor(ThreadPoolExecutor):
+    """The event loop's own threads, whose shutdown waits for none of them.
+
+    A plugin's `asyncio.to_thread` may hang in the kernel, as on a dead mount, and the event loop
+    ends only after the shutdown of these threads.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(thread_name_prefix="asyncio")  # as the event loop names its own
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """Let the threads end once they have nothing to do; `leave` sees to those that hang."""
+        super().shutdown(wait=False, cancel_futures=cancel_futures)
+
+
+def threads() -> set[threading.Thread]:
+    """The threads for whose end Python would wait."""
+    return {thread for thread in threading.enumerate() if not thread.daemon}
+
+
+def leave(code: int, before: Collection[threading.Thread]) -> int:
+    """End at once with this code if threads that began since then do not end; else return it.
+
+    Args:
+        code: of the process.
+        before: the threads that are none of ours.
+    """
+    if _hung(before):
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+    return code
+
+
+def leave_after_error(before: Collection[threading.Thread]) -> None:
+    """Leave somebody else the time to tell an error; then end, if threads hang as in `leave`."""
+    if _hung(before):
+        threading.Thread(target=_end_soon, name="end-soon", daemon=True).start()
+
+
+def _hung(before: Collection[threading.Thread]) -> list[str]:
+    until_s = time.monotonic() + _ENDS_WITHIN_S
+    ours = [thread for thread in threads() if thread not in before]
+    for thread in ours:
+        thread.join(max(0.0, until_s - time.monotonic()))
+    left = [thread.name for thread in ours if thread.is_alive()]
+    if left:
+        log.error("abandon_threads", threads=left, after_s=_ENDS_WITHIN_S)
+    return left
+
+
+def _end_soon() -> None:
+    time.sleep(_TELLS_WITHIN_S)
+    os._exit(_FAULT)
+
+
+# -- loop faults -----------------------------------------------------------------------------------
+# What goes wrong in the event loop itself: logged, each kind once a minute, and nothing ends.
+
+AGAIN_AFTER_S: Final = 60.0
+MOST_KINDS: Final = 100
+
+
+class LoopFaults:
+    """The loop's exception handler (`asyncio.loop.set_exception_handler`).
+
+    Without descriptors for a new connection, asyncio calls it once a second for as long as that
+    lasts; a log of that helps nobody.
+
+    Args:
+        clock: seconds that only grow.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._told_s: dict[str, float] = {}
+        self._untold: dict[str, int] = {}
+
+    def __call__(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        """Log it, unless the same was logged less than a minute ago."""
+        error = context.get("exception")
+        kind = f"{context.get('message', 'no message')}: {type(error).__name__}"
+        if kind not in self._told_s and len(self._told_s) >= MOST_KINDS:
+            kind = "further kinds"
+        now_s = self._clock()
+        if now_s - self._told_s.get(kind, -AGAIN_AFTER_S) < AGAIN_AFTER_S:
+            self._untold[kind] = self._untold.get(kind, 0) + 1
+            return
+        self._told_s[kind] = now_s
+        more = self._untold.pop(kind, 0)
+        log.error("fail_in_loop", reason=kind, error=str(error), more_since=more, exc_info=error)
+
+
+# -- start -----------------------------------------------------------------------------------------
+# The start of the daemon, in a thread: the page answers meanwhile, and systemd waits for it.
+
+T = TypeVar("T")
+
+_TELL_EVERY_S: Final = 5.0
+_EXTEND_S: Final = 60.0
+"""How much longer systemd is asked to wait, each time."""
+_STUCK_S: Final = 300.0
+"""A start without a sign of life for so long is stuck: systemd is not asked to wait any more."""
+
+log = structlog.get_logger()
+
+
+class Start:
+    """Runs what takes long at the start, so that nothing else waits for it.
+
+    Args:
+        progress: told by what is run.
+        service: is asked for time while the start goes on.
+        stopped: set when the daemon is to stop.
+        within_s: how long a start that was told to stop may take to end; then the process ends.
+    """
+
+    def __init__(
+        self,
+        progress: StartProgress,
+        service: ServiceManager,
+        stopped: asyncio.Event,
+        within_s: float,
+    ) -> None:
+        self._progress = progress
+        self._service = service
+        self._stopped = stopped
+        self._within_s = within_s
+
+    async def run(self, make: Callable[[], T]) -> T:
+        """What `make`, in a thread, returns.
+
+        Raises:
+            StartStoppedError: the daemon is to stop.
+            OutriderError: whatever `make` raises.
+        """
+        share_threads()
+        work = asyncio.create_task(asyncio.to_thread(make))
+        stop = asyncio.create_task(self._stopped.wait())
+        try:
+            while not work.done() and not stop.done():
+                self._tell()
+                await asyncio.wait(
+                    {work, stop}, timeout=_TELL_EVERY_S, return_when=asyncio.FIRST_COMPLETED
+                )
+            if not work.done():
+                await self._end(work)
+        finally:
+            stop.cancel()
+        return work.result()
+
+    def _tell(self) -> None:
+        progress = self._progress
+        if time.monotonic() - progress.moved_at < _STUCK_S:
+            self._service.starting(progress.sentence, _EXTEND_S)
+        if progress.fed:
+            log.info("feed_journal", inputs=progress.fed, ratio=round(progress.ratio, 3))
+
+    async def _end(self, work: "asyncio.Task[T]") -> None:
+        log.info("stop_daemon", reason="told to stop while starting")
+        self._service.stopping("told to stop while starting")
+        self._progress.stop()
+        done, _ = await asyncio.wait([work], timeout=self._within_s)
+        if not done:  # a thread cannot be ended from outside, and waiting for it would be for ever
+            log.error("abandon_start", doing=self._progress.doing, after_s=self._within_s)
+            sys.stderr.flush()
+            os._exit(1)
+
+
+# -- interpreter -----------------------------------------------------------------------------------
+# The interpreter's own settings, so that nothing holds up decisions for long.
+
+_YOUNG, _MIDDLE, _FULL = 700, 10, 1_000
+_THREAD_TURN_S = 0.001
+
+
+def share_threads() -> None:
+    """Call before a thread computes for long, beside the event loop.
+
+    A thread that computes (the start, a scrape that is rendered, a snapshot that is packed) gives
+    way to the event loop after 1 ms in place of 5. The loop may wait for several such turns in a
+    row.
+
+    Full garbage collections become a hundred times rarer. One looks at every job that is known:
+    some 20 ms at 10,000 jobs, in the middle of a round. It is there for cycles of objects, and
+    the engine makes none; those of others (tracebacks, closed connections) are mostly caught
+    young.
+    """
+    gc.set_threshold(_YOUNG, _MIDDLE, _FULL)
+    sys.setswitchinterval(_THREAD_TURN_S)
+
+
+def tune_interpreter() -> None:
+    """Call when the daemon is ready: as `share_threads`, and what is there now is never collected.
+
+    What was built until now is never looked at again.
+    """
+    gc.freeze()
+    share_threads()

@@ -12,7 +12,17 @@ from typing import Any, Final
 
 from outrider.api.adapter import Batch
 from outrider.engine import Engine, EventMerger
-from outrider.engine.ingest.bounded_names import OTHER, Names
+from outrider.engine.accounting.distribution import DECISION_BOUNDS_S, Distribution
+from outrider.engine.ingest.bounded_names import (
+    CLASS,
+    CLUSTER,
+    ELIGIBLE,
+    MACHINE,
+    OTHER,
+    USER,
+    VO,
+    Names,
+)
 from outrider.engine.ingest.event_merger import EventIdentity
 from outrider.engine.ingest.set_aside import FAULT, FIRST_S, LAST_S, TimeLimits
 from outrider.engine.state.site import Site
@@ -27,14 +37,11 @@ from outrider.service.decision_log import NO_LEVERS, JournalledDecisions, canary
 from outrider.service.guarded_feed import GuardedFeed
 from outrider.service.guards import GuardedEstimator, GuardedUtility, guarded_utilities
 from outrider.service.malformed import is_well_formed
-from outrider.service.name_notes import name_notes
-from outrider.service.pass_times import PassTimes
 from outrider.service.personal_vos import PersonalVos
 from outrider.service.policies import make_runners, policies_without_runner
 from outrider.service.pseudonyms import Pseudonyms
 from outrider.service.run_log import JournalledAccounting
 from outrider.service.source_state import SourceState, add_bounded
-from outrider.service.sources_together import Sources
 from outrider.service.trials.followed import FollowedTrial
 
 PERSONAL_VOS_KEY: Final = "personal_vos"
@@ -298,3 +305,87 @@ class Core:
         self.sources |= {label: old.sources[label] for label in kept}
         for label in self.sources.keys() & old.sources.keys():
             self.sources[label].succeed(old.sources[label])
+
+
+# -- name notes ------------------------------------------------------------------------------------
+# What is said of names that are not followed, for there are too many of their kind.
+
+_PLURAL: Final = {
+    USER: "users",
+    VO: "VOs",
+    CLASS: "job classes",
+    CLUSTER: "machine groups",
+    MACHINE: "machines",
+    ELIGIBLE: "kinds of eligibility",
+}
+
+
+def name_notes(names: Names) -> list[str]:
+    """A sentence for each kind of which more names were told than are followed."""
+    return [
+        f"{told.folded:,} events told of {_PLURAL[kind]} beyond the {told.most:,} that are named: "
+        f'they are counted as "{OTHER}"'
+        if kind != ELIGIBLE
+        else f"{told.folded:,} events told of {_PLURAL[kind]} beyond the {told.most:,} that are "
+        "followed: Outrider knows of no machine for their jobs"
+        for kind, told in names.by_kind.items()
+        if told.folded
+    ]
+
+
+# -- pass times ------------------------------------------------------------------------------------
+# How long scheduling passes take.
+
+
+class PassTimes(Distribution):
+    """Seconds that each scheduling pass took; it is told of each beginning and end."""
+
+    def __init__(self) -> None:
+        super().__init__(exact=False, bounds=DECISION_BOUNDS_S)
+        self._began_s = 0.0
+
+    def __call__(self, begins: bool) -> None:
+        """A pass begins or ends now."""
+        if begins:
+            self._began_s = time.perf_counter()
+        else:
+            self.add(time.perf_counter() - self._began_s)
+
+
+# -- sources together ------------------------------------------------------------------------------
+# The sources of a daemon together: how old what they tell is, and which of them are down.
+
+
+class Sources(dict[str, SourceState]):
+    """The sources of a daemon, by label.
+
+    Args:
+        states: of each.
+    """
+
+    def __init__(self, states: Iterable[SourceState]) -> None:
+        super().__init__((state.label, state) for state in states)
+
+    @property
+    def age_s(self) -> float:
+        """Age of the newest information, in seconds, of the source that is furthest behind."""
+        # a list, not a generator: this is asked for every decision
+        return max([state.age_s for state in self.values()], default=0.0)
+
+    @property
+    def down(self) -> dict[str, str]:
+        """Those that cannot be read, or not all of them; why, as a sentence."""
+        return {
+            label: f"adapter {label} is down: {state.down_because}"
+            for label, state in self.items()
+            if not state.up
+        }
+
+    @property
+    def troubles(self) -> list[str]:
+        """The same sentences, but of those of which nothing was heard yet and nothing is wrong."""
+        return [why for label, why in self.down.items() if not self[label].is_opening]
+
+    def are_fresh(self, stale_after_s: float) -> bool:
+        """Whether all are read, and what they told is young enough to act on; from any thread."""
+        return all(one.up and one.age_s <= stale_after_s for one in list(self.values()))

@@ -1,19 +1,28 @@
 """Pumps: each reads one source for ever and passes its batches through the core into the ledger."""
 
 import asyncio
-from typing import Final
+import contextlib
+import os
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import quote
 
+import msgspec
 import structlog
 
 from outrider.api.adapter import Adapter, Batch
+from outrider.api.in_progress import InProgress
+from outrider.engine.ingest.set_aside import FAULT, REASONS
 from outrider.engine.state.standing import told_of_machines
-from outrider.ledger import Entry
+from outrider.ledger import Entry, SetAsideRecord
 from outrider.ledger.standing_machines import standing_meta
 from outrider.model.errors import OutriderError
+from outrider.service.core import Core
 from outrider.service.daemon_state import DaemonState
-from outrider.service.in_progress import InProgressFile
-from outrider.service.rebuilding import Rebuilder
-from outrider.service.set_aside_log import SetAsideLog
+from outrider.service.restart import bring_up
 from outrider.service.source_state import SourceState
 from outrider.service.sources import check_batch, opened, seen_until
 from outrider.service.undo_file import UndoFile
@@ -28,8 +37,6 @@ Of two logs of a month, the smaller one would be in memory as a whole.
 _WAITS_S: Final = 0.05
 _FIRST_BACKOFF_S = 1.0
 _LONGEST_BACKOFF_S = 60.0
-
-log = structlog.get_logger()
 
 
 class Pumps:
@@ -190,3 +197,181 @@ class Pumps:
             await state.recording.submit(entry)
             state.history_read.set()
             await state.snapshot()
+
+
+# -- in progress -----------------------------------------------------------------------------------
+# What adapters are at, in files of the state directory.
+
+
+class InProgressFile(InProgress):
+    """Keeps what one adapter is at in a small file.
+
+    It is written in place and not flushed to the disk: it is to outlive the process, not the
+    machine. Where it cannot be written (the disk is full) the adapter goes on without.
+
+    Args:
+        folder: the state directory.
+        label: of the adapter.
+    """
+
+    def __init__(self, folder: Path, label: str) -> None:
+        self._path = folder / f"in-progress-{quote(label, safe='')}.json"
+        self.left = _read(self._path)
+        self._is_clear = self.left is None
+
+    def note(self, what: Any) -> None:
+        """See `InProgress.note`."""
+        if what is None and self._is_clear:
+            return
+        line = b"\n" if what is None else msgspec.json.encode(what) + b"\n"
+        with contextlib.suppress(OSError):
+            descriptor = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            try:
+                os.pwrite(descriptor, line, 0)  # what stands behind the line end is of before
+            finally:
+                os.close(descriptor)
+            self._is_clear = what is None
+
+
+def _read(path: Path) -> Any:
+    try:
+        with path.open("rb") as file:
+            line = file.readline(1 << 20)
+        return msgspec.json.decode(line) if line.strip() else None
+    except (OSError, msgspec.DecodeError):
+        return None
+
+
+# -- rebuilding ------------------------------------------------------------------------------------
+# After a fault that could not be repaired the state is made anew, as a restart would.
+#
+# So it is after the host's clock was ahead and has been put back: what the site's time moved on by
+# is undone, and what was recorded meanwhile is fed again with its times put right (`put_right`).
+
+_AGAIN_AFTER_S: Final = 60.0
+_STANDS_STILL: Final = " and stands still until the clock gets there; set the clock, if it is wrong"
+
+
+class Rebuilder:
+    """Replaces a core whose state is in doubt by one made of the last snapshot and the journal.
+
+    Args:
+        state: of the daemon.
+    """
+
+    def __init__(self, state: DaemonState) -> None:
+        self._state = state
+        self._not_before_s = 0.0
+        self._waits_for_clock = False
+
+    async def rebuild(self) -> None:
+        """Try it, at most once a minute; until it works, no snapshot is written.
+
+        The caller holds the lock, and has submitted everything that entered the core.
+        """
+        state, old = self._state, self._state.core
+        if time.monotonic() < self._not_before_s:
+            return
+        self._not_before_s = time.monotonic() + _AGAIN_AFTER_S
+        left_out = [key for key in old.unrepaired if key is not None]
+        log.critical("rebuild_state", reason="a fault could not be repaired", events=len(left_out))
+        try:
+            await state.recording.settle()
+            core, _, notes = await asyncio.to_thread(
+                bring_up, state.new_core, state.recording, left_out, state.site_clock
+            )
+        except Exception as error:  # the daemon goes on with the state it has
+            log.exception("keep_doubtful_state", again_in_s=_AGAIN_AFTER_S)
+            state.view.add_note(f"the state is in doubt: {type(error).__name__}: {error}")
+            return
+        notes.insert(0, "the state was rebuilt after a fault that could not be repaired")
+        await self._replace(core, notes)
+
+    async def _replace(self, core: Core, notes: list[str]) -> None:
+        state = self._state
+        core.succeed(state.core, state.adapters)
+        for label, source in core.sources.items():
+            if not source.is_open:
+                core.merger.excuse(label)
+        state.replace_core(core)
+        for note in notes:
+            state.view.add_note(note)
+        state.log_lost_policies()
+        await state.record_set_aside()
+        await state.snapshot()  # or a restart would have to do the same again
+
+    async def follow_clock(self) -> None:
+        """If the clock was ahead and is put back, the site's time goes back with it.
+
+        Another core takes the old one's place then. If the state before the leap is gone, or this
+        clock is what is wrong, it stays, and time at the site stands still until the clock gets
+        there. The caller holds the lock, and has submitted everything that entered the core.
+        """
+        state, old = self._state, self._state.core
+        latest_s = None if state.site_clock is None else state.site_clock.latest_site_s()
+        if latest_s is None or old.merger.now <= latest_s:
+            if self._waits_for_clock:
+                self._waits_for_clock = False
+                state.view.notes = [n for n in state.view.notes if not n.endswith(_STANDS_STILL)]
+            return
+        if self._waits_for_clock or old.engine.silent:
+            return
+        self._waits_for_clock = True  # what fails now would fail with every batch
+        ahead_s = old.merger.now - state.clock.now_s
+        log.critical("clock_put_back", site_ahead_s=round(ahead_s))
+        core: Core | None = None
+        notes: list[str] = []
+        try:
+            if state.recording.snapshots.dated_until(latest_s):
+                await state.recording.settle()
+                core, _, notes = await asyncio.to_thread(
+                    bring_up, state.new_core, state.recording, (), state.site_clock
+                )
+        except Exception:  # the daemon goes on with the state it has
+            log.exception("keep_site_time")
+        if core is None or core.merger.now > latest_s:
+            ahead = f"the site's time is {ahead_s / 3600:.0f} h ahead of this host's clock"
+            state.view.add_note(ahead + _STANDS_STILL)
+            return
+        notes.insert(0, f"the clock was put back by {ahead_s / 3600:.0f} h, and the state with it")
+        await self._replace(core, notes)
+        self._waits_for_clock = False
+
+
+# -- set aside log ---------------------------------------------------------------------------------
+# Log lines for events that were set aside: at most one a minute for each reason.
+
+QUIET_S = 60.0
+"""Seconds after which a reason is logged again, with the number of events since."""
+
+log = structlog.get_logger()
+
+
+class SetAsideLog:
+    """Logs the first event of each reason at once, then at most one line a minute.
+
+    Args:
+        clock: seconds that only ever go on.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._not_logged: Counter[str] = Counter()
+        self._logged_at_s: dict[str, float] = {}
+
+    def note(self, events: Iterable[SetAsideRecord]) -> None:
+        """Log these events that were set aside, if it is time."""
+        for event in events:
+            self._not_logged[event.reason] += 1
+            logged_at_s = self._logged_at_s.get(event.reason)
+            if logged_at_s is None or self._clock() - logged_at_s >= QUIET_S:
+                self._write(event)
+
+    def _write(self, event: SetAsideRecord) -> None:
+        self._logged_at_s[event.reason] = self._clock()
+        tell = log.error if event.reason == FAULT else log.warning
+        tell(
+            "set_aside_event", adapter=event.adapter, kind=event.kind, subject=event.subject,
+            reason=event.reason, why=event.detail or REASONS[event.reason],
+            events=self._not_logged.pop(event.reason),
+        )  # fmt: skip

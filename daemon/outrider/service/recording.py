@@ -1,11 +1,12 @@
 """Journal, snapshots and their writer thread, as the daemon uses them."""
 
 import asyncio
+import gc
 import secrets
 import time
 from collections import Counter
-from collections.abc import Callable
-from concurrent.futures import Future
+from collections.abc import Awaitable, Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
@@ -17,10 +18,8 @@ from outrider.ledger import Entry, Journal, SnapshotStore, Writer, open_or_begin
 from outrider.model.errors import LedgerError
 from outrider.service.config.state_folder import JOURNAL_NAME
 from outrider.service.core import Core
-from outrider.service.journal_retention import DROPPED_KEY, JournalRetention
 from outrider.service.locked_folder import SNAPSHOTS_NAME, open_locked
 from outrider.service.pseudonyms import KEY_NAME, Pseudonyms, load_key
-from outrider.service.snapshot_saver import HANGS_S, SnapshotSaver
 
 ROWS_KEY = "rows"
 _ROW_KINDS: Final = ("inputs", "decisions", "outcomes", "set_aside")
@@ -29,8 +28,6 @@ _FAR_BEHIND_ROWS: Final = 20_000
 _LOOK_S = 0.5
 _RETRY_S = 2.0
 _STOP_S = 3.0
-
-log = structlog.get_logger()
 
 
 class Recording:
@@ -258,3 +255,157 @@ def _seal(journal: Journal) -> int:
     """Make everything recorded so far safe; returns its last sequence number."""
     journal.sync()
     return journal.last_seq()
+
+
+# -- journal retention -----------------------------------------------------------------------------
+# What the daemon removes from its journal: what is too old, and what is beyond the budget.
+
+DROPPED_KEY: Final = "dropped"
+
+log = structlog.get_logger()
+
+
+class JournalRetention:
+    """Removes rows, in the writer's thread, but none that a restart needs.
+
+    Args:
+        writer: of the journal.
+        snapshots: the oldest of which a restart may begin with.
+        submit: records an entry.
+        dropped_rows: that the budget has taken before.
+
+    Attributes:
+        budget_bytes: most that the journal may take; None before the first check.
+        over_budget: what an operator should know of the budget; None: nothing.
+        dropped_rows: that the budget took so far.
+    """
+
+    def __init__(
+        self,
+        writer: Writer,
+        snapshots: SnapshotStore,
+        submit: Callable[[Entry], Awaitable[Any]],
+        dropped_rows: int,
+    ) -> None:
+        self._writer = writer
+        self._snapshots = snapshots
+        self._submit = submit
+        self.dropped_rows = dropped_rows
+        self.budget_bytes: int | None = None
+        self.over_budget: str | None = None
+
+    async def prune(
+        self, before_s: float, latest_s: float, runs_before_s: float | None = None
+    ) -> None:
+        """Forget what is older than the retention allows: events and decisions, and runs.
+
+        Rows that are dated later than can be keep nothing.
+        """
+        oldest = self._snapshots.oldest_seq()
+
+        def pruned(journal: Journal) -> int:
+            return journal.prune(
+                before_s,
+                oldest_snapshot_seq=oldest,
+                latest_time_s=latest_s,
+                runs_before_s=runs_before_s,
+            )
+
+        try:
+            n = await asyncio.wrap_future(self._writer.run(pruned))
+        except LedgerError as error:
+            log.error("skip_pruning", reason=str(error))
+        else:
+            log.info("prune_journal", rows=n)
+
+    async def keep_within(self, budget_bytes: int) -> None:
+        """Drop the oldest rows while the journal takes more than its budget, and say so."""
+        self.budget_bytes = budget_bytes
+        oldest = self._snapshots.oldest_seq()
+
+        def kept(journal: Journal) -> tuple[int, int, int]:
+            gone = journal.keep_within(budget_bytes, oldest_snapshot_seq=oldest)
+            return gone, journal.used_bytes(), journal.pruned_seq()
+
+        try:
+            gone, used, first = await asyncio.wrap_future(self._writer.run(kept))
+        except LedgerError as error:
+            log.error("skip_pruning", reason=str(error))
+            return
+        if used > budget_bytes:
+            self.over_budget = (
+                f"the journal takes {used:,} bytes, more than its budget of {budget_bytes:,}; what "
+                "is left is newer than the oldest snapshot, and a restart needs it"
+            )
+            log.error("exceed_budget", used_bytes=used, budget_bytes=budget_bytes)
+        elif gone:
+            self.over_budget = (
+                f"the journal reached its budget of {budget_bytes:,} bytes (journal_max_bytes): "
+                f"its oldest rows were dropped before their time, up to number {first}"
+            )
+            log.warning("drop_rows", rows=gone, up_to_seq=first, budget_bytes=budget_bytes)
+        if gone:
+            self.dropped_rows += gone
+            await self._submit(Entry(meta={DROPPED_KEY: {"rows": self.dropped_rows}}))
+
+
+# -- snapshot saver --------------------------------------------------------------------------------
+# Snapshots are written in a thread of their own, and nobody waits for ever for their disk.
+
+HANGS_S: Final = 30.0
+"""Seconds after which a disk that has taken nothing is said to hang."""
+
+
+class SnapshotSaver:
+    """The thread that writes the snapshots of one daemon.
+
+    Args:
+        store: where they go.
+    """
+
+    def __init__(self, store: SnapshotStore) -> None:
+        self._store = store
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="snapshots")
+        self._writing: asyncio.Future[Path] | None = None
+
+    async def save(self, core: Core, seq: int, now_s: float | None) -> None:
+        """Write a snapshot; the caller keeps the core from changing until this returns.
+
+        Args:
+            core: the state.
+            seq: of the last entry of the journal that led to it.
+            now_s: the daemon's clock, Unix seconds; None: as the files' system has it.
+
+        Raises:
+            LedgerError: it could not be written, or not within `HANGS_S`; then it may still be.
+            Exception: what a policy raised as it was saved.
+        """
+        if self._writing is not None and not self._writing.done():
+            raise LedgerError(f"{self._store.folder}: the disk hangs: the last is not written yet")
+        loop = asyncio.get_running_loop()
+        packed = await loop.run_in_executor(self._thread, self._packed, core, seq)
+        self._writing = loop.run_in_executor(self._thread, self._store.write, seq, packed, now_s)
+        done, _ = await asyncio.wait({self._writing}, timeout=HANGS_S)
+        if not done:
+            self._writing.add_done_callback(_ignore)
+            raise LedgerError(f"{self._store.folder}: the disk hangs: no end after {HANGS_S:g} s")
+        self._writing.result()
+
+    def _packed(self, core: Core, seq: int) -> bytes:
+        collects = gc.isenabled()
+        gc.disable()  # a hundred thousand small lists would set off collections that hold up all
+        try:
+            return self._store.packed(seq, core.save())
+        finally:
+            if collects:
+                gc.enable()
+
+    def close(self) -> None:
+        """End the thread, once the last snapshot is written."""
+        self._thread.shutdown(cancel_futures=True)
+
+
+def _ignore(writing: "asyncio.Future[Path]") -> None:
+    """It was told that this snapshot could not be written; how it ended is of no account."""
+    if not writing.cancelled():
+        writing.exception()

@@ -7,29 +7,24 @@ neither ends the daemon.
 """
 
 import asyncio
+import math
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 import structlog
 
-from outrider.ledger import CommandRecord, Journal
+from outrider.engine.ingest.set_aside import LAST_S
+from outrider.ledger import CommandRecord, Entry, Journal
 from outrider.model.errors import LedgerError
 from outrider.service.commands.evidence import Evidence
 from outrider.service.commands.history import CONFIGURATION, CommandHistory
 from outrider.service.commands.watched_time import WATCHED_KEY, WatchedTime
-from outrider.service.config.declarations import twin_of
+from outrider.service.config.declarations import policies_of, twin_of
 from outrider.service.config.loaded import LoadedConfig
 from outrider.service.daemon_state import DaemonState
 from outrider.service.daemon_view import DaemonView
 from outrider.service.guard_watch import GuardWatch
-from outrider.service.housekeeping import (
-    feed_watchdog,
-    keep_ledger,
-    keep_watched_time,
-    note_watched_time,
-    watch_loop,
-)
 from outrider.service.levers import close_levers
 from outrider.service.modes.commander import Commander
 from outrider.service.modes.gathering import gather
@@ -39,12 +34,10 @@ from outrider.service.pump import Pumps
 from outrider.service.recording import Recording
 from outrider.service.reload import reload
 from outrider.service.sdnotify import ServiceManager
-from outrider.service.source_watch import SourceWatch
+from outrider.service.source_state import SourceState
 from outrider.service.start_progress import StartProgress
 from outrider.service.twin.child import TwinChild
 from outrider.service.twin.planned_file import keep_planned_starts
-
-log = structlog.get_logger()
 
 
 class Supervisor:
@@ -183,3 +176,131 @@ def _watched_before(recording: Recording) -> Any:
     except (LedgerError, TypeError, ValueError) as error:
         log.error("lose_watched_time", reason=str(error))
         return None
+
+
+# -- housekeeping ----------------------------------------------------------------------------------
+# What runs beside the sources for as long as the daemon lives: snapshots, retention, watching.
+
+_LAG_EVERY_S = 0.5
+_PRUNE_EVERY_S = 6 * 3600.0
+_DAY_S = 86_400.0
+_MANY_FED = 5_000
+_WATCHED_EVERY_S: Final = 10.0
+_WATCHED_LOOKS: Final = 6
+_FIRST_SNAPSHOT_S: Final = 10.0
+"""How soon a snapshot is tried again that failed."""
+
+
+async def keep_ledger(state: DaemonState) -> None:
+    """Write snapshots and remove what is older than the retention, for ever."""
+    pruned_at = -math.inf  # a daemon that is often started again must prune, too
+    # should the daemon be killed soon, as many inputs need not be fed again
+    pause_s = 0.0 if state.recording.fed > _MANY_FED else _FIRST_SNAPSHOT_S
+    while True:
+        await asyncio.sleep(min(pause_s, state.loaded.config.snapshot_every_s))
+        async with state.lock:
+            went_well = await state.snapshot()
+        pause_s = math.inf if went_well else _FIRST_SNAPSHOT_S
+        if time.monotonic() - pruned_at > _PRUNE_EVERY_S:
+            pruned_at = time.monotonic()
+            await prune(state)
+        await state.recording.retention.keep_within(state.loaded.config.journal_max_bytes)
+
+
+async def prune(state: DaemonState) -> None:
+    """Remove what is older than the retention, as long as it is known what time it is.
+
+    After a leap of the clock that is counted from before it for a week: should the clock have been
+    put ahead wrongly, nothing is lost by that.
+    """
+    clock, now_s = state.site_clock, state.core.site.now
+    leaps = state.recording.snapshots.leaps()
+    latest_s = LAST_S if clock is None else clock.limits(now_s).latest_s
+    if clock is not None and leaps:
+        now_s = min(now_s, leaps[0].before_s)
+    config = state.loaded.config
+    await state.recording.retention.prune(
+        now_s - config.retention_days * _DAY_S,
+        latest_s,
+        now_s - config.runs_retention_days * _DAY_S,
+    )
+
+
+async def keep_watched_time(state: DaemonState, watched: WatchedTime) -> None:
+    """Count, for ever, how long the policies have decided here, and record that every minute."""
+    looks = 0
+    while True:
+        await asyncio.sleep(_WATCHED_EVERY_S)
+        looks += 1
+        note_watched_time(state, watched)
+        if looks % _WATCHED_LOOKS == 0:
+            await state.recording.submit(Entry(meta={WATCHED_KEY: watched.plain()}))
+
+
+def note_watched_time(state: DaemonState, watched: WatchedTime) -> None:
+    """Count the time since this was last called."""
+    config = state.loaded.config
+    decides = config.mode != "observe" and state.history_read.is_set()
+    watched.look(config.mode, policies_of(config), decides and state.core.is_fresh)
+
+
+async def watch_loop(view: DaemonView) -> None:
+    """Measure, for ever, how much later than asked the event loop wakes this task."""
+    loop = asyncio.get_running_loop()
+    while True:
+        due = loop.time() + _LAG_EVERY_S
+        await asyncio.sleep(_LAG_EVERY_S)
+        view.loop_lag_s = max(view.loop_lag_s, loop.time() - due)
+
+
+async def feed_watchdog(service: ServiceManager, every_s: float) -> None:
+    """Tell the service manager, for ever, that the event loop is alive."""
+    while True:
+        service.alive()
+        await asyncio.sleep(every_s)
+
+
+# -- source watch ----------------------------------------------------------------------------------
+# Watching the sources: one that hangs holds up nobody, and the log says which is down, and why.
+
+_EVERY_S: Final = 1.0
+
+log = structlog.get_logger()
+
+
+class SourceWatch:
+    """Looks at every source once a second.
+
+    Args:
+        state: of the daemon.
+        pumps: read the sources.
+    """
+
+    def __init__(self, state: DaemonState, pumps: Pumps) -> None:
+        self._state = state
+        self._pumps = pumps
+        self._told: dict[str, str] = {}  # of the sources that are down: the problem that was told
+
+    async def run(self) -> None:
+        """Watch, for ever."""
+        while True:
+            await asyncio.sleep(_EVERY_S)
+            sources = dict(self._state.core.sources)
+            for label in self._told.keys() - sources.keys():
+                del self._told[label]
+            for label, source in sources.items():
+                self.tell(source)
+                if source.hangs and not source.up:
+                    await self._pumps.go_on_without(label)
+
+    def tell(self, source: SourceState) -> None:
+        """Write a line when a source goes down, for another reason, or is up again."""
+        told = self._told.get(source.label)
+        if source.up:
+            if told is not None:
+                del self._told[source.label]
+                log.info("regain_source", adapter=source.label)
+            return
+        if not source.is_opening and told != source.problem:
+            self._told[source.label] = source.problem
+            log.error("lose_source", adapter=source.label, reason=source.down_because)

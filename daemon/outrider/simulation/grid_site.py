@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 from msgspec.structs import replace
+from numpy.typing import NDArray
 
 from outrider.formats.workload import Floats, Workload
 from outrider.model.events import (
@@ -29,7 +30,6 @@ from outrider.model.events import (
     Event,
 )
 from outrider.model.utility import DEFAULT_UTILITIES, TimeUtility, utility_of
-from outrider.simulation.patience import worthless_after_s
 
 _SPEED: Final = -1
 _NODE_QUEUE: Final = 1_000_000_000
@@ -324,3 +324,31 @@ def _worthless_s(workload: Workload, utilities: Mapping[str, TimeUtility]) -> li
         out[of_class] = worthless_after_s(utility_of(utilities, name), workload.run_s[of_class])
     worthless_s: list[float] = out.tolist()
     return worthless_s
+
+
+# -- patience --------------------------------------------------------------------------------------
+# The turnaround from which a job earns no utility any more.
+
+_HORIZONS: Final = 40
+_HALVINGS: Final = 60
+
+
+def worthless_after_s(utility: TimeUtility, ideal_s: NDArray[np.float64]) -> NDArray[np.float64]:
+    """(jobs,) turnaround from which a job's utility is 0, seconds; inf if that never happens.
+
+    Found by bisection, for a utility that does not rise with the turnaround and reaches 0 within
+    2^40 ideal run times.
+
+    Args:
+        utility: time utility function of the jobs' class.
+        ideal_s: (jobs,) run times, seconds.
+    """
+    low, high = ideal_s.copy(), np.maximum(ideal_s, 1e-3)
+    for _ in range(_HORIZONS):
+        high = np.where(utility.unit(high, ideal_s) > 0.0, 2.0 * high, high)
+    never = utility.unit(high, ideal_s) > 0.0
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2.0
+        worth = utility.unit(middle, ideal_s) > 0.0
+        low, high = np.where(worth, middle, low), np.where(worth, high, middle)
+    return np.where(never, np.inf, high)

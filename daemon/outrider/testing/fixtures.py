@@ -3,9 +3,10 @@
 import datetime as dt
 import random
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, Final, NamedTuple, Self
 
 import msgspec
+import numpy as np
 
 from outrider.api.capabilities import Decides, Groups
 from outrider.api.policy import Policy, PolicySettings
@@ -14,6 +15,7 @@ from outrider.engine import Engine, EventMerger, PolicyRunner
 from outrider.engine.accounting.accounting import Accounting
 from outrider.engine.state.site import Site
 from outrider.formats.campus.campus import Campus
+from outrider.formats.workload import BATCH, INTERACTIVE, Workload
 from outrider.model.clusters import ClusterSpec
 from outrider.model.decisions import NOWHERE, Choice, Decision, Names
 from outrider.model.events import JOB_KINDS, STARTED, TICK, Event, NamedEvent
@@ -24,7 +26,6 @@ from outrider.plugins.random_streams import stream
 from outrider.replay.grid_run import GridRun
 from outrider.replay.keeping import keep_nothing
 from outrider.replay.run import CampusRun
-from outrider.testing.grids import as_grid
 
 SOURCE = "trace"
 _START_DELAY_S = 0.5
@@ -184,3 +185,45 @@ def events_until(events: Iterable[NamedEvent], time_s: float) -> list[NamedEvent
 def events_after(events: Iterable[NamedEvent], time_s: float) -> Iterator[NamedEvent]:
     """The events after a time."""
     return (event for event in events if event[0] > time_s)
+
+
+# -- grids -----------------------------------------------------------------------------------------
+# The grid made of a campus: for policies that preempt, shrink and resume, as no campus can.
+
+_NEVER: Final = float("nan")
+_REQUESTED_CPUS: Final = (1, 2, 3, 1, 2)
+_ESTIMATES_S: Final = (900.0, 3600.0, 14_400.0, _NEVER)
+_CLASSES: Final = (BATCH, BATCH, INTERACTIVE)
+
+
+def as_grid(campus: Campus) -> Workload:
+    """The jobs of a campus that complete; each cluster becomes one machine with a CPU per computer.
+
+    A grid has no owners, no reboots and no kills. A job's request, estimate and class follow from
+    its number only, and so reveal nothing of the future: two campuses that are equal until a fork
+    become two grids that are.
+    """
+    ends = np.flatnonzero(~np.isnan(campus.run_s))
+    numbers: list[int] = ends.tolist()
+    rooms: list[int] = campus.machine_cluster.tolist()
+    first = [rooms.index(room) for room in range(len(campus.clusters))]
+    watts: list[float] = campus.active_w[first].tolist()
+    return Workload(
+        name=f"grid of {campus.name}",
+        job_names=[campus.job_names[n] for n in numbers],
+        submit_s=campus.submit_s[ends],
+        run_s=campus.run_s[ends],
+        cpus=np.array([_REQUESTED_CPUS[n % len(_REQUESTED_CPUS)] for n in numbers]),
+        requested_s=np.full(len(ends), _NEVER),
+        wait_s=np.full(len(ends), _NEVER),
+        estimate_s=np.array([_ESTIMATES_S[n % len(_ESTIMATES_S)] for n in numbers]),
+        user=[campus.user_names[campus.user[n]] for n in numbers],
+        vo=[campus.vo_names[campus.vo[n]] for n in numbers],
+        job_class=[_CLASSES[n % len(_CLASSES)] for n in numbers],
+        machine_names=[campus.machine_names[machine] for machine in first],
+        machines=[
+            MachineSpec(cluster=spec.name, cpus=rooms.count(room), active_w=watts[room])
+            for room, spec in enumerate(campus.clusters)
+        ],
+        start=campus.start,
+    )

@@ -1,6 +1,6 @@
 """Run a grid of policies, settings and traces, here or on a cluster."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ from outrider.cli.printing import count, print_json, shown
 from outrider.cli.word_completion import policy_names
 from outrider.model.disciplines import DISCIPLINES
 from outrider.model.errors import ConfigurationError
+from outrider_lab.running.run_all import Progress, RunEnd
 
 SECTION = "Judge"
 
@@ -120,7 +121,7 @@ def command(
     """
     from outrider.cli.provenance import provenance
     from outrider_lab.commands.many_runs import files_of, progress_of, told_if_stopped
-    from outrider_lab.commands.sweep_progress import SweepProgress
+    from outrider_lab.commands.sweep import SweepProgress
     from outrider_lab.commands.sweep_tables import write_chart
     from outrider_lab.sweep.differences import check_baseline, differences
     from outrider_lab.sweep.file import read_sweep
@@ -211,3 +212,30 @@ def _tell(swept: Any, found: list[dict[str, Any]], out: Path, made: dict[str, An
         f"{shown(out)}: {count(len(swept.rows))} cells, {count(swept.kept)} kept from before, "
         f"{count(len(failed))} failed"
     )
+
+
+# -- sweep progress --------------------------------------------------------------------------------
+# Progress of a sweep: as of all runs, and every failure told at once.
+
+
+class SweepProgress:
+    """Tells of failures as they come, for what fails is tried again.
+
+    Args:
+        progress: is told of all else.
+        warn: takes a failure, in words.
+    """
+
+    def __init__(self, progress: Progress, warn: Callable[[str], None]) -> None:
+        self._progress = progress
+        self._warn = warn
+
+    def begin(self, runs: int, kept: int) -> None:
+        """See `Progress`."""
+        self._progress.begin(runs, kept)
+
+    def ended(self, end: RunEnd, is_last_attempt: bool) -> None:
+        """See `Progress`."""
+        if end.error is not None:
+            self._warn(f"{end.spec}: failed, attempt {end.attempts}: {end.error}")
+        self._progress.ended(end, is_last_attempt)

@@ -1,17 +1,233 @@
 """A comparison: every policy on every trace with every seed, side by side on the cores."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
+from math import exp
+from statistics import fmean
 from typing import Any, Final, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from outrider_lab.comparison.on_a_trace import PUBLISHED, TraceComparison
-from outrider_lab.comparison.over_traces import over_traces
-from outrider_lab.comparison.paired import JobOutcomes, PolicyRun, pair_jobs
+from outrider.engine.accounting.fairness import degenerate
+from outrider_lab.comparison.difference import BETTER, TOO_SMALL, UNDECIDED, WORSE, Differences
+from outrider_lab.comparison.stretches import Stretches
 from outrider_lab.comparison.watched_run import Conditions
+from outrider_lab.reporting.bootstrap import Interval, student_interval
 from outrider_lab.running.run_spec import PolicySpec, RunSpec
 from outrider_lab.running.traces import WorkloadFile, workload_of
+
+# -- paired ----------------------------------------------------------------------------------------
+# What befell each job under each policy: the same jobs in the same rows, so that they pair.
+
+Floats = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+
+class JobOutcomes(NamedTuple):
+    """The jobs of a trace and what befell them in one run, by number; nan for what never came.
+
+    Attributes:
+        submit_s: when each was submitted.
+        job_class: of each.
+        is_short: of each, whether its true run time is below the limit of the report.
+        wait_s: first start less submission.
+        bounded_slowdown: of completed jobs, as docs/reference/definitions.md defines it.
+    """
+
+    submit_s: Floats
+    job_class: NDArray[np.str_]
+    is_short: Mask
+    wait_s: Floats
+    bounded_slowdown: Floats
+
+
+class PolicyRun(NamedTuple):
+    """One run of a policy on a trace.
+
+    Attributes:
+        policy: its name.
+        seed: of its chance, and of the estimates'.
+        report: the run object of ``outrider replay --json``.
+        jobs: what befell each job.
+    """
+
+    policy: str
+    seed: int
+    report: dict[str, Any]
+    jobs: JobOutcomes
+
+
+@dataclass(frozen=True)
+class PairedJobs:
+    """Jobs of a trace that completed under every policy with every seed, one row each.
+
+    Attributes:
+        policies: by column.
+        submit_s: when each was submitted.
+        job_class: of each.
+        is_short: of each, whether its true run time is below the limit of the report.
+        wait_s, bounded_slowdown: shape (jobs, policies); of several seeds the mean.
+        left_out: jobs of the trace that did not complete in some run.
+    """
+
+    policies: tuple[str, ...]
+    submit_s: Floats
+    job_class: NDArray[np.str_]
+    is_short: Mask
+    wait_s: Floats
+    bounded_slowdown: Floats
+    left_out: int
+
+    def of_class(self, name: str) -> Mask:
+        """Which rows are of a class."""
+        mask: Mask = self.job_class == name
+        return mask
+
+
+def pair_jobs(runs: Sequence[PolicyRun]) -> PairedJobs:
+    """Put the runs of one trace beside each other: every policy with every seed."""
+    policies = tuple(dict.fromkeys(run.policy for run in runs))
+    trace = runs[0].jobs
+    completed = ~np.any([np.isnan(run.jobs.bounded_slowdown) for run in runs], axis=0)
+
+    def means(name: str) -> Floats:
+        by_policy = [
+            np.mean([getattr(run.jobs, name) for run in runs if run.policy == policy], axis=0)
+            for policy in policies
+        ]
+        columns: Floats = np.stack(by_policy, axis=1)[completed]
+        return columns
+
+    return PairedJobs(
+        policies,
+        trace.submit_s[completed],
+        trace.job_class[completed],
+        trace.is_short[completed],
+        means("wait_s"),
+        means("bounded_slowdown"),
+        int((~completed).sum()),
+    )
+
+
+# -- on a trace ------------------------------------------------------------------------------------
+# Policies on one trace: what each brought, and how it differs from a reference and from the best.
+#
+# The best published baseline is the one of `PUBLISHED` with the least mean bounded slowdown on that
+# trace, chosen after the fact: a site could not have known. That is to the disadvantage of whoever
+# is compared with it.
+
+PUBLISHED: Final = (
+    "fifo", "sjf", "wfp3", "unicep", "f1", "fair_share", "multifactor", "fair_share_sjf",
+)  # fmt: skip
+"""Orders that others published or that sites run, without learning; `fifo` is FCFS."""
+
+
+class TraceComparison:
+    """All policies on one trace.
+
+    Args:
+        trace: its name.
+        jobs: what befell its jobs under every policy.
+        runs: every policy with every seed.
+        block_s: seconds of submissions that are drawn together; None: chosen from the waits.
+    """
+
+    def __init__(
+        self, trace: str, jobs: PairedJobs, runs: Sequence[PolicyRun], block_s: float | None
+    ) -> None:
+        self.trace = trace
+        self.jobs = jobs
+        self._runs = runs
+        stretches = Stretches(jobs.submit_s, jobs.wait_s, block_s)
+        self.slowdown = Differences(jobs.policies, jobs.bounded_slowdown, stretches)
+        self._wait = Differences(jobs.policies, jobs.wait_s, stretches)
+
+        def waits_of(mine: NDArray[np.bool_]) -> Differences:
+            waits = jobs.wait_s[mine]
+            return Differences(jobs.policies, waits, Stretches(jobs.submit_s[mine], waits, block_s))
+
+        self._wait_of_class = {
+            name: waits_of(jobs.of_class(name)) for name in map(str, np.unique(jobs.job_class))
+        }
+        by_length = {"short": jobs.is_short, "long": ~jobs.is_short}
+        self._wait_by_length = {
+            name: waits_of(mine) for name, mine in by_length.items() if mine.any()
+        }
+        published = [name for name in jobs.policies if name in PUBLISHED]
+        self.best_published = min(published, key=self.slowdown.mean) if published else None
+
+    def differences(self, policy: str, other: str | None) -> dict[str, Any] | None:
+        """How a policy differs from another: bounded slowdown; waits, also by class and length."""
+        if other is None or other == policy or other not in self.jobs.policies:
+            return None
+        return {
+            "policy": other,
+            "bounded_slowdown": self.slowdown.between(policy, other),
+            "wait_s": {
+                "all": self._wait.between(policy, other),
+                "by_class": {
+                    name: waits.between(policy, other)
+                    for name, waits in self._wait_of_class.items()
+                },
+                "by_length": {
+                    name: waits.between(policy, other)
+                    for name, waits in self._wait_by_length.items()
+                },
+            },
+        }
+
+    def report(self, reference: str) -> dict[str, Any]:
+        """As it is printed by ``outrider compare --json``."""
+        first = self._runs[0].report
+        best = self.best_published
+        return {
+            "trace": self.trace,
+            "machines": first["machines"],
+            "span_s": first["span_s"],
+            "class_source": first["class_source"],
+            "estimates": first["estimates"],
+            "truth": first["truth"],
+            "jobs": len(self.jobs.submit_s),
+            "left_out": self.jobs.left_out,
+            "skipped": first["jobs"]["skipped"],
+            "best_published": best,
+            "fairness_note": degenerate(first["fairness"]["target"]),
+            "policies": [
+                self._figures(policy)
+                | {
+                    "against_reference": self.differences(policy, reference),
+                    "against_best_published": self.differences(policy, best),
+                }
+                for policy in self.jobs.policies
+            ],
+        }
+
+    def _figures(self, policy: str) -> dict[str, Any]:
+        reports = [run.report for run in self._runs if run.policy == policy]
+        names = ("wait_s", "bounded_slowdown", "fairness", "utility", "utilisation_ratio", "cpu_s")
+        return {
+            "policy": policy,
+            "settings": reports[0]["settings"],
+            "preset": reports[0]["preset"],
+            "seeds": [run.seed for run in self._runs if run.policy == policy],
+        } | {name: mean_of([report[name] for report in reports]) for name in names}
+
+
+def mean_of(values: Sequence[Any]) -> Any:
+    """The mean of figures, part by part where they are tables; None where one is missing."""
+    first = values[0]
+    if isinstance(first, Mapping):
+        parts = [name for name in first if all(name in value for value in values)]
+        return {name: mean_of([value[name] for value in values]) for name in parts}
+    if any(value is None for value in values):
+        return None
+    return first if len(values) == 1 else fmean(values)
+
+
+# -- comparison ------------------------------------------------------------------------------------
 
 _USUAL: Final = Conditions()
 
@@ -140,3 +356,60 @@ class Comparison:
             "group_vos_below": given.group_vos_below,
             "shares": dict(given.shares),
         }
+
+
+# -- over traces -----------------------------------------------------------------------------------
+# Policies over several traces: on how many each is better or worse, and by what factor.
+
+
+def over_traces(traces: Sequence[TraceComparison], reference: str) -> list[dict[str, Any]]:
+    """A row for each policy, with its mean bounded slowdown against the reference and the best.
+
+    Each row has `policy`, and `against_reference` and `against_best_published` (None where there
+    is nobody else on any trace) with
+
+    * traces, better, worse, undecided, too small: how many, by the verdict of each;
+    * not_worse_ratio: traces whose interval holds 0 or lies below it, over those that have one;
+    * ratio: geometric mean over the traces of the ratio of means, and its 95 % interval, from
+      resamples of every trace's blocks. It speaks of these traces, not of all that there could be.
+    """
+    return [
+        {
+            "policy": policy,
+            "against_reference": _against(traces, policy, [reference] * len(traces)),
+            "against_best_published": _against(
+                traces, policy, [trace.best_published for trace in traces]
+            ),
+        }
+        for policy in dict.fromkeys(name for trace in traces for name in trace.jobs.policies)
+    ]
+
+
+def _against(
+    traces: Sequence[TraceComparison], policy: str, others: Sequence[str | None]
+) -> dict[str, Any] | None:
+    pairs = [
+        (trace, other)
+        for trace, other in zip(traces, others, strict=True)
+        if other is not None and other != policy and {policy, other} <= {*trace.jobs.policies}
+    ]
+    if not pairs:
+        return None
+    verdicts = Counter(t.slowdown.between(policy, other)["verdict"] for t, other in pairs)
+    judged = len(pairs) - verdicts[TOO_SMALL]
+    not_worse = judged - verdicts[WORSE]
+    logs = [np.log(t.slowdown.mean(policy) / t.slowdown.mean(other)) for t, other in pairs]
+    drawn = [t.slowdown.log_ratios(policy, other) for t, other in pairs]
+    found = None
+    if judged == len(pairs):
+        fewest = min(trace.slowdown.blocks_n(policy, other) for trace, other in pairs)
+        together = np.mean([d for d in drawn if d is not None], axis=0)
+        low, high = student_interval(together, float(np.mean(logs)), fewest)
+        found = Interval(exp(low), exp(high))
+    return {
+        "traces": len(pairs),
+        **{name: verdicts[name] for name in (BETTER, WORSE, UNDECIDED, TOO_SMALL)},
+        "not_worse_ratio": not_worse / judged if judged else None,
+        "ratio": float(np.exp(np.mean(logs))),
+        "interval": found,
+    }

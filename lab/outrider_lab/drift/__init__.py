@@ -1,7 +1,6 @@
 """Drift: whether learning on line pays where the world changes, against the same policy frozen."""
 
-from outrider_lab.drift.suite import DriftSuite
-from outrider_lab.drift.world_run import Treatment, check_treatments, treatments_of
+from outrider_lab.drift.suite import DriftSuite, Treatment, check_treatments, treatments_of
 from outrider_lab.drift.worlds import FULL, QUICK, WORLDS
 
 __all__ = [

@@ -12,8 +12,7 @@ except ImportError as error:
         "gymnasium is not installed here; right would be pip install 'outrider[gym]'"
     ) from error
 
-from outrider_lab.gym.environment import OutriderEnv
-from outrider_lab.gym.rewards import REWARDS
+from outrider_lab.gym.environment import REWARDS, OutriderEnv
 
 ENV_ID = "Outrider-v0"
 

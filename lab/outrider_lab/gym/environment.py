@@ -1,28 +1,68 @@
 """``Outrider-v0``: an agent selects jobs out of a window of the queue, in a replay."""
 
-from collections.abc import Mapping
+import random
+import threading
+import weakref
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from queue import SimpleQueue
+from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 import gymnasium
 import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from outrider.api import WINDOW_FEATURES, Observation
+from outrider.api import WINDOW_FEATURES, Job, Observation, PolicySettings, WindowPolicy
+from outrider.engine.accounting.report import energy_wh
+from outrider.formats.workload import Workload
 from outrider.ledger import LedgerHash
-from outrider.model.errors import ConfigurationError
+from outrider.model.errors import ConfigurationError, nearest
 from outrider.plugins.random_streams import stream
 from outrider.replay.keeping import hashed
 from outrider.replay.run import TraceRun
 from outrider.replay.traces import Trace
 from outrider.replay.trials import Terms, Trial, run_of, stop_s
 from outrider.scripting.terms import shares_of, terms_of
-from outrider_lab.gym.agent_policy import NAME, AgentPolicy, Question
 from outrider_lab.gym.episodes import Episode, EpisodeSource, TraceMaker
-from outrider_lab.gym.handover import Channel, Finished, Handover
-from outrider_lab.gym.rewards import check_known, reward_named
+
+# -- agent policy ----------------------------------------------------------------------------------
+# The policy through which an agent decides: it asks, and waits for the answer.
+
+NAME = "agent"
+
+
+class Question(NamedTuple):
+    """Which job is tried next.
+
+    Attributes:
+        observation: of the window.
+        jobs_n: rows that hold a job; 2 or more.
+    """
+
+    observation: Observation
+    jobs_n: int
+
+
+class AgentPolicy(WindowPolicy[PolicySettings]):
+    """Asks an agent outside which job is tried next; everything else is `WindowPolicy`."""
+
+    name = NAME
+    description = "an agent outside selects the next job among the oldest that wait"
+    api_version = 1
+
+    def __init__(self, rng: random.Random, window: int, ask: Callable[[Question], int]) -> None:
+        super().__init__(PolicySettings(), rng, window)
+        self._ask = ask
+        self.wants_scores = False
+
+    def select(self, jobs: list[Job], observation: Observation) -> int:
+        """What the agent answers."""
+        return self._ask(Question(observation, len(jobs)))
+
+
+# -- environment -----------------------------------------------------------------------------------
 
 Report = dict[str, Any]
 
@@ -196,3 +236,200 @@ def _run_to_the_end(run: TraceRun, digest: LedgerHash, about: Report) -> Report:
     """In the thread of the episode: the run as `outrider.replay` reports it."""
     measured = run.run()
     return about | measured | {"ledger_sha256": digest.hexdigest()}
+
+
+# -- handover --------------------------------------------------------------------------------------
+# An episode in a thread of its own that stands still whenever the agent is to decide.
+#
+# The engine asks its policy and goes on with the answer; an environment is asked for a step and
+# answers with the next question. Of the two threads exactly one runs at any time, and they take
+# turns at the same places every time: nothing depends on how the system schedules them. See
+# docs/decisions/0052-an-environment-waits-inside-the-policy.md.
+
+Asked = TypeVar("Asked")
+Result = TypeVar("Result")
+
+_GIVE_UP: Final = -1
+
+
+class Finished(NamedTuple, Generic[Result]):
+    """The episode is over, and this came of it."""
+
+    result: Result
+
+
+class _Failed(NamedTuple):
+    error: BaseException
+
+
+class _GivenUp(BaseException):
+    """Nobody answers any more. No error of a policy: no guard against those may catch it."""
+
+
+class Channel(Generic[Asked]):
+    """Where the two threads meet: questions and the end one way, answers the other."""
+
+    def __init__(self) -> None:
+        self.told: SimpleQueue[Any] = SimpleQueue()
+        self.answers: SimpleQueue[int] = SimpleQueue()
+
+    def ask(self, question: Asked) -> int:
+        """In the episode's thread: wait for the answer to a question."""
+        self.told.put(question)
+        answer = self.answers.get()
+        if answer == _GIVE_UP:
+            raise _GivenUp
+        return answer
+
+
+class Handover(Generic[Asked, Result]):
+    """Turns work that asks into work that is answered.
+
+    Args:
+        channel: through which the work asks.
+        work: called in a thread of its own; what it returns is the result. It must not refer to
+            who holds the handover, so that an episode that is dropped unfinished can be ended.
+    """
+
+    def __init__(self, channel: Channel[Asked], work: Callable[[], Result]) -> None:
+        self._channel = channel
+        self._thread = threading.Thread(
+            target=_carry_out, args=(channel, work), name="outrider-episode", daemon=True
+        )
+        self._give_up = weakref.finalize(self, channel.answers.put, _GIVE_UP)
+
+    def begin(self) -> Asked | Finished[Result]:
+        """Run up to the first question. Raises what the work raised."""
+        self._thread.start()
+        return self._next()
+
+    def answer(self, answer: int) -> Asked | Finished[Result]:
+        """Answer the question, 0 or more, and run up to the next. Raises what the work raised."""
+        self._channel.answers.put(answer)
+        return self._next()
+
+    def _next(self) -> Asked | Finished[Result]:
+        told: Asked | Finished[Result] | _Failed = self._channel.told.get()
+        if isinstance(told, _Failed):
+            self._thread.join()
+            raise told.error
+        if isinstance(told, Finished):
+            self._thread.join()
+        return told
+
+    def give_up(self) -> None:
+        """End the episode where it stands; its thread is gone afterwards."""
+        self._give_up()
+        self._thread.join()
+
+
+def _carry_out(channel: Channel[Asked], work: Callable[[], Result]) -> None:
+    try:
+        channel.told.put(Finished(work()))
+    except _GivenUp:
+        return
+    except BaseException as error:  # noqa: BLE001 - raised again in the thread that waits
+        channel.told.put(_Failed(error))
+
+
+# -- rewards ---------------------------------------------------------------------------------------
+# Rewards by name: each is the change of a figure that reports publish, so that their sum is it.
+
+Figure = Callable[[TraceRun, int], float]
+"""The figure until now, of a run whose trace has so many jobs."""
+
+
+class Reward(NamedTuple):
+    """One kind of reward.
+
+    Attributes:
+        sign: 1 where more is better, -1 where less is.
+        until_now: the figure while the run goes on.
+        published: the figure in the report of the finished run; None where it is unknown.
+        words: what the rewards of an episode sum up to.
+    """
+
+    sign: float
+    until_now: Figure
+    published: Callable[[Mapping[str, Any], int], float | None]
+    words: str
+
+
+def _slowdown(run: TraceRun, jobs_n: int) -> float:
+    return run.accounting.slowdown.total / jobs_n
+
+
+def _wait_s(run: TraceRun, jobs_n: int) -> float:
+    return sum(waits.total for waits in run.accounting.waits.values()) / jobs_n
+
+
+def _utilisation(run: TraceRun, jobs_n: int) -> float:
+    site, accounting = run.site, run.accounting
+    cpu_s = (site.now - (accounting.begin_s or 0.0)) * sum(site.cpus)
+    return (accounting.goodput_s + accounting.badput_s) / cpu_s if cpu_s > 0.0 else 0.0
+
+
+def _energy_wh(run: TraceRun, jobs_n: int) -> float:
+    return sum(wh or 0.0 for wh in energy_wh(run.accounting, run.site).values())
+
+
+def _utility(run: TraceRun, jobs_n: int) -> float:
+    return run.accounting.utility.total
+
+
+def _mean_over(jobs_n: int, summary: Mapping[str, Any]) -> float:
+    """The published mean; of jobs that have none yet, 0."""
+    mean: float | None = summary["mean"]
+    return 0.0 if mean is None else mean * summary["n"] / jobs_n
+
+
+def _published_energy_wh(report: Mapping[str, Any], jobs_n: int) -> float | None:
+    wh = list(report["energy_wh"].values())
+    return None if None in wh else sum(wh)
+
+
+REWARDS: Final[Mapping[str, Reward]] = {
+    "bounded_slowdown": Reward(
+        -1.0, _slowdown, lambda told, n: _mean_over(n, told["bounded_slowdown"]["all"]),
+        "minus the mean bounded slowdown",
+    ),
+    "wait": Reward(
+        -1.0, _wait_s, lambda told, n: _mean_over(n, told["wait_s"]["all"]),
+        "minus the mean wait, seconds",
+    ),
+    "utilisation": Reward(
+        1.0, _utilisation, lambda told, n: told["utilisation_ratio"] or 0.0,
+        "the utilisation, 0 to 1",
+    ),
+    "energy": Reward(
+        -1.0, _energy_wh, _published_energy_wh, "minus the energy of all purposes, watt-hours",
+    ),
+    "utility": Reward(
+        1.0, _utility, lambda told, n: told["utility"]["total"],
+        "the utility of completed jobs, CPU-seconds",
+    ),
+}  # fmt: skip
+"""By name. Means are over all jobs of the episode's trace: in an episode that is cut off, jobs that
+did not get so far count 0."""
+
+
+def reward_named(name: str) -> Reward:
+    """The reward. Raises `ConfigurationError`."""
+    if name not in REWARDS:
+        raise ConfigurationError(f'reward "{name}": {nearest(name, REWARDS)}')
+    return REWARDS[name]
+
+
+def check_known(name: str, trace: Trace, label: str) -> None:
+    """Whether a trace tells what a reward needs. Raises `ConfigurationError`."""
+    if name != "energy":
+        return
+    if isinstance(trace, Workload):
+        known = all(machine.active_w is not None for machine in trace.machines)
+    else:
+        known = not np.isnan(trace.active_w).any()
+    if not known:
+        raise ConfigurationError(
+            f'reward "energy": {label} does not tell what its machines draw; right would be a '
+            "campus with watts in machines.csv, or another reward"
+        )

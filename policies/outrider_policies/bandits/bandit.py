@@ -4,12 +4,15 @@ Forshaw, McGough: "Reduction of wasted energy in a volunteer computing system th
 Reinforcement Learning", CS-TR-1451, Newcastle University 2015, section 4.
 """
 
+import random
+from collections import deque
+from collections.abc import Sequence
 from itertools import filterfalse
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 from msgspec import Meta
 
-from outrider.api import SiteView
+from outrider.api import NOWHERE, SiteView
 from outrider_policies.bandits.arms import (
     Arms,
     MeanArms,
@@ -18,10 +21,8 @@ from outrider_policies.bandits.arms import (
     plain_weights,
 )
 from outrider_policies.bandits.eviction_bandit import Evaluation, EvictionBandit, Selection
-from outrider_policies.bandits.exploration import Exploration, ExplorationRate
-from outrider_policies.bandits.full_places import FullOffered
 from outrider_policies.bandits.settings import EvictionBanditSettings
-from outrider_policies.levels import QUEUE, Level
+from outrider_policies.levels import QUEUE, AskedOneByOne, Level, Openness
 
 
 class BanditSettings(EvictionBanditSettings, frozen=True):
@@ -106,7 +107,7 @@ class Bandit(EvictionBandit[Arms, BanditSettings]):
     """Takes the arm of highest mean reward, and an arm at random with probability epsilon (eq. 6).
 
     States and arms: `outrider_policies.levels`. Rewards (equation 4):
-    `outrider_policies.bandits.rewards`. Values: `outrider_policies.bandits.arms`.
+    `outrider_policies.bandits.eviction_bandit`. Values: `outrider_policies.bandits.arms`.
     Full clusters are no arms (A' of eq. 6), equal values are drawn between. See docs/bandits.md.
     """
 
@@ -194,3 +195,144 @@ class Bandit(EvictionBandit[Arms, BanditSettings]):
         """
         super().restore(saved, view)
         self._rate.restore(saved.get("seen", []))
+
+
+# -- exploration -----------------------------------------------------------------------------------
+# How often a bandit explores: equation 6's epsilon, which may vary (section 4.4.2).
+
+
+class Exploration(NamedTuple):
+    """When to explore more than usual.
+
+    Attributes:
+        epsilon: ratio of decisions drawn at random.
+        first_epsilon: the ratio for the first `first_n` rewards of a state.
+        first_n: see `first_epsilon`.
+        divergence_ratio: explore more in a state if the mean of its last `divergence_n` rewards is
+            below this ratio of the best reward seen there; None: never.
+        divergence_n: see `divergence_ratio`.
+        divergence_epsilon: added to epsilon then.
+    """
+
+    epsilon: float
+    first_epsilon: float
+    first_n: int
+    divergence_ratio: float | None
+    divergence_n: int
+    divergence_epsilon: float
+
+
+class ExplorationRate:
+    """Epsilon of each state.
+
+    Args:
+        exploration: when to explore more.
+
+    Attributes:
+        varies: whether epsilon depends on the state.
+    """
+
+    def __init__(self, exploration: Exploration) -> None:
+        self._terms = exploration
+        self.varies = exploration.first_n > 0 or exploration.divergence_ratio is not None
+        self._seen: dict[int, _RewardHistory] = {}
+
+    def epsilon(self, state: int) -> float:
+        """The probability of exploring in a state."""
+        terms = self._terms
+        seen = self._seen.get(state)
+        if (0 if seen is None else seen.n) < terms.first_n:
+            return terms.first_epsilon
+        if seen is not None and self._diverges(seen):
+            return min(1.0, terms.epsilon + terms.divergence_epsilon)
+        return terms.epsilon
+
+    def _diverges(self, seen: "_RewardHistory") -> bool:
+        """Whether recent rewards fell; never if the best was not positive (no ratio defined)."""
+        ratio, best = self._terms.divergence_ratio, seen.best
+        if ratio is None or best <= 0 or len(seen.last) < self._terms.divergence_n:
+            return False
+        return sum(seen.last) / len(seen.last) < ratio * best
+
+    def record(self, state: int, reward: float) -> None:
+        """Record a reward of a state. Needed only if epsilon `varies`."""
+        seen = self._seen.get(state)
+        if seen is None:
+            seen = self._seen[state] = _RewardHistory(self._terms.divergence_n)
+        seen.n += 1
+        seen.last.append(reward)
+        if reward > seen.best:
+            seen.best = reward
+
+    def save(self) -> list[Any]:
+        """Everything, as plain data."""
+        return [[state, s.n, s.best, list(s.last)] for state, s in self._seen.items()]
+
+    def restore(self, saved: list[Any]) -> None:
+        """Go on from what `save` gave."""
+        self._seen = {}
+        for state, n, best, last in saved:
+            seen = self._seen[state] = _RewardHistory(self._terms.divergence_n)
+            seen.n, seen.best = n, best
+            seen.last.extend(last)
+
+
+class _RewardHistory:
+    """Rewards of one state: how many, the best, and the last few."""
+
+    __slots__ = ("best", "last", "n")
+
+    def __init__(self, last_n: int) -> None:
+        self.n = 0
+        self.best = -1.0
+        self.last: deque[float] = deque(maxlen=last_n)
+
+
+# -- full places -----------------------------------------------------------------------------------
+# Full places as arms, which section 4.4.3 of McGough and Forshaw advises against.
+
+
+class FullOffered(Level):
+    """A level on which every place can be chosen. A job sent to a full one stays in the queue.
+
+    Args:
+        level: defines the places.
+    """
+
+    def __init__(self, level: Level) -> None:
+        self._level = level
+
+    def open_arms(self, view: SiteView) -> Sequence[int]:
+        """Every place."""
+        return self._level.arms(view)
+
+    def open_n(self, view: SiteView) -> int:
+        """Number of all places."""
+        return len(self._level.arms(view))
+
+    def is_open(self, view: SiteView) -> Openness:
+        """True for every place."""
+        return AskedOneByOne(lambda _: True)
+
+    def draw(self, view: SiteView, rng: random.Random, may_defer: bool) -> int:
+        """Any place, or the queue if allowed, drawn uniformly."""
+        arms = [*self._level.arms(view), QUEUE] if may_defer else self._level.arms(view)
+        return arms[int(rng.random() * len(arms))]
+
+    def draw_chance(self, cluster: int, view: SiteView, may_defer: bool) -> float:
+        """Probability that a uniform draw ends in this cluster; full places end in the queue."""
+        all_n, open_n = self.open_n(view), self._level.open_n(view)
+        if cluster == NOWHERE:
+            return (all_n - open_n + may_defer) / (all_n + may_defer)
+        return self._level.draw_chance(cluster, view, False) * open_n / (all_n + may_defer)
+
+    def share(self, arms: Sequence[int], cluster: int, view: SiteView) -> float:
+        """As for the level itself, with full places counted as the queue."""
+        is_open = self._level.is_open(view)
+        ways = [arm if arm != QUEUE and is_open[arm] else QUEUE for arm in arms]
+        return self._level.share(ways, cluster, view)
+
+    def machine(self, arm: int, view: SiteView, rng: random.Random) -> int:
+        """A free machine of the place; `NOWHERE` if there is none."""
+        is_open = self._level.is_open(view)[arm]
+        return self._level.machine(arm, view, rng) if is_open else NOWHERE

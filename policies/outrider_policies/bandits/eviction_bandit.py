@@ -6,10 +6,12 @@ Reinforcement Learning", CS-TR-1451, Newcastle University 2015, sections 4.1 to 
 
 from abc import abstractmethod
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from statistics import fmean
 from typing import Any, Generic, TypeAlias, TypeVar
 
 from outrider.api import (
+    COMPLETED_RUN,
     EVICTED_RUN,
     NOWHERE,
     Choice,
@@ -21,8 +23,6 @@ from outrider.api import (
     SiteView,
 )
 from outrider_policies.bandits.arms import Arms
-from outrider_policies.bandits.hours_lost_map import hours_lost_map
-from outrider_policies.bandits.rewards import DeferredJobs, run_reward
 from outrider_policies.bandits.settings import EvictionBanditSettings
 from outrider_policies.levels import HOURS_LOST, LEVELS, QUEUE, Level
 
@@ -33,7 +33,6 @@ Evaluation: TypeAlias = tuple[int, Row, Any]
 
 _SHOWN = 4
 _HOUR_S = 3600
-_DAY_H = 24
 _DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 
 Selection: TypeAlias = tuple[int, str, Sequence[int] | None, float]
@@ -50,7 +49,7 @@ class EvictionBandit(Groups, Learns, Policy[BanditSettingsT], Generic[Row, Bandi
     """Base: states, arms, rewards and memory. A subclass selects, and says what a row holds.
 
     The state and the arms are those of the level: see `outrider_policies.levels`; rewards
-    are those of equation 4: see `outrider_policies.bandits.rewards`. In shadow it learns
+    are those of equation 4: see `outrider_policies.bandits.eviction_bandit`. In shadow it learns
     from the batch system's runs, and from its own queue decisions, which observation can judge; a
     start that was not carried out teaches nothing.
 
@@ -243,3 +242,106 @@ class EvictionBandit(Groups, Learns, Policy[BanditSettingsT], Generic[Row, Bandi
         places = saved.get("arms", range(len(clusters)))
         today = (self.level.renumbered(arm, clusters) for arm in places)
         return [QUEUE, *places], [QUEUE, *today]
+
+
+# -- hours lost map --------------------------------------------------------------------------------
+# A heat map of a bandit's values, by hour of day and hours lost.
+
+_DAY_H = 24
+
+
+def hours_lost_map(best: Callable[[int], float | None], hours: int) -> dict[str, Any]:
+    """Value of the best place by hour of day and hours lost, for `outrider.api.Learns.learned`.
+
+    Args:
+        best: value of the best tried place in a state (hour x 24 + hours lost); None if untried.
+        hours: number of hours that states distinguish; if more than 24, days are averaged.
+    """
+    rows = []
+    for lost_h in range(HOURS_LOST):
+        values = []
+        for hour in range(_DAY_H):
+            states = [at * HOURS_LOST + lost_h for at in range(hour, hours, _DAY_H)]
+            known = [value for value in map(best, states) if value is not None]
+            values.append(fmean(known) if known else None)
+        if any(value is not None for value in values):
+            rows.append({"label": f"{lost_h} h lost", "values": values})
+    return {
+        "title": "mean reward of the best place tried, by hour of day and hours lost",
+        "columns": [f"{hour:02d}" for hour in range(_DAY_H)],
+        "rows": rows,
+    }
+
+
+# -- rewards ---------------------------------------------------------------------------------------
+# Rewards for dodging evictions and saving energy: equations 4 and 5 of McGough and Forshaw.
+
+RIGHTLY_DEFERRED = 1.0
+WRONGLY_DEFERRED = -1.0
+
+
+def run_reward(outcome: Outcome, sigma: float, view: SiteView) -> float:
+    """The reward of a run, in [-1, 1] (equation 4).
+
+    ``1 - sigma E`` if it completed, ``-1 + sigma (1 - E)`` if it was evicted or killed.
+
+    Args:
+        outcome: the end of a run.
+        sigma: weight of energy against not being evicted, in [0, 1].
+        view: the site.
+    """
+    energy = relative_watts(outcome.cluster, view)
+    if outcome.ending is COMPLETED_RUN:
+        return 1.0 - sigma * energy
+    return -1.0 + sigma * (1.0 - energy)
+
+
+def relative_watts(cluster: int, view: SiteView) -> float:
+    """``E = (e - e_b) / (e_w - e_b)`` from active watts: 0 for the best cluster, 1 for the worst.
+
+    Equation 5 as printed. The paper's text puts E into [-1, 1], but e_b <= e <= e_w leaves
+    [0, 1], and only so do rewards stay in [-1, 1]. 0 where watts are unknown or all equal.
+    """
+    least, most = view.watts_span()
+    watts = view.active_w[cluster]
+    return 0.0 if watts is None or most <= least else (watts - least) / (most - least)
+
+
+class DeferredJobs:
+    """Decisions to defer a job, until they can be judged.
+
+    That is when the job has left: then its run time is known, and so is what happened to the
+    machines. Deferring was wrong if some machine was available (no owner, no reboot) for as long
+    as the job runs. Jobs that ran on that machine later do not matter: they would not have been
+    there. Deferring a job that never completed was right.
+    """
+
+    def __init__(self) -> None:
+        self._deferred: dict[int, list[tuple[float, int]]] = {}
+
+    def add(self, job: int, now: float, state: int) -> None:
+        """Add a decision to defer a job, made in this state."""
+        self._deferred.setdefault(job, []).append((now, state))
+
+    def judge(self, outcome: Outcome, view: SiteView) -> list[tuple[int, float]]:
+        """The job has left: (state, reward) of each decision to defer it."""
+        deferred = self._deferred.pop(outcome.job, None)
+        if deferred is None:
+            return []
+        if outcome.ending is not COMPLETED_RUN:
+            return [(state, RIGHTLY_DEFERRED) for _, state in deferred]
+        run_s, was_available = outcome.run_s, view.was_available
+        return [
+            (state, WRONGLY_DEFERRED if was_available(at, at + run_s) else RIGHTLY_DEFERRED)
+            for at, state in deferred
+        ]
+
+    def save(self) -> dict[str, Any]:
+        """Everything, as plain data."""
+        return {"kept": [[job, list(decisions)] for job, decisions in self._deferred.items()]}
+
+    def restore(self, saved: dict[str, Any]) -> None:
+        """Go on from what `save` gave."""
+        self._deferred = {
+            job: [(at, state) for at, state in deferred] for job, deferred in saved["kept"]
+        }

@@ -1,7 +1,11 @@
 """SARSA orders the queue: which waiting job to start is learned from what starts earned."""
 
+import json
 import random
-from math import inf, nan
+from functools import cache
+from importlib import resources
+from math import exp, inf, log, nan
+from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -16,6 +20,7 @@ from outrider.api import (
     Choice,
     ConfigurationError,
     Job,
+    JobSpec,
     Learns,
     Listens,
     Outcome,
@@ -29,12 +34,10 @@ from outrider_policies.sarsa.explanations import QueuePosition, best_few, why
 from outrider_policies.sarsa.features import SiteFeatures
 from outrider_policies.sarsa.guards import Guards
 from outrider_policies.sarsa.job_features import JobColumns, JobProperties
-from outrider_policies.sarsa.machine_speeds import MachineSpeeds
+from outrider_policies.sarsa.mean_runs import MeanRuns
 from outrider_policies.sarsa.replay_memory import ReplayMemory
-from outrider_policies.sarsa.rewards import reward_of
 from outrider_policies.sarsa.settings import LITERAL, SarsaSettings
-from outrider_policies.sarsa.site_state import Shares
-from outrider_policies.sarsa.start_states import start_values
+from outrider_policies.sarsa.site_state import Shares, fairness
 from outrider_policies.sarsa.training import make_training
 
 Floats = NDArray[np.float64]
@@ -269,3 +272,164 @@ class Sarsa(Ranks, Learns, Listens, Policy[SarsaSettings]):
         self._memory, self._experience = memory, experience
         self._site.restore(saved["site"])
         self._speeds.restore(saved["speeds"])
+
+
+# -- machine speeds --------------------------------------------------------------------------------
+# Speeds of machines learned from run times: a node that slows down does not report it.
+
+_STEP: Final = 0.2
+_BIAS_STEP: Final = 0.01
+_WIDEST: Final = log(20.0)
+_ALIKE: Final = 0.1
+
+
+class MachineSpeeds:
+    """Speeds learned from runs that took more or less time than estimated.
+
+    For a run on machine m, x = log(estimate / run time). The bias of estimates b is the mean of x
+    less the log speeds, b += .01 (x - s_m - b); the machine's log speed follows s_m += .2 (x - b -
+    s_m), starting at the declared speed. x is clipped to a factor of 20, because a job that failed
+    at once says nothing about its node.
+    """
+
+    def __init__(self) -> None:
+        self._logs: dict[int, float] = {}
+        self._bias = 0.0
+        self._differ = False
+        self._lowest, self._highest = inf, -inf
+
+    def take(self, machine: int, estimate_s: float, run_s: float, view: SiteView) -> None:
+        """Learn from a run that completed after `run_s` seconds, estimated at `estimate_s`; > 0."""
+        known = self._log(machine, view)
+        observed = min(max(log(estimate_s / run_s), -_WIDEST), _WIDEST)
+        self._bias += _BIAS_STEP * (observed - known - self._bias)
+        learned = known + _STEP * (observed - self._bias - known)
+        was_extreme = self._logs.get(machine) in (self._lowest, self._highest)
+        self._logs[machine] = learned
+        if was_extreme:
+            self._compare()
+        else:
+            self._lowest, self._highest = min(self._lowest, learned), max(self._highest, learned)
+            self._differ = self._highest - self._lowest > _ALIKE
+
+    def _compare(self) -> None:
+        logs = self._logs.values()
+        self._lowest, self._highest = min(logs, default=inf), max(logs, default=-inf)
+        self._differ = self._highest - self._lowest > _ALIKE
+
+    def _log(self, machine: int, view: SiteView) -> float:
+        found = self._logs.get(machine)
+        return log(max(view.speed_of(machine), 1e-3)) if found is None else found
+
+    def speed(self, machine: int, view: SiteView) -> float:
+        """Work that a CPU of the machine does per second."""
+        return exp(self._log(machine, view))
+
+    def fastest(self, cpus: int, view: SiteView) -> int:
+        """The fastest free machine with so many CPUs left; of those about as fast, the best fit.
+
+        `NOWHERE` if there is none. Log speeds within 0.1 of the fastest count as equal.
+        """
+        if not self._differ or not (fit := view.fitting(cpus)):
+            return view.tightest(cpus)
+        best = max(self._log(machine, view) for machine in fit)
+        as_fast = [machine for machine in fit if self._log(machine, view) >= best - _ALIKE]
+        return min(as_fast, key=lambda machine: (view.cpus_left(machine), machine))
+
+    def save(self) -> dict[str, Any]:
+        """Log speeds by machine number, and the bias."""
+        return {"logs": [list(pair) for pair in self._logs.items()], "bias": self._bias}
+
+    def restore(self, saved: dict[str, Any]) -> None:
+        """Go on from what `save` gave."""
+        self._logs = dict(saved["logs"])
+        self._bias = saved["bias"]
+        self._compare()
+
+
+# -- rewards ---------------------------------------------------------------------------------------
+# The reward of a run: user utility, in relation to its work, plus fairness of the site.
+
+
+def reward_of(
+    decision: Decision, outcome: Outcome, runs: MeanRuns, settings: SarsaSettings, view: SiteView
+) -> float:
+    """Weighted fairness F, plus, if the run completed, its unit utility U or its density.
+
+    The density is U m / (m + w), with w the work of the run and m that of a mean run, because a run
+    keeps CPUs from queued jobs for as long as it works. With U alone, a batch job of a day that
+    earns .9 comes before an interactive one that has waited and earns .5, which then loses more.
+    The plain density U m / w is not bounded: a few runs of seconds would dominate training.
+    """
+    reward = settings.fairness_weight * fairness(view.vo_shares())
+    if outcome.ending != COMPLETED_RUN:
+        return reward
+    job = Job(outcome.job, JobSpec(job_class=decision.job_class), decision.submit_s)
+    turnaround_s = outcome.end_s - decision.submit_s
+    utility = float(view.utility(job).unit(turnaround_s, outcome.run_s))
+    if settings.reward == "utility":
+        return reward + utility
+    return reward + utility * runs.work_s / (runs.work_s + outcome.run_s * decision.cpus)
+
+
+# -- start states ----------------------------------------------------------------------------------
+# Initial value functions: the shipped one, none, or one that `outrider train` wrote.
+#
+# A start state is a JSON object with ``encoding`` and ``training`` (``values``: the value
+# function). `Sarsa.save` returns both, so a saved policy is a start state too; its other fields
+# are ignored, because another site's open decisions mean nothing here.
+
+SHIPPED: Final = "shipped"
+NONE: Final = "none"
+_FILES: Final = {"relative": "start_net.json", "literal": "start_net_literal.json"}
+
+
+def start_values(settings: SarsaSettings) -> dict[str, Any] | None:
+    """The saved value function selected by the settings; None: start untrained.
+
+    Raises:
+        ConfigurationError: missing file, not a start state, another encoding, or none is shipped
+            for the approximator.
+    """
+    if settings.start == NONE:
+        return None
+    if settings.start == SHIPPED:
+        if settings.approximator != "mlp":
+            raise ConfigurationError(
+                f'start = "shipped" is a net, approximator = "{settings.approximator}"; '
+                'right would be start = "none", or a file that `outrider train` wrote'
+            )
+        text = _shipped(_FILES[settings.encoding])
+    else:
+        text = _read(Path(settings.start))
+    where = f'start = "{settings.start}"'
+    try:
+        state = json.loads(text)
+        encoding, values = state["encoding"], state["training"]["values"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise ConfigurationError(
+            f"{where} is no start state; right would be a file that `outrider train` wrote"
+        ) from error
+    if encoding != settings.encoding:
+        raise ConfigurationError(
+            f'{where} was trained with encoding = "{encoding}", not "{settings.encoding}"; right '
+            f'would be encoding = "{encoding}"'
+        )
+    found: dict[str, Any] = values
+    return found
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "not text"
+        raise ConfigurationError(
+            f'start = "{path}" cannot be read: {why}; right would be "shipped", "none" or a file '
+            "that `outrider train` wrote"
+        ) from error
+
+
+@cache
+def _shipped(name: str) -> str:
+    return resources.files(__package__).joinpath(name).read_text(encoding="utf-8")

@@ -1,6 +1,5 @@
 """Placement and deferral by learned job lengths and owners' returns."""
 
-from outrider_policies.survival.policy import Survival
-from outrider_policies.survival.settings import SurvivalSettings
+from outrider_policies.survival.policy import Survival, SurvivalSettings
 
 __all__ = ["Survival", "SurvivalSettings"]

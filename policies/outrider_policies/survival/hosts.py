@@ -9,14 +9,210 @@ import numpy as np
 from numpy.typing import NDArray
 
 from outrider.api import COMPLETED_RUN, Outcome, SiteView
-from outrider_policies.survival.absence import Absence
-from outrider_policies.survival.faults import Faults
-from outrider_policies.survival.frailty import Frailty
 from outrider_policies.survival.groups import group
 from outrider_policies.survival.owner_return import WEEK_H, OwnerReturn
 from outrider_policies.survival.prices import HOUR_S
 
+# -- frailty ---------------------------------------------------------------------------------------
+# Frailty: a machine's rate of interruptions relative to its cluster's.
+
 Floats = NDArray[np.float64]
+
+
+class Frailty:
+    """Gamma frailty of each machine (shared-frailty model, Clayton 1978).
+
+    The hazard of machine m is z_m times its cluster's, with a Gamma prior of mean 1 and shape
+    `shape` on z_m. After n interruptions where E were expected from the cluster's hazard, the
+    posterior mean is (shape + n) / (shape + E): below 1 for a machine that stays idle longer than
+    others, far above 1 for a black hole that evicts one job after another. Both counts decay, so
+    that a machine that is avoided is tried again in the end.
+
+    Args:
+        shape: of the prior; small where machines of one cluster differ much.
+
+    Attributes:
+        interruptions: (machines,) decayed count n.
+        expected: (machines,) E: the cluster's hazard summed over the machine's exposure.
+    """
+
+    def __init__(self, shape: float) -> None:
+        self._shape = shape
+        self.interruptions = np.zeros(0)
+        self.expected = np.zeros(0)
+
+    def grow(self, machines: int) -> None:
+        """Extend the arrays to this many machines; new ones have the prior's frailty 1."""
+        more = machines - len(self.expected)
+        if not more:
+            return
+        self.interruptions = np.pad(self.interruptions, (0, more))
+        self.expected = np.pad(self.expected, (0, more))
+
+    def forget(self, ratio: float) -> None:
+        """Multiply all counts by `ratio`."""
+        self.interruptions *= ratio
+        self.expected *= ratio
+
+    def means(self) -> Floats:
+        """(machines,) posterior mean of each frailty."""
+        means: Floats = (self._shape + self.interruptions) / (self._shape + self.expected)
+        return means
+
+    def mean(self, machine: int) -> float:
+        """Posterior mean of the frailty of one machine."""
+        counted, expected = self.interruptions[machine], self.expected[machine]
+        return float((self._shape + counted) / (self._shape + expected))
+
+    def save(self) -> list[list[float]]:
+        """Counts as plain data, by machine number."""
+        return [self.interruptions.tolist(), self.expected.tolist()]
+
+    def restore(self, saved: Any) -> None:
+        """Go on from what `save` gave."""
+        self.interruptions = np.array(saved[0], dtype=np.float64)
+        self.expected = np.array(saved[1], dtype=np.float64)
+
+
+# -- faults ----------------------------------------------------------------------------------------
+# Faults: machines that evict one job after another although no owner is logged in.
+
+
+MEMORY_H: Final = 48.0
+"""Decay time of fault counts, hours: a broken machine is repaired or reinstalled within days."""
+PRIOR_H: Final = 1.0
+"""Prior: hours of work without a fault that every machine is given at the beginning."""
+
+
+class Faults:
+    """Fault rate of each machine: faults per hour of work, both with exponential decay.
+
+    After n faults in a short time the rate is about n per hour: one is bad luck, three are a
+    *black hole*, a host that always seems free because every job fails there. With the decay the
+    rate falls below one per hour again, and the machine is tried again.
+    """
+
+    def __init__(self) -> None:
+        self._counted = np.zeros(0)
+        self._worked_h = np.zeros(0)
+        self._fading = float(np.exp(-1.0 / MEMORY_H))
+
+    def grow(self, machines: int) -> None:
+        """Extend the arrays to this many machines; new ones have no faults."""
+        more = machines - len(self._counted)
+        if not more:
+            return
+        self._counted = np.pad(self._counted, (0, more))
+        self._worked_h = np.pad(self._worked_h, (0, more))
+
+    def end_run(self, machine: int, hours: float, faulty: bool) -> None:
+        """Count a run of so many hours; `faulty`: evicted by the machine for no known reason."""
+        self._worked_h[machine] += hours
+        if faulty:
+            self._counted[machine] += 1.0
+
+    def fade(self) -> None:
+        """Apply one hour of decay."""
+        self._counted *= self._fading
+        self._worked_h *= self._fading
+
+    def rates(self) -> Floats:
+        """(machines,) faults per hour of work."""
+        rates: Floats = self._counted / (PRIOR_H + self._worked_h)
+        return rates
+
+    def save(self) -> list[list[float]]:
+        """Counts as plain data, by machine number."""
+        return [self._counted.tolist(), self._worked_h.tolist()]
+
+    def restore(self, saved: Any) -> None:
+        """Go on from what `save` gave."""
+        self._counted = np.array(saved[0], dtype=np.float64)
+        self._worked_h = np.array(saved[1], dtype=np.float64)
+
+
+# -- absence ---------------------------------------------------------------------------------------
+# Log-ins and hours without an owner per machine, counted hour by hour.
+
+Numbers = NDArray[np.intp]
+
+
+class Absence:
+    """Records log-ins and log-outs, and sums them up at the end of each hour.
+
+    Recording only appends: a large campus has two million log-ins and log-outs a year.
+    """
+
+    def __init__(self) -> None:
+        self._times_s: list[float] = []
+        self._notes: list[int] = []  # machine number at a log-in, its complement (~) at a log-out
+        self._present = np.zeros(0, dtype=bool)
+
+    def note(self, time_s: float, machine: int, came: bool) -> None:
+        """Record a log-in (`came`) or log-out at a machine."""
+        self._times_s.append(time_s)
+        self._notes.append(machine if came else ~machine)
+
+    def noted(self) -> Numbers:
+        """The machine of each log-in and log-out recorded in the present hour."""
+        notes = np.fromiter(self._notes, np.intp, len(self._notes))
+        return np.maximum(notes, ~notes)
+
+    def is_present(self, machine: int) -> bool:
+        """Whether an owner is logged in there now."""
+        of_it = (machine, ~machine)
+        for note in reversed(self._notes):
+            if note in of_it:
+                return note == machine
+        return machine < len(self._present) and bool(self._present[machine])
+
+    def add_up(self, start_s: float, end_s: float, machines: int) -> tuple[Floats, Floats]:
+        """Sum up an interval that is over, and begin the next.
+
+        Args:
+            start_s: begin of the interval.
+            end_s: its end; everything recorded lies between.
+            machines: number of machines.
+
+        Returns:
+            (machines,) log-ins, and (machines,) hours without an owner.
+        """
+        present = np.zeros(machines, dtype=bool)
+        present[: len(self._present)] = self._present
+        absent_s = np.where(present, 0.0, end_s - start_s)
+        logins = np.zeros(machines)
+        if self._notes:
+            who = self.noted()
+            came = np.fromiter(self._notes, np.intp, len(self._notes)) >= 0
+            remaining_s = end_s - np.fromiter(self._times_s, np.float64, len(self._times_s))
+            absent_s += np.bincount(who, np.where(came, -remaining_s, remaining_s), machines)
+            logins += np.bincount(who[came], minlength=machines)
+            present[who] = came  # the last record of a machine wins
+            self._times_s.clear()
+            self._notes.clear()
+        self._present = present
+        return logins, np.clip(absent_s, 0.0, end_s - start_s) / 3600.0
+
+    def save(self) -> dict[str, Any]:
+        """Records of the present hour, and where owners were logged in when it began."""
+        return {
+            "notes": [
+                [time_s, max(note, ~note), note >= 0]
+                for time_s, note in zip(self._times_s, self._notes, strict=True)
+            ],
+            "present": self._present.tolist(),
+        }
+
+    def restore(self, saved: dict[str, Any]) -> None:
+        """Go on from what `save` gave."""
+        self._times_s.clear()
+        self._notes.clear()
+        for time_s, machine, came in saved["notes"]:
+            self.note(time_s, machine, came)
+        self._present = np.array(saved["present"], dtype=bool)
+
+
+# -- hosts -----------------------------------------------------------------------------------------
 
 UNRELATED_REASONS: Final = frozenset(
     {"reboot", "preempted", "drained", "removed", "held", "killed"}

@@ -3,10 +3,11 @@
 from bisect import bisect_right
 from collections.abc import Sequence
 from copy import copy, deepcopy
-from math import inf
-from typing import Any, Final, Self
+from math import inf, isfinite
+from typing import Annotated, Any, Final, Self
 
 import numpy as np
+from msgspec import Meta
 
 from outrider.api import (
     COMPLETED_RUN,
@@ -19,17 +20,92 @@ from outrider.api import (
     Listens,
     Outcome,
     Policy,
+    PolicySettings,
     Prediction,
     Predicts,
     SiteView,
     events,
 )
-from outrider_policies.survival.explanations import why
 from outrider_policies.survival.hosts import Hosts
 from outrider_policies.survival.job_length import BINS, EDGES_S, JobLength
 from outrider_policies.survival.owner_return import WEEK_H
 from outrider_policies.survival.prices import HOUR_S, Offer, Prices
-from outrider_policies.survival.settings import SurvivalSettings
+
+# -- settings --------------------------------------------------------------------------------------
+# Settings of the survival index.
+
+
+class SurvivalSettings(PolicySettings, frozen=True):
+    """The worth of a completion, and how fast estimates adapt."""
+
+    worth_ratio: Annotated[
+        float,
+        Meta(
+            gt=0,
+            description="What a completion may cost when a job begins to wait, in units of the "
+            "energy of an uninterrupted job of mean length on the machine of lowest watts. Less "
+            "saves more energy and defers more jobs.",
+        ),
+    ] = 10.0
+    patience_h: Annotated[
+        float,
+        Meta(
+            gt=0,
+            description="Hours of waiting since the last run after which a completion may cost "
+            "twice as much; the limit grows linearly.",
+        ),
+    ] = 36.0
+    lost_run_ratio: Annotated[
+        float,
+        Meta(
+            ge=0,
+            description="Price of a good run that is lost, beside its watt-hours, in the unit of "
+            "worth_ratio. More prefers machines with rare log-ins over those of low watts.",
+        ),
+    ] = 3.0
+    forgetting_ratio: Annotated[
+        float,
+        Meta(
+            gt=0,
+            le=1,
+            description="Factor by which counts of job lengths, log-ins and interruptions decay "
+            "per week. 1 never forgets.",
+        ),
+    ] = 0.9
+    shrinkage_h: Annotated[
+        float,
+        Meta(
+            gt=0,
+            description="Weight of a prior, machine-hours: with less exposure than this, the "
+            "hazard of a cluster's hour is mostly that of similar hours and clusters.",
+        ),
+    ] = 20.0
+    regime_h: Annotated[
+        float,
+        Meta(
+            gt=0,
+            description="Decay time, in hours, of the ratio of recent to usual log-ins, which "
+            "follows terms and vacations.",
+        ),
+    ] = 72.0
+    frailty_shape: Annotated[
+        float,
+        Meta(
+            gt=0,
+            description="Shape of the Gamma prior of a machine's frailty: the number of expected "
+            "interruptions at which prior and observation weigh the same.",
+        ),
+    ] = 1.3
+    max_defer_s: Annotated[
+        float,
+        Meta(
+            gt=0,
+            description="Starvation guard: longest time a job is deferred, seconds.",
+        ),
+    ] = 604_800.0
+
+
+# -- policy ----------------------------------------------------------------------------------------
 
 REVISE_H: Final = 6
 """Hours between revisions of the estimates. Prices change every hour, with the owners' hazards."""
@@ -302,3 +378,38 @@ class Survival(Groups, Learns, Listens, Predicts, Policy[SurvivalSettings]):
         self._sent = set(saved.get("sent", ()))
         sent_s = saved.get("sent_s")
         self._sent_s = -inf if sent_s is None else sent_s
+
+
+# -- explanations ----------------------------------------------------------------------------------
+# Explanations of why a job is deferred or would start.
+
+
+def why(job: Job, offer: Offer, worth_wh: float, view: SiteView) -> str:
+    """One sentence: the job's lost runs, its chances, and the best price against its worth."""
+    prices, clusters = offer.prices, offer.prices.groups.clusters
+    good = prices.good_ratio(offer.key)
+    lost = f"{job.consumed_s / HOUR_S:.1f} h" if job.consumed_s else "nothing"
+    chance = f"longest lost run {lost}, P(it ever completes) = {good:.2f}"
+    ranked = zip(*offer.ranked, strict=True)
+    best = next((each for each in ranked if view.free_n[clusters[each[1]]]), None)
+    if best is None:
+        return f"no machine is free; {chance}"
+    price_wh, at = best
+    return (
+        f"{'deferred' if price_wh > worth_wh else 'would start'}: {chance}; best now "
+        f"{view.cluster_names[clusters[at]]}: P(it completes{_before_reboot(view)}) = "
+        f"{good * prices.completes_ratio(offer.key, at):.2f}, {_energy(price_wh)} per completion, "
+        f"of which {_energy(worth_wh)} would be worth it"
+    )
+
+
+def _before_reboot(view: SiteView) -> str:
+    reboot_s = view.next_reboot_s()
+    if not isfinite(reboot_s):
+        return ""
+    minute = int((view.week_second() + reboot_s - view.now) // 60)
+    return f" before {minute // 60 % 24:02d}:{minute % 60:02d}"
+
+
+def _energy(energy_wh: float) -> str:
+    return f"{energy_wh / 1000.0:.3g} kWh" if energy_wh >= 1000.0 else f"{energy_wh:.3g} Wh"

@@ -1,7 +1,5 @@
 """Policy ``window_net``: a small net, trained elsewhere, selects the next job out of a window."""
 
-from outrider_policies.window_net.net import Net, fresh_net
-from outrider_policies.window_net.policy import WindowNet
-from outrider_policies.window_net.weights_file import net_of_text, write_net
+from outrider_policies.window_net.policy import Net, WindowNet, fresh_net, net_of_text, write_net
 
 __all__ = ["Net", "WindowNet", "fresh_net", "net_of_text", "write_net"]

@@ -9,8 +9,8 @@ from outrider.api import Batch, NamedEvent, events
 from outrider_adapters.htcondor import AccessPoint, PoolCalls
 from outrider_adapters.htcondor.access_points import Look
 from outrider_adapters.htcondor.bindings import AdType, ClassAd, HTCondorException
-from outrider_adapters.htcondor.causes import Causes
 from outrider_adapters.htcondor.machines import MachineState
+from outrider_adapters.htcondor.pool_watch import Causes
 from outrider_adapters.polling import Asking
 
 NOW_S = 1_000.0

@@ -2,7 +2,7 @@
 
 from outrider.api import NamedEvent, events
 from outrider_adapters.htcondor.lease_attributes import OWN_HOLD
-from outrider_adapters.htcondor.own_holds import OwnHolds
+from outrider_adapters.htcondor.pool_watch import OwnHolds
 
 HELD: NamedEvent = (10.0, events.HELD, "ap#1.0", OWN_HOLD)
 RELEASED: NamedEvent = (20.0, events.RELEASED, "ap#1.0", None)

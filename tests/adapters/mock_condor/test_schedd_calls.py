@@ -8,7 +8,7 @@ import pytest
 from outrider_adapters.htcondor import bindings
 from outrider_adapters.htcondor.bindings import HTCondorException, htcondor2
 from outrider_adapters.mock_condor.collector import Collector
-from outrider_adapters.mock_condor.negotiator import Negotiator
+from outrider_adapters.mock_condor.pool import Negotiator
 from outrider_adapters.mock_condor.schedd import Schedd
 from tests.adapters.mock_condor.made_pool import (
     BEGIN_S,

@@ -12,8 +12,7 @@ import structlog
 from outrider.api import Batch, build
 from outrider.api import events as ev
 from outrider_adapters.mqtt import MqttAdapter, MqttSettings
-from outrider_adapters.mqtt.adapter import BATCH_MESSAGES
-from outrider_adapters.mqtt.waiting import MOST_WAITING
+from outrider_adapters.mqtt.adapter import BATCH_MESSAGES, MOST_WAITING
 from tests.adapters.mqtt.listening import adapter, listening, publisher
 from tests.adapters.mqtt.raw_broker import RawBroker, packet
 from tests.peers.mosquitto import Mosquitto

@@ -2,8 +2,8 @@
 
 import pytest
 
+from outrider_adapters.mqtt.deduplicator import LEFT_FOR_S, SILENT_FOR_S, Names
 from outrider_adapters.mqtt.messages import Refused
-from outrider_adapters.mqtt.names import LEFT_FOR_S, SILENT_FOR_S, Names
 from tests.adapters.mqtt.test_meaning import NOW_S, meaning, told
 
 MOST = 100

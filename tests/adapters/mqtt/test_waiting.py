@@ -1,9 +1,9 @@
 """Messages that wait: bounded in number and bytes, and the newest reading of a meter wins."""
 
 from outrider.api import ReceivedMessage
+from outrider_adapters.mqtt.adapter import _CROWDED, Arrival, WaitingMessages
 from outrider_adapters.mqtt.deduplicator import Message
 from outrider_adapters.mqtt.messages import MOST_BYTES
-from outrider_adapters.mqtt.waiting import _CROWDED, Arrival, WaitingMessages
 
 
 def is_reading(topic: str) -> bool:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from outrider_adapters.pbs import openpbs, torque
+from outrider_adapters.pbs import dialects
 from tests.adapters.pbs.fake_pbs import FakePBS, answer
 
 OPENPBS = """\
@@ -53,7 +53,7 @@ TORQUE = """\
 
 
 def test_json_as_documented() -> None:
-    jobs, twice = openpbs.entries(OPENPBS % ('"C"', '"_pbs_project_default"'), "Jobs")
+    jobs, twice = dialects.json_entries(OPENPBS % ('"C"', '"_pbs_project_default"'), "Jobs")
     assert not twice
     assert jobs["12.pbs"] == {
         "Job_Owner": "ann@login",
@@ -79,13 +79,13 @@ def test_json_that_users_environments_break_is_read_all_the_same(environment: st
     text = OPENPBS % (environment, '"p"')
     with pytest.raises(ValueError, match=r"."):
         json.loads(text)
-    jobs, twice = openpbs.entries(text, "Jobs")
-    sound, _ = openpbs.entries(OPENPBS % ('"C"', '"p"'), "Jobs")
+    jobs, twice = dialects.json_entries(text, "Jobs")
+    sound, _ = dialects.json_entries(OPENPBS % ('"C"', '"p"'), "Jobs")
     assert (jobs, twice) == (sound, [])
 
 
 def test_numbers_with_leading_zeros_are_texts() -> None:
-    jobs, _ = openpbs.entries(OPENPBS % ('"C"', "007"), "Jobs")
+    jobs, _ = dialects.json_entries(OPENPBS % ('"C"', "007"), "Jobs")
     assert jobs["12.pbs"]["project"] == "007"
 
 
@@ -98,17 +98,17 @@ FORGED = """"x"
 
 @pytest.mark.parametrize("between", ["", '        },\n        "12.pbs":{\n'])
 def test_a_job_whose_environment_forges_attributes_is_not_believed(between: str) -> None:
-    jobs, twice = openpbs.entries(OPENPBS % (FORGED % between, '"p"'), "Jobs")
+    jobs, twice = dialects.json_entries(OPENPBS % (FORGED % between, '"p"'), "Jobs")
     assert twice == ["12.pbs"]
     assert "12.pbs" not in jobs
 
 
 def test_none_in_the_queue_is_no_error_and_something_else_is() -> None:
     empty = '{"timestamp":1605606000,"pbs_version":"20.0.1","pbs_server":"pbs"}'
-    assert openpbs.entries(empty, "Jobs") == ({}, [])
+    assert dialects.json_entries(empty, "Jobs") == ({}, [])
     for other in ("", "qstat: not found", "[]", '{"Jobs":[]}', "null", "5"):
         with pytest.raises(ValueError, match="no 'Jobs'"):
-            openpbs.entries(other, "Jobs")
+            dialects.json_entries(other, "Jobs")
 
 
 @given(st.text(max_size=300), st.integers(0, 900))
@@ -118,14 +118,14 @@ def test_whatever_stands_in_the_answer_nothing_but_a_value_error_comes_of_it(
     text = OPENPBS % ('"C"', '"p"')
     for broken in (junk, text[:at] + junk + text[at:], text[:at]):
         try:
-            jobs, _ = openpbs.entries(broken, "Jobs")
+            jobs, _ = dialects.json_entries(broken, "Jobs")
         except ValueError:
             continue
         assert all(isinstance(value, str) for ad in jobs.values() for value in ad.values())
 
 
 def test_xml_as_documented() -> None:
-    assert torque.entries(TORQUE, "Job", "Job_Id") == {
+    assert dialects.xml_entries(TORQUE, "Job", "Job_Id") == {
         "7.t": {
             "Job_Id": "7.t",
             "job_state": "R",
@@ -135,7 +135,7 @@ def test_xml_as_documented() -> None:
         },
         "8.t": {"Job_Id": "8.t", "job_state": "Q"},
     }
-    assert torque.entries("\n", "Job", "Job_Id") == {}
+    assert dialects.xml_entries("\n", "Job", "Job_Id") == {}
 
 
 @pytest.mark.parametrize(
@@ -149,7 +149,7 @@ def test_xml_as_documented() -> None:
 )
 def test_what_torque_never_prints_is_refused(text: str, why: str) -> None:
     with pytest.raises(ValueError, match=why):
-        torque.entries(text, "Job", "Job_Id")
+        dialects.xml_entries(text, "Job", "Job_Id")
 
 
 @pytest.mark.parametrize("broken", [False, True])
@@ -163,7 +163,7 @@ def test_the_commands_that_stand_in_print_what_is_read_here(
     if broken:
         with pytest.raises(ValueError, match=r"."):
             json.loads(printed)
-    jobs, twice = openpbs.entries(printed, "Jobs")
+    jobs, twice = dialects.json_entries(printed, "Jobs")
     assert not twice
     assert jobs[job]["Resource_List.walltime"] == "01:00:00"
     assert "A" not in str(jobs[job].get("Variable_List", ""))

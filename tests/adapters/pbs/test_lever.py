@@ -10,9 +10,8 @@ import pytest
 
 from outrider.api import DecisionRow, Lever, PeerError
 from outrider.testing import LeverConformance, LeverHarness
-from outrider_adapters.pbs.adapter import PBSAdapter
+from outrider_adapters.pbs.adapter import LeasedExecutionTimes, PBSAdapter
 from outrider_adapters.pbs.dialects import dialect_of, pbs_commands
-from outrider_adapters.pbs.lever import LeasedExecutionTimes
 from outrider_adapters.pbs.pbs_watch import PBSWatch
 from outrider_adapters.pbs.settings import PBSSettings
 from tests.adapters.pbs.fake_pbs import SERVER, FakePBS

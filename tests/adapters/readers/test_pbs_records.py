@@ -7,7 +7,7 @@ import pytest
 from outrider.api import ConfigurationError, JobSpec, NamedEvent, ReaderOptions, Reading, events
 from outrider_adapters.readers.pbs import PBSAccountingReader
 from outrider_adapters.readers.pbs.exits import fate_of
-from outrider_adapters.readers.pbs.kinds import IGNORED
+from outrider_adapters.readers.pbs.records import IGNORED
 
 AT_17 = 1_795_231_020  # 2026-11-21 03:17:00 UTC
 TORQUE = "user=alice group=physics owner=alice@login jobname=fit queue=long"

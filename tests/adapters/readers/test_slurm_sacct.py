@@ -11,7 +11,7 @@ from outrider.replay.ingestion import ingest
 from outrider.replay.log_files import LogFile
 from outrider_adapters.readers.slurm import SacctReader
 from outrider_adapters.readers.slurm.hosts import first_host
-from outrider_adapters.readers.slurm.lost_runs import MOST_OPEN
+from outrider_adapters.readers.slurm.record_events import MOST_OPEN
 
 ROW = {
     "JobID": "7",

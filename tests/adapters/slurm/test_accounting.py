@@ -6,9 +6,9 @@ import pytest
 
 from outrider.api import NamedEvent, events
 from outrider_adapters.polling import CommandError
-from outrider_adapters.slurm.accounting import Accounting
 from outrider_adapters.slurm.commands import SlurmCommands
 from outrider_adapters.slurm.settings import SlurmSettings
+from outrider_adapters.slurm.slurm_watch import Accounting
 from tests.adapters.slurm.test_commands import program
 
 T = 1_795_441_000.0

@@ -6,8 +6,8 @@ from functools import partial
 
 import pytest
 
+from outrider.engine.accounting.accounting import merge_keys
 from outrider.engine.accounting.fairness import FEW_VOS, Fairness
-from outrider.engine.accounting.job_statistics import merge_keys
 from tests.fixtures.counted import instructions
 
 MANY = 3 * FEW_VOS

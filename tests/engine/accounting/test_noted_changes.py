@@ -9,9 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from outrider.engine.accounting import energy
-from outrider.engine.accounting.energy import EnergyStatistics
+from outrider.engine.accounting.energy import EnergyStatistics, MeteredEnergy
 from outrider.engine.accounting.machine_power import ASLEEP, GONE, IDLING, OWNED, MachinePower
-from outrider.engine.accounting.metered_energy import MeteredEnergy
 from outrider.model.clusters import ClusterSpec
 from outrider.model.localtime import LocalTime, TraceTime, ZoneTime
 from outrider.model.machines import MachineSpec

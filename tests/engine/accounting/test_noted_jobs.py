@@ -6,8 +6,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from outrider.engine.accounting.accounting import JobStatistics
 from outrider.engine.accounting.distribution import Distribution
-from outrider.engine.accounting.job_statistics import JobStatistics
 from outrider.model.jobs import Job, JobSpec
 from outrider.model.utility import DEFAULT_UTILITIES
 from tests.suite.examples import examples

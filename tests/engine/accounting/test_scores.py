@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 from msgspec import msgpack
 
 from outrider.api import Prediction
-from outrider.engine.accounting.predictions import Predictions
-from outrider.engine.accounting.scores import HALF_LIFE_S
+from outrider.engine.accounting.predictions import HALF_LIFE_S, Predictions
 from outrider.model.outcomes import COMPLETED_RUN, EVICTED_RUN, REMOVED_RUN
 from tests.engine.accounting.forecasters import Forecast
 

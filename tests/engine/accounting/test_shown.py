@@ -14,8 +14,7 @@ from outrider.service.core import Core
 from outrider.service.metrics import expose
 from outrider.service.metrics.exporter import MetricsExporter
 from outrider.service.views.status import status
-from outrider.service.web.shapes.calibration import Calibration
-from outrider.service.web.shapes.status import Status
+from outrider.service.web.shapes.status import Calibration, Status
 from tests.engine.accounting.forecasters import Deferring, deferring, forecaster
 from tests.fixtures.cores import RECORDING
 from tests.service.running.watched_campus import campus_of, small_campus, watched

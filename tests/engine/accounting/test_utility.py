@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from outrider.engine.accounting.utility_statistics import UtilityStatistics
+from outrider.engine.accounting.accounting import UtilityStatistics
 from outrider.model.errors import ConfigurationError
 from outrider.model.utility import (
     SHAPES,

@@ -1,6 +1,6 @@
 """A name that a batch system gives out again is that of another job, and both are told apart."""
 
-from outrider.engine.ingest.reused_names import ReusedNames
+from outrider.engine.ingest.job_registry import ReusedNames
 from outrider.model import events as ev
 from outrider.model.events import NamedEvent
 from outrider.model.jobs import JobSpec

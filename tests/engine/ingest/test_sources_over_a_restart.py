@@ -4,9 +4,7 @@ from math import inf
 
 from msgspec import msgpack
 
-from outrider.engine.ingest.arrival_queue import ArrivalQueue
-from outrider.engine.ingest.tick_schedule import TickSchedule
-from outrider.engine.ingest.watermark import Watermark
+from outrider.engine.ingest.event_merger import ArrivalQueue, TickSchedule, Watermark
 from outrider.model.events import NamedEvent
 
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from math import inf, isnan
 from typing import NamedTuple
 
-from outrider.testing.hand_workload import Asked
+from outrider.testing.planned import Asked
 
 CPUS = "cpus"
 EASY = ("easy", "easy_sjbf")

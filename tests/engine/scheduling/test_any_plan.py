@@ -25,7 +25,7 @@ from outrider.model.decisions import Decision
 from outrider.model.disciplines import DISCIPLINES, Discipline
 from outrider.model.events import COMPLETED, RESIZED, RESUMED, STARTED, SUSPENDED
 from outrider.replay.grid_run import GridRun
-from outrider.testing.hand_workload import Asked, make_workload
+from outrider.testing.planned import Asked, make_workload
 from tests.suite.examples import examples
 
 MACHINES = (4, 2, 1)

@@ -3,9 +3,9 @@
 import pytest
 
 from outrider.engine import Engine
-from outrider.engine.scheduling.awaited_starts import LONGEST_S
 from outrider.engine.scheduling.policy_runner import PolicyRunner
 from outrider.engine.scheduling.runner_snapshot import restore_runner, save_runner
+from outrider.engine.scheduling.scheduling_pass import LONGEST_S
 from outrider.model import events as ev
 from outrider.model.decisions import START
 from outrider.model.disciplines import EASY, FIRST_FIT, Discipline

@@ -12,7 +12,7 @@ from outrider.model.events import COMPLETED, STARTED
 from outrider.plugins.making import make_policy
 from outrider.plugins.random_streams import stream
 from outrider.replay.grid_run import RECONSIDER_S, GridRun
-from outrider.testing.hand_workload import Asked, make_workload
+from outrider.testing.planned import Asked, make_workload
 
 MACHINES = (8, 4)
 CHOOSERS = (

@@ -21,7 +21,7 @@ from outrider.api import (
     SiteView,
 )
 from outrider.engine import PolicyRunner
-from outrider.engine.scheduling.per_job_pass import OrderedPass
+from outrider.engine.scheduling.deciding_policy import OrderedPass
 from outrider.engine.scheduling.plan_pass import PlanPass
 from outrider.engine.scheduling.ranking_pass import RankingPass
 from outrider.testing.fixtures import chance

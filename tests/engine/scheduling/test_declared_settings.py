@@ -9,7 +9,7 @@ from outrider.plugins.making import make_policy
 from outrider.testing.fixtures import chance
 from outrider_policies.bandits.bandit import Bandit, BanditSettings
 from outrider_policies.planning.fuzzy_td import FuzzyTd
-from outrider_policies.planning.fuzzy_td.settings import FuzzyTdSettings
+from outrider_policies.planning.fuzzy_td.policy import FuzzyTdSettings
 
 
 class WarmSettings(PolicySettings, frozen=True):

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from outrider.api import Policy
 from outrider.model.disciplines import Discipline
-from outrider.testing.hand_workload import Asked, make_workload, started_at
+from outrider.testing.planned import Asked, make_workload, started_at
 from outrider_policies.rules.f1 import F1
 from outrider_policies.rules.fair_share import FairShare
 from outrider_policies.rules.fifo import Fifo

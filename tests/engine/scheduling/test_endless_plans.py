@@ -8,8 +8,7 @@ import pytest
 from outrider.api import SHRINK, START, Move, Plans, Policy, Queue, SiteView
 from outrider.engine.scheduling.plan_pass import MOST_PLANS
 from outrider.model.errors import PolicyError
-from outrider.testing.hand_workload import Asked
-from outrider.testing.planned import on_one_machine
+from outrider.testing.planned import Asked, on_one_machine
 
 
 class ToAndFro(Plans, Policy):

@@ -4,7 +4,7 @@ import pytest
 
 from outrider.engine.scheduling.placement import MOST_KINDS, Possible
 from outrider.engine.scheduling.queue_columns import MOST_VOS, QueueColumns
-from outrider.engine.state.resource_use import ResourceUse
+from outrider.engine.state.machines import ResourceUse
 from outrider.engine.state.site import Site
 from outrider.model.jobs import Job, JobSpec
 from outrider.model.localtime import ZoneTime

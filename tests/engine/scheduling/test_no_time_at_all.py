@@ -5,8 +5,7 @@ import pytest
 from outrider.api import Policy
 from outrider.formats.workload import GridRules
 from outrider.model.utility import Linear
-from outrider.testing.hand_workload import Asked
-from outrider.testing.planned import made, on_one_machine
+from outrider.testing.planned import Asked, made, on_one_machine
 from outrider_policies.planning.aggressive import Aggressive
 from outrider_policies.planning.fuzzy_td import FuzzyTd
 from outrider_policies.planning.replan import Replan

@@ -6,7 +6,7 @@ from outrider.api import Policy
 from outrider.model import events as ev
 from outrider.model.disciplines import Discipline
 from outrider.testing.hand_site import HandSite
-from outrider.testing.hand_workload import Asked, make_workload, started_at
+from outrider.testing.planned import Asked, make_workload, started_at
 from outrider_policies.rules.fifo import Fifo
 from outrider_policies.sarsa import Sarsa
 

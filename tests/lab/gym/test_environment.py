@@ -13,7 +13,7 @@ import outrider
 from outrider.formats.workload import Workload
 from outrider.model.errors import ConfigurationError, PolicyError
 from outrider_lab.gym import ENV_ID, REWARDS, OutriderEnv
-from outrider_lab.gym.agent_policy import AgentPolicy
+from outrider_lab.gym.environment import AgentPolicy
 from tests.lab.gym.episodes import COLUMN, Pick, oldest, play, shortest, youngest
 
 MEASURES = {

@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from outrider.api import NamedEvent, UndoLog, WaitingReason, events
+from outrider_adapters.slurm.adapter import ask_why
 from outrider_adapters.slurm.commands import SlurmCommands
-from outrider_adapters.slurm.questions import ask_why
 from outrider_adapters.slurm.settings import SlurmSettings
 from outrider_adapters.slurm.slurm_watch import SlurmWatch
 from tests.peers.slurm import Slurm

@@ -14,8 +14,7 @@ from outrider.model.machines import MachineSpec
 from outrider.model.resources import Resources
 from outrider.plugins.making import make_policy
 from outrider.replay.grid_run import GridRun
-from outrider.replay.job_table import JobTable
-from outrider.replay.queue_times import REASONS
+from outrider.replay.job_table import REASONS, JobTable
 from tests.cli.running import outrider
 from tests.fixtures.workload_files import file_of, row
 

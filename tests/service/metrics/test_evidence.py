@@ -9,7 +9,7 @@ import pytest
 from outrider.service.config.declarations import Config
 from outrider.service.config.twin_settings import TwinSettings
 from outrider.service.metrics.declarations.evidence import FIDELITY_RATIOS, MEASURES
-from outrider.service.metrics.evidence import put_evidence
+from outrider.service.metrics.exporter import put_evidence
 from outrider.service.metrics.store import MetricStore
 from outrider.service.twin import starts_file
 from outrider.service.twin.twin_file import write_plain

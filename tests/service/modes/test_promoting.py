@@ -152,7 +152,7 @@ async def test_one_command_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyP
 async def test_the_time_that_was_watched_is_in_the_journal(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("outrider.service.housekeeping._WATCHED_EVERY_S", 0.05)
+    monkeypatch.setattr("outrider.service.supervisor._WATCHED_EVERY_S", 0.05)
     state = tmp_path / "state"
     async with daemon(state, "shadow") as supervisor:
         await until(lambda: commands_of(supervisor).evidence.watched_s > 0.5)
@@ -166,7 +166,7 @@ async def test_the_time_that_was_watched_is_in_the_journal(
 async def test_other_policies_have_to_show_for_themselves(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("outrider.service.housekeeping._WATCHED_EVERY_S", 0.05)
+    monkeypatch.setattr("outrider.service.supervisor._WATCHED_EVERY_S", 0.05)
     state = tmp_path / "state"
     async with daemon(state, "shadow") as supervisor:
         await until(lambda: commands_of(supervisor).evidence.watched_s > 0.3)

@@ -6,7 +6,7 @@ import pytest
 
 from outrider.ledger import Entry, Journal, OutcomeRecord
 from outrider.model.decisions import DecisionRow
-from outrider.service.mqtt.feed import PIECE_ROWS, Numbered, read_piece
+from outrider.service.mqtt.publisher import PIECE_ROWS, Numbered, read_piece
 
 
 def decision(time_s: float, job: str) -> DecisionRow:

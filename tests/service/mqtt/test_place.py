@@ -4,8 +4,8 @@ import asyncio
 from pathlib import Path
 
 from outrider.ledger import Entry
-from outrider.service.mqtt import place as places
-from outrider.service.mqtt.place import Place
+from outrider.service.mqtt import publisher
+from outrider.service.mqtt.publisher import Place
 from outrider.service.recording import Recording
 from tests.fixtures.clocks import SetClock
 from tests.ledger.samples import numbered_entry
@@ -57,7 +57,7 @@ async def test_what_was_published_and_lost_is_counted_on_after_a_restart(tmp_pat
 
 async def test_where_nothing_was_published_the_place_is_kept_now_and_then(tmp_path: Path) -> None:
     """Each keeping is a row that the next start reads; a look every 0.2 s would fill the disk."""
-    every = places._SAVE_EVERY
+    every = publisher._SAVE_EVERY
     recording = Recording(tmp_path / "state")
     try:
         place = Place(recording)
@@ -84,7 +84,7 @@ async def test_what_was_confirmed_just_before_the_broker_was_lost_is_sent_again(
         await place.go_back()
         assert place.seq == 40, "there is nothing before the beginning"
         await place.move_to(5, worth_keeping=True)
-        clock.now_s += places.DOUBT_S + 0.1
+        clock.now_s += publisher.DOUBT_S + 0.1
         for seq in (10, 15):
             await place.move_to(seq, worth_keeping=True)
             clock.now_s += 1.0
@@ -95,7 +95,7 @@ async def test_what_was_confirmed_just_before_the_broker_was_lost_is_sent_again(
         await recorded(recording, Entry())
         assert Place(recording).seq == 5, "a daemon that is stopped now sends them, too"
         await place.move_to(30, worth_keeping=True)
-        clock.now_s += places.DOUBT_S + 0.1
+        clock.now_s += publisher.DOUBT_S + 0.1
         await place.go_back()
         assert place.seq == 30, "that is long enough ago"
         await recorded(recording, Entry())

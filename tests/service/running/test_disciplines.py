@@ -7,8 +7,7 @@ import pytest
 from outrider.engine.scheduling.policy_runner import PolicyRunner
 from outrider.model.disciplines import DISCIPLINES
 from outrider.plugins.finding import load_adapter
-from outrider.service.config.discipline import Proposal, choose_discipline
-from outrider.service.config.loaded import LoadedConfig, check_config
+from outrider.service.config.loaded import LoadedConfig, Proposal, check_config, choose_discipline
 from outrider.service.core import Core
 from outrider.service.views.status import status
 from outrider_adapters.logtail import LogtailAdapter

@@ -10,7 +10,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from outrider.api import JobSpec, events
-from outrider.service import rebuilding
+from outrider.service import pump
 from outrider.service.core import Core
 from outrider.service.supervisor import Supervisor
 from outrider.service.wall_clock import EARLIEST_S, RECORD_AHEAD_S, SITE_AHEAD_S, WallClock
@@ -130,7 +130,7 @@ async def test_where_the_state_cannot_be_made_anew_the_daemon_goes_on_with_what_
             await submit(daemon, script, clock, "1")
             clock.ahead_s = AHEAD_S
             await submit(daemon, script, clock, "2")
-            monkeypatch.setattr(rebuilding, "bring_up", fail)
+            monkeypatch.setattr(pump, "bring_up", fail)
             clock.ahead_s = 0.0
             await until(lambda: whole_status(daemon.view)["notes"])
             assert "stands still" in whole_status(daemon.view)["notes"][0]

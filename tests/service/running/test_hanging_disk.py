@@ -11,8 +11,8 @@ from structlog.testing import capture_logs
 
 from outrider.ledger import Journal, Writer
 from outrider.model.errors import LedgerError
+from outrider.service import recording
 from outrider.service import recording as recording_module
-from outrider.service import snapshot_saver
 from outrider.service.recording import Recording
 from tests.fixtures.cores import core_of
 from tests.ledger.samples import entry_numbers, numbered_entry
@@ -26,7 +26,7 @@ HANGS_S = 0.6
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """A disk is said to hang much sooner than thirty seconds."""
     monkeypatch.setattr(recording_module, "HANGS_S", HANGS_S)
-    monkeypatch.setattr(snapshot_saver, "HANGS_S", HANGS_S)
+    monkeypatch.setattr(recording, "HANGS_S", HANGS_S)
     monkeypatch.setattr(recording_module, "_RETRY_S", 0.05)
 
 

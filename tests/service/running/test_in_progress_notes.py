@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from outrider.service.in_progress import InProgressFile
+from outrider.service.pump import InProgressFile
 
 SUSPECT = {"path": "EventLog", "from": 123_456_789, "until": 123_460_000}
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from outrider.engine.ingest.set_aside import LAST_S
-from outrider.service import housekeeping
-from outrider.service.housekeeping import feed_watchdog, keep_ledger, prune, watch_loop
+from outrider.service import supervisor
+from outrider.service.supervisor import feed_watchdog, keep_ledger, prune, watch_loop
 from outrider.service.wall_clock import RECORD_AHEAD_S, WallClock
 
 NOW_S = 1_800_000_000.0
@@ -93,7 +93,7 @@ async def test_a_snapshot_is_written_again_and_again_and_old_rows_go_a_few_times
 async def test_one_that_failed_is_tried_again_soon_however_seldom_they_are_written(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(housekeeping, "_FIRST_SNAPSHOT_S", 0.01)
+    monkeypatch.setattr(supervisor, "_FIRST_SNAPSHOT_S", 0.01)
     state = Kept()
     state.loaded.config.snapshot_every_s = 3_600.0
     state.fails = 2
@@ -118,7 +118,7 @@ async def test_after_a_restart_that_fed_much_a_snapshot_is_written_at_once() -> 
 
 
 async def test_the_loop_is_as_late_as_it_was_at_its_worst(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(housekeeping, "_LAG_EVERY_S", 0.02)
+    monkeypatch.setattr(supervisor, "_LAG_EVERY_S", 0.02)
     view: Any = SimpleNamespace(loop_lag_s=0.0)
     watching = asyncio.create_task(watch_loop(view))
     await asyncio.sleep(0.03)

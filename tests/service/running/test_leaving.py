@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import pytest
 from structlog.testing import capture_logs
 
-from outrider.service import leaving
-from outrider.service.leaving import LeavingExecutor, leave, leave_after_error, threads
+from outrider.service import app
+from outrider.service.app import LeavingExecutor, leave, leave_after_error, threads
 
 
 @pytest.fixture
@@ -25,8 +25,8 @@ def left(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The exit codes with which the process would have ended at once."""
     codes: list[int] = []
     monkeypatch.setattr(os, "_exit", codes.append)
-    monkeypatch.setattr(leaving, "_ENDS_WITHIN_S", 0.1)
-    monkeypatch.setattr(leaving, "_TELLS_WITHIN_S", 0.02)
+    monkeypatch.setattr(app, "_ENDS_WITHIN_S", 0.1)
+    monkeypatch.setattr(app, "_TELLS_WITHIN_S", 0.02)
     return codes
 
 

@@ -10,7 +10,7 @@ from structlog.testing import capture_logs
 
 from outrider.api import JobSpec, PeerError, events
 from outrider.ledger import Journal
-from outrider.service import pump, source_state, source_watch
+from outrider.service import pump, source_state, supervisor
 from outrider.service.web.endpoints.status import whole_status
 from tests.service.running.scripted import Scripted, loaded, running, scripts, told, until
 
@@ -22,7 +22,7 @@ def _quickly(monkeypatch: pytest.MonkeyPatch) -> None:
     """Again after 0.02, 0.04 and then 0.05 s, and looked at as often."""
     monkeypatch.setattr(pump, "_FIRST_BACKOFF_S", 0.02)
     monkeypatch.setattr(pump, "_LONGEST_BACKOFF_S", 0.05)
-    monkeypatch.setattr(source_watch, "_EVERY_S", 0.02)
+    monkeypatch.setattr(supervisor, "_EVERY_S", 0.02)
 
 
 def submitted(job: str) -> events.NamedEvent:

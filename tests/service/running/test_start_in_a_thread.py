@@ -8,9 +8,9 @@ import pytest
 from structlog.testing import capture_logs
 
 from outrider.model.errors import LedgerError
-from outrider.service import start as module
+from outrider.service import app
+from outrider.service.app import Start
 from outrider.service.sdnotify import ServiceManager
-from outrider.service.start import Start
 from outrider.service.start_progress import Input, StartProgress, StartStoppedError
 from tests.service.views.test_service_manager import listening
 
@@ -52,7 +52,7 @@ def test_a_start_that_is_told_to_stop_ends_at_its_next_sign_of_life() -> None:
 @pytest.fixture(autouse=True)
 def _often(monkeypatch: pytest.MonkeyPatch) -> None:
     """Report the progress of a start often."""
-    monkeypatch.setattr(module, "_TELL_EVERY_S", 0.02)
+    monkeypatch.setattr(app, "_TELL_EVERY_S", 0.02)
 
 
 async def test_systemd_is_asked_for_time_as_long_as_it_goes_on(
@@ -78,7 +78,7 @@ async def test_systemd_is_asked_for_time_as_long_as_it_goes_on(
             while b"64 inputs so far" not in told:
                 told = await loop.sock_recv(listener, 4096)
         assert told.startswith(b"EXTEND_TIMEOUT_USEC=60000000\nWATCHDOG=1\nSTATUS=still starting: ")
-        monkeypatch.setattr(module, "_STUCK_S", 0.0)  # no sign of life for so long
+        monkeypatch.setattr(app, "_STUCK_S", 0.0)  # no sign of life for so long
         while not work.done():
             may_end.set()
             await asyncio.sleep(0.01)

@@ -9,7 +9,7 @@ from structlog.testing import capture_logs
 
 from outrider.api import JobSpec, events
 from outrider.ledger import Journal
-from outrider.service import rebuilding
+from outrider.service import pump
 from outrider.service.restart import bring_up
 from outrider.service.web.endpoints.status import whole_status
 from tests.service.running.scripted import loaded, running, scripts, told, until
@@ -24,7 +24,7 @@ def submitted(job: str) -> events.NamedEvent:
 async def test_it_is_tried_again_after_a_while_and_told_as_long_as_it_fails(
     tmp_path: Path, scripts: dict[str, list[Any]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(rebuilding, "_AGAIN_AFTER_S", 0.2)
+    monkeypatch.setattr(pump, "_AGAIN_AFTER_S", 0.2)
     tries = 0
 
     def fails(*given: Any) -> Any:
@@ -32,7 +32,7 @@ async def test_it_is_tried_again_after_a_while_and_told_as_long_as_it_fails(
         tries += 1
         raise MemoryError("no room")
 
-    monkeypatch.setattr(rebuilding, "bring_up", fails)
+    monkeypatch.setattr(pump, "bring_up", fails)
     state = tmp_path / "state"
     with capture_logs() as lines:
         async with running(loaded(state, "a"), state) as daemon:
@@ -48,7 +48,7 @@ async def test_it_is_tried_again_after_a_while_and_told_as_long_as_it_fails(
             ]
             assert not await daemon._state.snapshot()
             assert len(daemon.view.recording.snapshots.paths()) == snapshots
-            monkeypatch.setattr(rebuilding, "bring_up", bring_up)
+            monkeypatch.setattr(pump, "bring_up", bring_up)
             await until(lambda: daemon.view.core is not doubtful)
             notes = whole_status(daemon.view)["notes"]
             assert notes[1] == "the state was rebuilt after a fault that could not be repaired"

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from outrider.service.suggestion.grouping import (
+from outrider.service.suggestion.fragment import (
     MOST_GROUPS,
     Grouping,
     by_attribute,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from outrider.service.twin.present import PresentLoad
+from outrider.service.twin.cycle import PresentLoad
 from tests.cli.running import shell
 from tests.service.config.plugins import install
 from tests.service.twin.conftest import MakeSite

@@ -2,7 +2,7 @@
 
 import pytest
 
-from outrider.service.twin.past_hours import PastHours
+from outrider.service.twin.starts_cycle import PastHours
 
 HOUR_S = 3_600.0
 HALF_S = 1_800.0

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from outrider.cli.unit_check import check_unit
+from outrider.cli.checks import check_unit
 from outrider.service.config.loaded import check_config
 from outrider.service.unit.addresses import nameservers, resolve
 from outrider.service.unit.drop_ins import network_text, reading_text

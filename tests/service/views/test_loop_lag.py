@@ -5,12 +5,12 @@ import time
 from types import SimpleNamespace
 from typing import Any
 
-from outrider.service import housekeeping
-from outrider.service.housekeeping import watch_loop
+from outrider.service import supervisor
+from outrider.service.supervisor import watch_loop
 
 
 async def test_the_longest_delay_is_told_and_stays_until_it_is_scraped(monkeypatch: Any) -> None:
-    monkeypatch.setattr(housekeeping, "_LAG_EVERY_S", 0.05)
+    monkeypatch.setattr(supervisor, "_LAG_EVERY_S", 0.05)
     view: Any = SimpleNamespace(loop_lag_s=0.0)
     watching = asyncio.create_task(watch_loop(view))
     try:

@@ -2,7 +2,7 @@
 
 import gzip
 
-from outrider.service.shared_answers import MOST, SharedAnswers
+from outrider.service.daemon_view import MOST, SharedAnswers
 
 
 class Clock:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from outrider.service.web.hosts import Hosts
+from outrider.service.web.access import Hosts
 
 OURS = ("localhost", "LOCALHOST:8080", "localhost.", "127.0.0.1", "127.0.0.1:80", "[::1]:8080",
         "127.9.9.9", "desk.campus", "Desk.Campus:8080")  # fmt: skip

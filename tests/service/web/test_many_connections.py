@@ -13,7 +13,7 @@ import pytest
 from aiohttp import web
 
 from outrider.service.web import serve
-from outrider.service.web.connections import Connections
+from outrider.service.web.serve import Connections
 from tests.fixtures.clocks import SetClock
 from tests.service.running.small_site import SmallSite as SiteWithALog
 from tests.service.web.small_site import SmallSite

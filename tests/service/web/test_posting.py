@@ -173,7 +173,7 @@ async def test_too_long_a_body_is_refused_and_not_kept(length: int) -> None:
 
 
 async def test_a_body_that_never_comes_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("outrider.service.web.posting.WITHIN_S", 0.1)
+    monkeypatch.setattr("outrider.service.web.app.WITHIN_S", 0.1)
     site = CommandedSite()
     async with client_of(site) as client:
         connector: Any = client.connector

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from outrider.service.web import connections as module
-from outrider.service.web.connections import (
+from outrider.service.web import serve
+from outrider.service.web.serve import (
     DESCRIPTORS_IN_RESERVE,
     FEWEST_CONNECTIONS,
     MOST_CONNECTIONS,
@@ -162,7 +162,7 @@ def test_that_connections_were_ended_is_told_once_a_minute() -> None:
 async def test_a_fault_of_the_sweep_is_told_and_the_next_one_comes(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(module, "SWEEP_EVERY_S", 0.01)
+    monkeypatch.setattr(serve, "SWEEP_EVERY_S", 0.01)
     site, swept = Site(), asyncio.Event()
     faults = [ZeroDivisionError("a figure")]
 

@@ -12,8 +12,7 @@ from structlog.testing import capture_logs
 from outrider.model.errors import ConfigurationError
 from outrider.service.config.loaded import check_config
 from outrider.service.web import serve
-from outrider.service.web.access import Access, Allowed, Refused
-from outrider.service.web.peer_credentials import Peer, may_enter, peer_of
+from outrider.service.web.access import Access, Allowed, Peer, Refused, may_enter, peer_of
 from tests.service.web.small_site import SmallSite
 
 TOKEN = "0123456789abcdef0123456789abcdef"

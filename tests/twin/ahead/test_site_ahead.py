@@ -5,8 +5,8 @@ from collections.abc import Iterable
 from outrider.model import events as ev
 from outrider.model.events import Event
 from outrider.model.jobs import RUNNING, Job, JobSpec
+from outrider.twin.ahead.candidate_starts import SiteAhead
 from outrider.twin.ahead.lately import Arrival
-from outrider.twin.ahead.site_ahead import SiteAhead
 from outrider.twin.starts.recent_closures import OWNER, Closure
 
 NEVER_STARTS = 99

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from outrider.twin.off_policy.estimates import (
+from outrider.twin.off_policy.check import (
     completion_shares,
     effective_n,
     estimated,

@@ -25,9 +25,11 @@ from outrider.model.site_habits import SiteHabits
 from outrider.plugins.making import make_policy
 from outrider.service.simulated_journal import write_journal
 from outrider.simulation.generators.campus import generate_campus
-from outrider.twin.off_policy.candidates import DecisionsOnRecord
-from outrider.twin.off_policy.journal import off_policy_of_journal
-from outrider.twin.off_policy.recorded_starts import recorded_starts
+from outrider.twin.off_policy.journal import (
+    DecisionsOnRecord,
+    off_policy_of_journal,
+    recorded_starts,
+)
 from outrider.twin.off_policy.starts import Start
 from tests.fixtures.one_step import AskedRunner, OneStep
 from tests.replay.recordings import write_journal as write_events

@@ -9,7 +9,7 @@ from outrider.model.disciplines import Discipline
 from outrider.model.localtime import DAY_S
 from outrider.plugins.making import make_policy
 from outrider.replay.grid_run import GridRun
-from outrider.testing.hand_workload import Asked, make_workload
+from outrider.testing.planned import Asked, make_workload
 from outrider.twin.starts.queue_state import Floats, Jobs, QueueState, RecentArrivals
 
 CPUS = 16

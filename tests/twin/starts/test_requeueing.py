@@ -1,6 +1,6 @@
 """From the starts on record it is seen where jobs that lost their runs wait."""
 
-from outrider.twin.starts.requeueing import LATELY_S, Requeueing
+from outrider.twin.starts.followed_site import LATELY_S, Requeueing
 
 
 def a_lost_run() -> Requeueing:

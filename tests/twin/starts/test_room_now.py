@@ -4,7 +4,7 @@ from outrider.engine.state.machines import Machines
 from outrider.model.jobs import JobSpec
 from outrider.model.machines import MachineSpec
 from outrider.model.resources import Resources
-from outrider.twin.starts.room_now import find_room
+from outrider.twin.starts.followed_site import find_room
 
 
 def site(*cpus: int, memory_mib: float = 8_000.0) -> Machines:

@@ -9,7 +9,7 @@ import pytest
 
 from outrider.model.disciplines import Discipline
 from outrider.model.errors import ConfigurationError
-from outrider.twin.starts import backfill_kernel, expected_starts, running, strict_kernel
+from outrider.twin.starts import expected_starts, running
 from outrider.twin.starts.compiling import HAS_COMPILER
 from outrider.twin.starts.expected_starts import KNOWN_DISCIPLINES, simulated_starts
 from outrider.twin.starts.queue_state import NO_ARRIVALS, Floats
@@ -83,6 +83,6 @@ def test_compiled_and_plain_give_the_same(
 ) -> None:
     found = moments(seed, discipline)
     compiled = [forward(at, discipline).tolist() for at in found]
-    for module in (running, strict_kernel, backfill_kernel, expected_starts):
+    for module in (running, expected_starts):
         plain(module, monkeypatch)
     assert [forward(at, discipline).tolist() for at in found] == compiled

@@ -9,7 +9,7 @@ from outrider.twin.starts import run_time_draws, run_time_history
 from outrider.twin.starts.compiling import HAS_COMPILER
 from outrider.twin.starts.queue_state import Floats, Jobs, QueueState
 from outrider.twin.starts.run_time_draws import draw_run_times
-from outrider.twin.starts.run_time_history import KEPT, LEVELS, RunTimeHistory
+from outrider.twin.starts.run_time_history import GROUP_LEVELS, KEPT, RunTimeHistory
 from tests.twin.starts.test_rules import plain
 
 Asked = tuple[str, float, int]  # user, request, CPUs
@@ -20,7 +20,7 @@ def jobs(history: RunTimeHistory, asked: list[Asked]) -> Jobs:
     groups = [history.groups_of(user, request_s, "", cpus) for user, request_s, cpus in asked]
     request_s = np.array([said for _, said, _ in asked], dtype=float)
     cpus = np.array([width for _, _, width in asked], dtype=np.int64)
-    return Jobs(cpus, request_s, request_s, np.array(groups, np.int64).reshape(-1, LEVELS))
+    return Jobs(cpus, request_s, request_s, np.array(groups, np.int64).reshape(-1, GROUP_LEVELS))
 
 
 def past(*ended: tuple[Asked, float]) -> RunTimeHistory:
@@ -89,10 +89,10 @@ def test_runs_of_no_length_are_run_times_like_others() -> None:
 def test_groups_are_bounded_and_new_ones_go_with_the_next_wider(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(run_time_history, "MOST_GROUPS", 2 * LEVELS)
+    monkeypatch.setattr(run_time_history, "MOST_GROUPS", 2 * GROUP_LEVELS)
     history = past((ANN, 60.0), (BOB, 70.0))
     ann = history.groups_of("ann", 3600.0, "", 1)
-    assert len(set(ann)) == LEVELS
+    assert len(set(ann)) == GROUP_LEVELS
     wider = history.groups_of("ann", 7200.0, "", 1)  # ann is known, and this request is not
     assert wider == [ann[2], ann[2], ann[2], ann[4], ann[4]]
     assert set(history.groups_of("eve", 10.0, "other", 9)) == {ann[4]}

@@ -1,17 +1,19 @@
 """One accounting record after another, turned into events."""
 
+import datetime as dt
 import re
 from collections.abc import Callable, Mapping
-from typing import Final
+from typing import Any, Final
+
+import msgspec
 
 from outrider.api import JobSpec, NamedEvent, ReaderOptions, Reading, events
 from outrider_adapters.readers.end_records import KILLED, REMOVED, life_of
-from outrider_adapters.readers.pbs import exits, kinds
-from outrider_adapters.readers.pbs.deletions import Deletions
+from outrider_adapters.readers.pbs import exits
 from outrider_adapters.readers.pbs.fields import AmbiguousError, epoch, parse
 from outrider_adapters.readers.pbs.places import UNKNOWN_HOST, place_of
 from outrider_adapters.readers.pbs.specs import spec_of
-from outrider_adapters.readers.pbs.stamps import Stamps
+from outrider_adapters.readers.repeated_hour import LATE_S, again_s
 
 _HEADER: Final = re.compile(
     r"(?:\d{8}:)?(\d\d/\d\d/\d{4} \d\d:\d\d):(\d\d(?:\.\d{1,9})?)(Z|[+-]\d\d:?\d\d)?"
@@ -68,14 +70,14 @@ class Records:
         read = self._readers.get(letter)
         if read is not None:
             if "[]" in job:
-                _count(reading.ignored, kinds.ARRAY_PARENT)
+                _count(reading.ignored, ARRAY_PARENT)
             else:
                 try:
                     read(job, stamp_s, message or "", reading)
                 except AmbiguousError:
                     _count(reading.rejected, "ambiguous")
-        elif letter in kinds.IGNORED:
-            _count(reading.ignored, kinds.IGNORED[letter])
+        elif letter in IGNORED:
+            _count(reading.ignored, IGNORED[letter])
         else:
             _count(reading.rejected, "unknown_record_type")
 
@@ -163,7 +165,7 @@ class Records:
         if deletion is not None:
             reason = deletion.reason
             if not deletion.told:
-                _count(reading.ignored, kinds.DELETION_OF_RUN)
+                _count(reading.ignored, DELETION_OF_RUN)
             elif (start_s or deletion.time_s) <= deletion.time_s <= end_s:
                 end_s = deletion.time_s  # as was told; what is left of the run is seconds
         machine, cpus = _place(fields, spec)
@@ -182,12 +184,12 @@ class Records:
 
     def _ask(self, job: str, stamp_s: float, reason: str, reading: Reading) -> None:
         if not self.deletions.ask(job, stamp_s, reason):
-            _count(reading.ignored, kinds.DELETION_REPEATED)
+            _count(reading.ignored, DELETION_REPEATED)
 
     def _checkpointed(self, job: str, stamp_s: float, message: str, reading: Reading) -> None:
         """A run ends with a checkpoint and its job is held; or it only wrote one."""
         if message and "held" not in message:
-            _count(reading.ignored, kinds.CHECKPOINT)
+            _count(reading.ignored, CHECKPOINT)
         else:
             reading.events.append((stamp_s, events.HELD, job, None))
 
@@ -250,3 +252,222 @@ def _recalled(spec: JobSpec) -> JobSpec:
 
 def _count(counts: dict[str, int], name: str) -> None:
     counts[name] = counts.get(name, 0) + 1
+
+
+# -- deletions -------------------------------------------------------------------------------------
+# Requests to end a job (``D``, ``A``), which may or may not be the last word about it.
+
+PATIENCE_S: Final = 60.0
+"""A run that is told to end has ended, and its ``E`` is written, within about this time."""
+
+_REMEMBERED_S: Final = 3_600.0
+_NOTHING_DUE: Final = float("inf")
+
+
+class Deletion(msgspec.Struct):
+    """A job that somebody asked to end.
+
+    Attributes:
+        time_s: of the request, in Unix seconds.
+        reason: ``removed`` by its user or a manager, ``killed`` by the server.
+        told: it was given out as the job's removal.
+    """
+
+    time_s: float
+    reason: str
+    told: bool = False
+
+
+class Deletions:
+    """Keeps requests until the log shows what they ended.
+
+    A queued job is gone with the request and nothing more is written. A running job lives until
+    its end record, which then is the removal, and the request its reason. Which of them it was
+    shows within `PATIENCE_S` of the log's own clock. After that the request is taken for the
+    removal; it is remembered for an hour or little more, in case the end comes later.
+
+    Attributes:
+        due_s: from this time of the log on, `overdue` has something to say.
+    """
+
+    def __init__(self) -> None:
+        self._asked: dict[str, Deletion] = {}
+        self._untold: dict[str, Deletion] = {}  # of the last minute, and looked at every second
+        self._prune_s = float("-inf")
+        self.due_s = _NOTHING_DUE
+
+    @property
+    def waiting(self) -> bool:
+        """Whether a request has not shown yet what it ended."""
+        return bool(self._untold)
+
+    def ask(self, job: str, time_s: float, reason: str) -> bool:
+        """Somebody asks for the end of a job; False if that was asked before."""
+        if job in self._asked:
+            return False
+        self._asked[job] = self._untold[job] = Deletion(time_s, reason)
+        self.due_s = min(self.due_s, time_s + PATIENCE_S)
+        return True
+
+    def answered(self, job: str) -> Deletion | None:
+        """The job's run has ended: the request that ended it, if there was one."""
+        self._untold.pop(job, None)
+        return self._asked.pop(job, None)
+
+    def overdue(self, now_s: float, final: bool = False) -> list[tuple[str, Deletion]]:
+        """Requests that are the removal themselves, as no end came; with `final`, all."""
+        given_out = [
+            (job, deletion)
+            for job, deletion in self._untold.items()
+            if final or now_s - deletion.time_s >= PATIENCE_S
+        ]
+        for job, deletion in given_out:
+            deletion.told = True
+            del self._untold[job]
+        if now_s >= self._prune_s:
+            self._prune_s = now_s + PATIENCE_S
+            for job, deletion in list(self._asked.items()):
+                if deletion.told and now_s - deletion.time_s >= _REMEMBERED_S:
+                    del self._asked[job]
+        self._look_ahead()
+        return given_out
+
+    def save(self) -> dict[str, Any]:
+        """Everything as JSON types."""
+        return {job: msgspec.to_builtins(deletion) for job, deletion in self._asked.items()}
+
+    def restore(self, saved: dict[str, Any]) -> None:
+        """Go on from what `save` gave."""
+        self._asked = {job: msgspec.convert(entry, Deletion) for job, entry in saved.items()}
+        self._untold = {job: asked for job, asked in self._asked.items() if not asked.told}
+        self._look_ahead()
+
+    def _look_ahead(self) -> None:
+        pending = (deletion.time_s for deletion in self._untold.values())
+        self.due_s = min(pending, default=_NOTHING_DUE) + PATIENCE_S
+
+
+# -- kinds -----------------------------------------------------------------------------------------
+# The letters of accounting records, and what each is taken for.
+#
+# ======  ===================================  ==================================================
+# letter  PBS's meaning                        here
+# ======  ===================================  ==================================================
+# ``Q``   queued                               submitted
+# ``S``   started                              started
+# ``E``   ended                                the job's whole life (see `exits`)
+# ``R``   rerun                                evicted; the job is queued again
+# ``D``   deleted by request                   removed, or the reason why its run ends
+# ``A``   aborted by the server                the same, with the reason ``killed``
+# ``C``   checkpointed and held                held; ignored where only checkpointed
+# ``z``   suspended (OpenPBS 20)               suspended
+# ``r``   resumed (OpenPBS 20)                 resumed
+# ``M``   moved to another server              removed: it is not in this server's queue any more
+# others  `IGNORED`                            ignored, counted by kind
+# ======  ===================================  ==================================================
+#
+# Sources: ``src/include/acct.h`` of OpenPBS and of Torque; "Accounting log" in the PBS Professional
+# administrator's guide, "Accounting records" in Torque's.
+
+IGNORED: Final = {
+    "T": "restart",  # from a checkpoint; it names no machine, the end record tells of the run
+    "s": "nodes_pruned",  # a started job gave back the nodes it had asked for in reserve
+    "u": "phase",  # a run gave back some of its nodes: usage until then
+    "c": "phase",  # what it goes on with
+    "e": "phase",  # usage of the last stretch
+    "a": "alteration",
+    "L": "licence",
+    "U": "reservation",  # asked for
+    "Y": "reservation",  # confirmed
+    "B": "reservation",  # begun
+    "F": "reservation",  # finished
+    "K": "reservation",  # removed by server or scheduler
+    "k": "reservation",  # removed by its owner
+    "P": "provisioning",  # begun
+    "p": "provisioning",  # ended
+}
+"""Letters that are no event of a job."""
+
+ARRAY_PARENT: Final = "array_parent"
+"""``123[].server`` stands for all jobs of an array and never runs itself."""
+
+CHECKPOINT: Final = "checkpoint"
+DELETION_OF_RUN: Final = "deletion_of_run"
+"""A request that an end record followed, which is the removal."""
+
+DELETION_REPEATED: Final = "deletion_repeated"
+
+
+# -- stamps ----------------------------------------------------------------------------------------
+# The time at the front of a record: local time of the server, turned into Unix seconds.
+
+_MOST_MINUTES: Final = 4096  # a cache entry is about 100 bytes; older minutes hardly come again
+_MINUTE = re.compile(r"(\d\d)/(\d\d)/(\d{4}) (\d\d):(\d\d)", re.ASCII)
+
+
+class Stamps:
+    """Turns times such as ``11/21/2026 03:17:00`` into Unix seconds.
+
+    PBS writes the local time of its server and names no zone. It is taken to be local time of
+    `options.timezone`, and UTC where that is None; of an hour that comes twice, the first is
+    meant until the file falls back in it. A stamp that does name a zone is taken at its word.
+
+    Attributes:
+        last_s: the time given out last, in Unix seconds; None before the first.
+
+    Raises:
+        ConfigurationError: the time zone is not known.
+    """
+
+    def __init__(self, options: ReaderOptions) -> None:
+        self.last_s: float | None = None
+        self._zone = options.zone()
+        self._minutes: dict[tuple[str, str | None], float] = {}
+        self._again: dict[tuple[str, str | None], float] = {}  # of those that come twice
+
+    def at(self, minute: str, second: str, zone: str | None) -> float:
+        """Unix seconds of a stamp.
+
+        Args:
+            minute: up to its minutes, such as ``11/21/2026 03:17``.
+            second: seconds, with or without a fraction.
+            zone: ``Z``, ``+01:00``, ``+0100`` or None.
+
+        Raises:
+            ValueError: there is no such day or hour.
+        """
+        key = minute, zone
+        start_s = self._minutes.get(key)
+        if start_s is None:
+            start_s, again = self._read_minute(minute, zone)
+            if len(self._minutes) >= _MOST_MINUTES:
+                self._minutes.clear()
+                self._again.clear()
+            self._minutes[key] = start_s
+            if again is not None:
+                self._again[key] = again
+        time_s = start_s + float(second)
+        if self.last_s is not None and time_s < self.last_s - LATE_S:
+            time_s = self._again.get(key, start_s) + float(second)
+        self.last_s = time_s
+        return time_s
+
+    def _read_minute(self, minute: str, zone: str | None) -> tuple[float, float | None]:
+        """When a minute begins, and when it does again, if it comes twice."""
+        match = _MINUTE.fullmatch(minute)
+        if match is None:
+            raise ValueError(f'"{minute}" is no date; right would be "11/21/2026 03:17"')
+        month, day, year, hour, minutes = map(int, match.groups())
+        there = _zone(zone) if zone else self._zone
+        try:
+            time = dt.datetime(year, month, day, hour, minutes, tzinfo=there)
+            return time.timestamp(), again_s(time)
+        except OverflowError as error:
+            raise ValueError(f'"{minute}" is too far away') from error
+
+
+def _zone(text: str) -> dt.tzinfo:
+    if text == "Z":
+        return dt.UTC
+    minutes = int(text[1:3]) * 60 + int(text[-2:])
+    return dt.timezone(dt.timedelta(minutes=-minutes if text[0] == "-" else minutes))

@@ -1,6 +1,7 @@
 """From a record of a job, in Slurm's words, to what happened."""
 
-from typing import Final, NamedTuple
+from collections import OrderedDict
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
@@ -8,7 +9,6 @@ from outrider.api import JobSpec, NamedEvent, ReaderOptions, events
 from outrider_adapters.readers.end_records import life_of
 from outrider_adapters.readers.slurm import states
 from outrider_adapters.readers.slurm.hosts import NO_HOSTS, first_host
-from outrider_adapters.readers.slurm.lost_runs import LostRuns
 from outrider_adapters.readers.slurm.times import Clock, limit_s, span_s
 
 _MOST_DIGITS: Final = 9
@@ -156,3 +156,57 @@ def _whole(digits: str) -> int:
     """The number, or 0 if it is none."""
     plain = digits.isascii() and digits.isdigit() and len(digits) <= _MOST_DIGITS
     return int(digits) if plain else 0
+
+
+# -- lost runs -------------------------------------------------------------------------------------
+# Jobs whose run was lost, and of which nobody said whether Slurm queued them again.
+
+MOST_OPEN: Final = 10_000
+"""Of more than these, the job that waits the longest is taken to be gone."""
+
+
+class LostRuns:
+    """Remembers them until a later record of the job says that it went on.
+
+    Those of which no more is heard until the end of the file are taken to have left with their
+    run. In a log that goes on growing they stay in the queue.
+    """
+
+    def __init__(self) -> None:
+        self._open: OrderedDict[str, tuple[float, str]] = OrderedDict()
+
+    def lost(self, job: str, end_s: float, reason: str) -> list[NamedEvent]:
+        """A run was lost.
+
+        Returns:
+            the removal of another job, if there are too many now.
+        """
+        known = self._open.get(job)
+        if known is None or end_s > known[0]:  # else it is a run that was told of before
+            self._open[job] = end_s, reason
+        if len(self._open) <= MOST_OPEN:
+            return []
+        other, (other_end_s, why) = self._open.popitem(last=False)
+        return [(other_end_s, events.REMOVED, other, why)]
+
+    def heard_of(self, job: str, end_s: float | None) -> None:
+        """A record of the job came; one of a later end, or of none yet, says that it went on."""
+        lost = self._open.get(job)
+        if lost is not None and (end_s is None or end_s > lost[0]):
+            del self._open[job]
+
+    def settle(self) -> list[NamedEvent]:
+        """Nothing more will come: the removals of all that are left."""
+        removals: list[NamedEvent] = [
+            (end_s, events.REMOVED, job, reason) for job, (end_s, reason) in self._open.items()
+        ]
+        self._open.clear()
+        return removals
+
+    def save(self) -> Any:
+        """What is remembered, as JSON types."""
+        return [[job, end_s, reason] for job, (end_s, reason) in self._open.items()]
+
+    def restore(self, saved: Any) -> None:
+        """Go on from what `save` gave."""
+        self._open = OrderedDict((job, (end_s, reason)) for job, end_s, reason in saved)

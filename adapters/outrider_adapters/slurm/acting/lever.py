@@ -6,20 +6,275 @@ back the age that their deferral took: that does not lapse.
 
 import contextlib
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, Final
 
-from outrider.api import DecisionRow, Lever
-from outrider_adapters.noted_changes import Pace
+from outrider.api import DecisionRow, Lever, PeerError
+from outrider_adapters.noted_changes import GONE, Pace, Plan
 from outrider_adapters.polling import CommandError
 from outrider_adapters.slurm.acting.controller import Controller
-from outrider_adapters.slurm.acting.fence import Fence, Finding
+from outrider_adapters.slurm.acting.fence_jobs import NAME, FenceJob, fence_jobs
 from outrider_adapters.slurm.acting.helper.client import HelperClient
 from outrider_adapters.slurm.acting.job_acts import JobActs
-from outrider_adapters.slurm.acting.job_updates import JobUpdates, Scontrol, Updater
-from outrider_adapters.slurm.acting.taking_back import TakingBack
+from outrider_adapters.slurm.acting.job_updates import Edit, JobUpdates, Scontrol, Updater
+from outrider_adapters.slurm.acting.priority_edits import PriorityEdits, Wanted, given_of
+from outrider_adapters.slurm.acting.waiting_jobs import active_jobs
 from outrider_adapters.slurm.commands import SlurmCommands
+
+# -- taking back -----------------------------------------------------------------------------------
+# What Outrider changed of jobs of a Slurm, taken back: of some, of all, or what is overdue.
+
+
+class TakingBack:
+    """Lets jobs be as they were.
+
+    Args:
+        acts: by which they were changed.
+        updates: of the jobs.
+    """
+
+    def __init__(self, acts: JobActs, updates: JobUpdates) -> None:
+        self._acts = acts
+        self._updates = updates
+
+    def withdraw(self, names: Collection[str]) -> dict[str, str]:
+        """Let jobs be as they were, but for age that they lost and were given back.
+
+        Returns:
+            the jobs for which that was refused, and why.
+        """
+        now_s = self._acts.controller.now_s()
+        return self._take_back(names, self._acts.priorities(takes_back=True), now_s)[1]
+
+    def withdraw_all(self) -> int:
+        """Let all jobs be as they were; how many were not.
+
+        Raises:
+            PeerError: for some of them that was refused.
+        """
+        now_s, priorities = self._acts.controller.now_s(), self._acts.priorities(takes_back=True)
+        noted = (name for p in priorities for name in p.undo_log.entries)
+        names = {*self._acts.start_times.kept(now_s), *noted}
+        done, refused = self._take_back(names, priorities, now_s, keeps_age=False)
+        _tell(refused, len(names))
+        return done
+
+    def withdraw_stale(self) -> int:
+        """Take back what lasts and is overdue; of how many jobs. Raises as `withdraw_all`."""
+        if not any(p.undo_log.entries for p in self._acts.priorities(takes_back=True)):
+            return 0
+        done, refused = self.overdue(self._acts.controller.now_s())
+        _tell(refused, done + len(refused))
+        return done
+
+    def overdue(self, now_s: int) -> tuple[int, dict[str, str]]:
+        """The same at a time by Slurm's clock, and the jobs for which it was refused, with why."""
+        priorities = self._acts.priorities(takes_back=True)
+        names = {name for p in priorities for name in p.overdue(now_s)}
+        return self._take_back(names, priorities, now_s, releases=False)
+
+    def _take_back(
+        self,
+        names: Collection[str],
+        priorities: Sequence[PriorityEdits],
+        now_s: int,
+        *,
+        keeps_age: bool = True,
+        releases: bool = True,
+    ) -> tuple[int, dict[str, str]]:
+        """For how many jobs there was something to take back; for which it was refused, and why."""
+        if not names:
+            return 0, {}
+        waiting = self._acts.waiting(names, priorities)
+        plan = self._acts.start_times.released(waiting, now_s) if releases else Plan.empty()
+        wanted = {
+            name: Wanted(starts_s=plan.values.get(name), keeps_age=keeps_age)
+            for name in waiting
+            if any(name in p.undo_log.entries for p in priorities)
+        }
+        changed = {*plan.values, *(n for n in names if any(p.stands(n) for p in priorities))}
+        refused = self._acts.carry_out([plan], wanted, waiting, priorities, now_s, takes_back=True)
+        for p in priorities:  # theirs are somebody else's from now on
+            p.undo_log.forget([n for n, job in waiting.items() if p.is_anothers(n, job)])
+        refused |= self._give_back(set(names) - waiting.keys(), priorities)
+        refused = {name: why for name, why in refused.items() if why != GONE}
+        changed = {n for n in changed if not any(p.stands(n) for p in priorities)}
+        return len(changed - refused.keys()), refused
+
+    def _give_back(
+        self, names: Collection[str], priorities: Sequence[PriorityEdits]
+    ) -> dict[str, str]:
+        """What jobs that do not wait had before: they may be queued again. Refused: why."""
+        if not any(name in p.undo_log.entries for p in priorities for name in names):
+            return {}
+        commands, id_of = self._acts.controller.commands, self._acts.controller.id_of
+        active = active_jobs(commands)
+        edits: dict[str, Edit] = {}
+        for p in priorities:
+            for name in names:
+                if p.stands(name) and (job := id_of(name)) in active:
+                    was = given_of(p.undo_log.entries[name]).was
+                    edits[job] = edits.get(job, Edit())._replace(**{p.attribute: was})
+        said = self._updates.make(edits, takes_back=True)
+        there = active_jobs(commands) & edits.keys() if said else set()
+        refused = {name: said for name in names if id_of(name) in there}
+        for p in priorities:
+            p.undo_log.forget(set(names) - refused.keys())
+        return refused
+
+
+def _tell(refused: Mapping[str, str], n: int) -> None:
+    if refused:
+        name, why = next(iter(refused.items()))
+        raise PeerError(f"{len(refused)} of {n} jobs are not as they were: {name}: {why}")
+
+
+# -- fence -----------------------------------------------------------------------------------------
+# The fence of a Slurm: one Outrider acts on it, and the others see which one that is.
+#
+# It is a job that never runs: it may begin a lease from now, and its deadline is a second later. It
+# is renewed with the leases; when nobody does that any more, Slurm takes it out of its queue by
+# itself.
+
+_RENEW_BELOW: Final = 2.0 / 3.0
+"""Of a lease: what is left when it is renewed."""
+_TOO_LATE_BELOW: Final = 1.0 / 3.0
+"""With less than this left another may have taken it before the renewal is there: it is let go."""
+
+Finding = tuple[str, str, str, str]
+"""As `outrider.api.Lever.prove` gives them."""
+
+
+class Fence:
+    """Says whether this Outrider is the one that acts.
+
+    Of several fences that have not lapsed the lowest number counts.
+
+    Args:
+        commands: of the Slurm, as a user who may submit a job.
+        updater: renews it.
+        who: which Outrider this is: the same after a restart, and no other is.
+        lease_s: how long a fence stands that is not renewed.
+        partition: of the job; None: Slurm's default.
+        clock: seconds that only ever go on.
+    """
+
+    def __init__(
+        self,
+        commands: SlurmCommands,
+        updater: Updater,
+        who: str,
+        lease_s: float,
+        partition: str | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._commands = commands
+        self._updater = updater
+        self._who = who
+        self._lease_s = lease_s
+        self._partition = partition
+        self._clock = clock
+        self._number: int | None = None
+        self._stands_until_s = 0.0
+
+    def hold(self, now_s: int, users: Collection[str]) -> None:
+        """Make sure that this is the one that acts, for a third of a lease at least.
+
+        Args:
+            now_s: by Slurm's clock, Unix seconds.
+            users: whose fences count.
+
+        Raises:
+            PeerError: another acts, or it cannot be submitted; then nothing may be changed.
+        """
+        asked_s = self._clock()
+        mine = self._first_unless_anothers(now_s, users)
+        if mine is not None and mine.begins_s - now_s < _TOO_LATE_BELOW * self._lease_s:
+            self._cancel(mine.number)
+            mine = None
+        if mine is None or mine.begins_s - now_s < _RENEW_BELOW * self._lease_s:
+            until_s = now_s + int(self._lease_s)
+            if mine is None:
+                self._submit(until_s)
+            else:
+                self._updater.renew_fence(mine.number, until_s)
+            # two may have looked at the same moment
+            mine = self._first_unless_anothers(now_s, users)
+            if mine is None or mine.begins_s < until_s:
+                raise PeerError(f"Slurm does not show {self._who} the fence that it asked for")
+        self._number = mine.number
+        self._stands_until_s = asked_s + mine.begins_s - now_s - 1.0
+
+    @property
+    def stands(self) -> bool:
+        """Whether it stands still, since it was last held."""
+        return self._clock() < self._stands_until_s
+
+    def leave(self) -> None:
+        """Let another act at once. Raises `CommandError`: it lapses by itself then."""
+        if self._number is not None:
+            self._cancel(self._number)
+
+    def prove(self, now_s: int, users: Collection[str]) -> Finding:
+        """Submit one, give it a later deadline, which an ordinary user may not, and cancel it."""
+        until_s = now_s + int(self._lease_s)
+        number = self._submit(until_s)
+        try:
+            self._updater.renew_fence(number, until_s + 1)
+            shown = [job.begins_s for job in fence_jobs(self._commands, users)
+                     if job.number == number]  # fmt: skip
+        finally:
+            self._commands.run("scancel", str(number))
+        if shown != [until_s + 1]:
+            found = f"job {number} does not show the time that it was given"
+            return "a job of its own", "fail", found, "look for it in squeue -t all"
+        found = f"job {number} was submitted, moved as an operator may, and cancelled"
+        return "a job of its own", "ok", found, ""
+
+    def _first_unless_anothers(self, now_s: int, users: Collection[str]) -> FenceJob | None:
+        """This Outrider's first fence that has not lapsed. Raises `PeerError`: another's counts."""
+        standing = [job for job in fence_jobs(self._commands, users) if job.begins_s > now_s]
+        mine = next((job for job in standing if job.who == self._who), None)
+        if standing and standing[0].who != self._who:
+            if mine is not None:
+                self._cancel(mine.number)
+            other = standing[0]
+            raise PeerError(
+                f"{other.who} acts on this Slurm already (job {other.number} of {other.user}, "
+                f"named {NAME}); right would be one Outrider that acts: mode = "
+                '"shadow" for all others'
+            )
+        return mine
+
+    def _submit(self, until_s: int) -> int:
+        """The number of a new one."""
+        try:
+            said = self._commands.run("sbatch", *_submission(self._who, until_s, self._partition))
+            return int(said.partition(";")[0])
+        except CommandError as error:
+            raise PeerError(
+                f"{error}; so no fence keeps other Outriders from acting; right would be: its user "
+                "may submit a job of one CPU and one minute (sacctmgr add user NAME account=...; "
+                "fence_partition), or fence = false"
+            ) from error
+
+    def _cancel(self, number: int) -> None:
+        self._number = None
+        self._stands_until_s = 0.0
+        self._commands.run("scancel", str(number))
+
+
+def _submission(who: str, until_s: int, partition: str | None) -> Sequence[str]:
+    return (
+        "--parsable", f"--job-name={NAME}", f"--comment={who}", "--ntasks=1", "--time=1", "--mem=1",
+        f"--begin=uts{until_s}", f"--deadline=uts{until_s + 1}", "--no-requeue", "--export=NIL",
+        "--chdir=/", "--output=/dev/null", "--wrap=true",
+        *([] if partition is None else [f"--partition={partition}"]),
+    )  # fmt: skip
+
+
+# -- lever -----------------------------------------------------------------------------------------
 
 
 class LeasedStartTimes(Lever):

@@ -7,11 +7,10 @@ are all that it depends on, and both are in the journal: fed again, they give th
 
 import heapq
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from math import inf, nextafter
 from typing import Any
 
-from outrider.engine.ingest.arrival_queue import ArrivalQueue
 from outrider.engine.ingest.bounded_names import Names
 from outrider.engine.ingest.machine_registry import Complete, Describe, as_told
 from outrider.engine.ingest.normaliser import Normaliser
@@ -24,8 +23,6 @@ from outrider.engine.ingest.set_aside import (
     TimeLimits,
     refuse_impossible,
 )
-from outrider.engine.ingest.tick_schedule import TickSchedule
-from outrider.engine.ingest.watermark import Watermark
 from outrider.model.events import JOB_KINDS, KIND_NAMES, STARTED, TICK, Event, NamedEvent
 
 EventIdentity = tuple[str, float, int, str]
@@ -304,3 +301,146 @@ class EventMerger:
         self._watermark.restore(saved["seen"])
         self._arrivals.restore(saved, revive)
         self._ticks.restore(saved)
+
+
+# -- arrival queue ---------------------------------------------------------------------------------
+# Events that have arrived and wait for the watermark, the earliest first.
+
+
+class ArrivalQueue:
+    """A heap by time; at equal times by source, then in the order of arrival.
+
+    Args:
+        sources: labels of the adapters, in the order in which their events follow at equal times.
+
+    Attributes:
+        heap: (time_s, rank of the source, arrival, source, event); read and popped by the merger.
+    """
+
+    def __init__(self, sources: Iterable[str]) -> None:
+        self.heap: list[tuple[float, int, int, str, NamedEvent]] = []
+        self._rank = {label: n for n, label in enumerate(sources)}
+        self._arrived = 0
+
+    def add(self, source: str, events: Iterable[NamedEvent]) -> None:
+        """Events of a source came, in this order."""
+        rank = self._rank.setdefault(source, len(self._rank))
+        for event in events:
+            self._arrived += 1
+            heapq.heappush(self.heap, (event[0], rank, self._arrived, source, event))
+
+    def take_out(self, limits: TimeLimits) -> list[tuple[str, NamedEvent]]:
+        """Remove the events whose time is not believed; returns them with their sources."""
+        wrong = sorted(entry[:3] for entry in self.heap if not limits.hold(entry[4]))
+        if not wrong:
+            return []
+        by_place = {entry[:3]: entry[3:] for entry in self.heap}
+        self.heap[:] = [entry for entry in self.heap if limits.hold(entry[4])]
+        heapq.heapify(self.heap)
+        return [by_place[place] for place in wrong]
+
+    def save(self) -> dict[str, Any]:
+        """Everything as plain data; events as (time_s, arrival, source, event)."""
+        return {
+            "waiting": [
+                [time_s, n, label, event]
+                for time_s, _, n, label, event in sorted(self.heap, key=lambda e: e[:3])
+            ],
+            "arrivals": self._arrived,
+        }
+
+    def restore(self, saved: Mapping[str, Any], revive: Callable[[list[Any]], NamedEvent]) -> None:
+        """Go on from what `save` gave; `revive` rebuilds an event from plain data."""
+        self.heap[:] = [
+            (t, self._rank.get(label, len(self._rank)), n, label, revive(event))
+            for t, n, label, event in saved["waiting"]
+        ]
+        heapq.heapify(self.heap)
+        self._arrived = saved["arrivals"]
+
+
+# -- tick schedule ---------------------------------------------------------------------------------
+# When the engine wants a tick: now, or later.
+
+
+class TickSchedule:
+    """The ticks that the engine has asked for.
+
+    Attributes:
+        is_due: one is wanted at the present moment.
+    """
+
+    def __init__(self) -> None:
+        self.is_due = False
+        self._later_s: list[float] = []
+
+    def add(self, time_s: float) -> None:
+        """One is wanted at a later time."""
+        heapq.heappush(self._later_s, time_s)
+
+    def next_s(self, now_s: float) -> float:
+        """When the next one falls: `now_s` if one is due; infinite where none is wanted."""
+        if self.is_due:
+            return now_s
+        return self._later_s[0] if self._later_s else inf
+
+    def take(self, now_s: float) -> None:
+        """A tick happens now: it serves all that are wanted by now."""
+        self.is_due = False
+        while self._later_s and self._later_s[0] <= now_s:
+            heapq.heappop(self._later_s)
+
+    def save(self) -> dict[str, Any]:
+        """Everything as plain data."""
+        return {"wakes": sorted(self._later_s), "tick_due": self.is_due}
+
+    def restore(self, saved: Mapping[str, Any]) -> None:
+        """Go on from what `save` gave."""
+        self._later_s = list(saved["wakes"])
+        self.is_due = saved["tick_due"]
+
+
+# -- watermark -------------------------------------------------------------------------------------
+# The watermark: up to which time every source has been seen.
+
+
+class Watermark:
+    """Keeps for each source up to which time it has been seen.
+
+    Args:
+        sources: labels of the adapters; the watermark waits for each of them.
+    """
+
+    def __init__(self, sources: Iterable[str]) -> None:
+        self._seen_s = dict.fromkeys(sources, -inf)
+
+    @property
+    def time_s(self) -> float:
+        """Every source has been seen up to here."""
+        return min(self._seen_s.values(), default=-inf)
+
+    def note(self, source: str, until_s: float) -> None:
+        """A source has been seen up to a time."""
+        self._seen_s[source] = max(self._seen_s.get(source, -inf), until_s)
+
+    def waits_for(self, source: str) -> bool:
+        """Whether no other source has been seen up to an earlier time, or it is not waited for."""
+        return self._seen_s.get(source, -inf) <= self.time_s
+
+    def excuse(self, source: str) -> None:
+        """Do not wait for a source until it is seen again."""
+        self._seen_s.pop(source, None)
+
+    def expect(self, source: str) -> None:
+        """Wait for a source from now on, though it was excused; until it has been seen at all."""
+        self._seen_s.setdefault(source, -inf)
+
+    def save(self) -> dict[str, float | None]:
+        """Seconds by source; None: not seen yet."""
+        return {label: None if s == -inf else s for label, s in self._seen_s.items()}
+
+    def restore(self, saved: Mapping[str, float | None]) -> None:
+        """Go on from what `save` gave, but for sources that are not configured any more."""
+        for label, seen_s in saved.items():
+            if label in self._seen_s and seen_s is not None:
+                self._seen_s[label] = seen_s

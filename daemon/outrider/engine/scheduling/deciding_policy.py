@@ -1,22 +1,24 @@
 """A policy that decides: its pending jobs, and scheduling passes over those that are due."""
 
 import random
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from math import inf
+from typing import Final
 
-from outrider.api.capabilities import Decides, Orders, Plans, Ranks
+from outrider.api.capabilities import Decides, Groups, Orders, Plans, Ranks
 from outrider.api.policy import Policy
 from outrider.engine.accounting.deferrals import Deferrals
 from outrider.engine.ports import Actuator
 from outrider.engine.scheduling.guarded_policy import GuardedPolicy
+from outrider.engine.scheduling.open_places import OpenPlaces
 from outrider.engine.scheduling.pending_queue import PendingDecision
-from outrider.engine.scheduling.per_job_pass import OrderedPass, PerJobPass
 from outrider.engine.scheduling.plan_pass import PlanPass
 from outrider.engine.scheduling.queue_pass import QueuePass
 from outrider.engine.scheduling.ranking_pass import RankingPass
 from outrider.engine.scheduling.scheduling_pass import Record, SchedulingPass
-from outrider.engine.scheduling.start_odds import WatchedPlaces, start_odds
 from outrider.engine.state.site import Site
-from outrider.model.decisions import START, UNCHOSEN
+from outrider.model.decisions import NO_MACHINE, NOWHERE, START, UNCHOSEN
 from outrider.model.disciplines import FIRST_FIT, Discipline
 from outrider.model.jobs import Job
 
@@ -198,3 +200,160 @@ class DecidingPolicy(GuardedPolicy):
     def longest_deferral_s(self, now: float) -> float:
         """Seconds for which any job was deferred, those that are pending included."""
         return max(self.longest_ended_deferral_s, *self.deferred_s(now).values(), 0.0)
+
+
+# -- per job pass ----------------------------------------------------------------------------------
+# A pass job by job: in order of arrival, or in the policy's fixed order.
+#
+# Jobs are decided at submission and at once after an eviction. If no machine is free they wait
+# and are decided when one frees; if the policy *chose* to defer one, it is decided again
+# a decision epoch (`reconsider_s`) later, per job, and not merely because a machine frees.
+
+
+class PerJobPass(SchedulingPass):
+    """Decides the jobs that are due in order of arrival; what fits nowhere lets others pass."""
+
+    def _decide(self) -> None:
+        site, queue = self._site, self._queue
+        blocked, waiting = queue.blocked, queue.waiting
+        left_n = len(blocked)
+        while left_n and site.free_total:
+            left_n -= 1
+            number, stamp = blocked.popleft()
+            pending = waiting.get(number)
+            if pending is not None and pending.stamp == stamp:
+                self._decide_job(number, pending)
+        if left_n and len(blocked) > left_n:  # who was tried in vain stays before the rest
+            blocked.rotate(len(blocked) - left_n)
+        fresh, queue.fresh = queue.fresh, []
+        for number, stamp in fresh:
+            pending = waiting.get(number)
+            if pending is None or pending.stamp != stamp:
+                continue
+            if site.free_total:
+                self._decide_job(number, pending)
+            else:
+                self._block(number, pending)
+
+    def _block(self, number: int, pending: PendingDecision) -> None:
+        self._queue.block(number, pending)
+        self._note_no_machine(number, pending)
+
+    def _decide_job(self, number: int, pending: PendingDecision) -> None:
+        job = self._site.jobs[number]
+        choice = self._ask(job, pending)
+        if choice.machine != NOWHERE:
+            self._note_start(job, pending, choice)
+            if self._actuator is None:  # while the job still waits it is decided anew every epoch
+                self._queue.defer(number, pending, self._site.now + self._runner.reconsider_s)
+        elif choice.reason == NO_MACHINE:
+            self._block(number, pending)
+            pending.decided_s = self._site.now
+        else:
+            self._defer(number, pending, choice)
+
+
+class OrderedPass(PerJobPass):
+    """Decides them in the policy's order: newcomers take their places before anybody starts.
+
+    Args:
+        runner: whose policy and whose queue.
+        policy: that policy, as one that orders.
+    """
+
+    def __init__(self, runner: GuardedPolicy, policy: Orders) -> None:
+        super().__init__(runner)
+        self._orders = policy
+
+    def _decide(self) -> None:
+        site, queue = self._site, self._queue
+        newcomers = list(queue.take_fresh())
+        self._rank(newcomers)
+        while site.free_total and (first := queue.pop_ranked()) is not None:
+            self._decide_job(*first)
+        self._rank(queue.take_blocked())  # they fit on no machine that was free
+        for number, pending in newcomers:
+            if pending.decided_s != site.now:
+                self._note_no_machine(number, pending)
+
+    def _rank(self, entries: Iterable[tuple[int, PendingDecision]]) -> None:
+        for number, pending in entries:
+            job = self._site.jobs[number]
+            self._queue.rank(self._orders.order(job, self._site), number, pending)
+
+
+# -- start odds ------------------------------------------------------------------------------------
+# Where a policy would start a job if it had to start now: the probability of each machine.
+#
+# For estimates from records, which weigh what happened by how likely a policy makes it. Outside of
+# passes: nothing is reserved, recorded or carried out.
+
+ASKS: Final = 16
+"""How often a policy that draws is asked: its probabilities are the frequencies of its choices."""
+
+
+class WatchedPlaces(OpenPlaces):
+    """The machines on which a job may start, and what a policy drew its machine from.
+
+    A machine that a policy leaves to chance stands for all that could have been drawn, so that one
+    choice tells of all of them.
+
+    Attributes:
+        drawn: the machine drawn last; None before.
+        drawn_from: those of which it was one.
+    """
+
+    drawn: int | None = None
+    drawn_from: Sequence[int] = ()
+
+    def draw(self, rng: random.Random) -> int:
+        """One of them, uniformly. Raises `LookupError` if there is none."""
+        self.drawn_from = list(self.free_since)
+        self.drawn = super().draw(rng)
+        return self.drawn
+
+    def draw_in(self, cluster: int, rng: random.Random) -> int:
+        """One of a cluster, uniformly. Raises `LookupError` if there is none."""
+        of = self.site.machine_cluster
+        self.drawn_from = [machine for machine in self.free_since if of[machine] == cluster]
+        self.drawn = super().draw_in(cluster, rng)
+        return self.drawn
+
+    def meant_by(self, machine: int) -> Sequence[int]:
+        """The machines between which a choice made no difference.
+
+        All, where it is none of them: as in a pass, one is drawn for a policy that names no machine
+        although the job must start.
+        """
+        if machine not in self.free_since:
+            return list(self.free_since)
+        return self.drawn_from if machine == self.drawn else (machine,)
+
+
+def start_odds(policy: Policy, job: Job, places: WatchedPlaces) -> dict[int, float]:
+    """The probability with which a policy that may not defer a job starts it on each machine.
+
+    Args:
+        policy: decides job by job (`Policy.choose`); it draws from its own `rng`.
+        job: is queued.
+        places: where it may start; at least one machine.
+
+    Returns:
+        Probability by machine, of those above 0; their sum is 1. Exact where the policy draws from
+        the view alone and its propensity is 1; elsewhere the frequency in `ASKS` choices, which is
+        right in the mean.
+    """
+    odds: defaultdict[int, float] = defaultdict(float)
+    asked_n = 0
+    is_certain = len(places.free_since) == 1
+    while asked_n < ASKS and not (is_certain and asked_n):
+        asked_n += 1
+        evaluation = None
+        if isinstance(policy, Groups):
+            evaluation = policy.evaluate_group(policy.group_key(job, places), places)
+        choice = policy.choose(job, evaluation, places, False)
+        alike = places.meant_by(choice.machine)
+        for machine in alike:
+            odds[machine] += 1.0 / len(alike)
+        is_certain = is_certain or choice.propensity == 1.0  # of the machine's cluster
+    return {machine: chance / asked_n for machine, chance in odds.items()}

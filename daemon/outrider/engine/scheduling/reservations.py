@@ -4,20 +4,205 @@ One object for one pass. The pass asks where a job may start although others wai
 tells what it began and who has to wait.
 """
 
-from collections.abc import Callable
-from math import inf
+import heapq
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from math import inf, isnan
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from outrider.engine.scheduling.availability_profile import Profile
-from outrider.engine.scheduling.backfill import Begun, Ending, Reservation, endings, expected_run_s
-from outrider.engine.scheduling.backfill import reserve_first as reserve
 from outrider.engine.scheduling.placement import fits_when_empty
 from outrider.engine.scheduling.queue_columns import QueueColumns
+from outrider.engine.state.room import Room
 from outrider.engine.state.site import Site
 from outrider.model.disciplines import CONSERVATIVE, EASY, EASY_SJBF, STRICT
 from outrider.model.jobs import Job, JobSpec
+from outrider.model.resources import Resources
+
+# -- backfill --------------------------------------------------------------------------------------
+# EASY backfill: later jobs may pass the first in the queue if they do not delay it.
+#
+# Lifka 1995 (the ANL/IBM SP scheduling system): the first job that does not fit gets a reservation
+# at the earliest moment at which, by the estimates, enough will be free for it. Others may start
+# now if they end by that moment, or use only what it will not need then.
+
+
+class Ending(NamedTuple):
+    """When a run is expected to end, and what it then gives back."""
+
+    end_s: float
+    job: int
+    cpus: int
+    resources: Resources | None
+
+
+Begun = tuple[int, Ending]
+"""A run that this pass begins: its machine and expected end."""
+
+
+def expected_run_s(spec: JobSpec, machine: int, site: Site) -> float:
+    """How long a job is expected to run; infinite where not known.
+
+    A job without estimate never ends, as far as reservations go.
+    """
+    if spec.estimate_s is None or isnan(spec.estimate_s):
+        return inf
+    return spec.estimate_s / site.speed_of(machine)
+
+
+def endings(machine: int, site: Site, begun: Sequence[Begun]) -> Iterator[Ending]:
+    """What runs on a machine, by expected end; what is overdue ends now. Endless runs are left out.
+
+    Args:
+        machine: its number.
+        site: now.
+        begun: what this pass has begun.
+    """
+    now, uses = site.now, site.resources.runs
+    running = () if site.runs is None else site.runs.ends(machine)
+    known: Iterable[Ending] = (
+        Ending(end.end_s, end.job, end.cpus, uses[end.job][1] if end.job in uses else None)
+        for end in running
+    )
+    fresh = sorted((end for where, end in begun if where == machine), key=lambda end: end[:2])
+    for end in heapq.merge(known, fresh, key=lambda end: end[:2]) if fresh else known:
+        if end.end_s == inf:
+            return
+        yield end if end.end_s >= now else end._replace(end_s=now)
+
+
+class Reservation:
+    """What the first in the queue is promised.
+
+    Attributes:
+        machine: where.
+        start_s: when at the latest, if the estimates hold; inf: not known.
+        spare: what the machine will have left over at that moment.
+    """
+
+    def __init__(self, machine: int, start_s: float, spare: Room) -> None:
+        self.machine = machine
+        self.start_s = start_s
+        self.spare = spare
+
+    def allows(self, spec: JobSpec, end_s: float) -> bool:
+        """Whether a job may start on its machine now that expects to end at `end_s`."""
+        return self._ends_before(end_s) or self.spare.holds(spec.cpus, spec.resources)
+
+    def begin(self, spec: JobSpec, end_s: float) -> None:
+        """That job has started."""
+        if not self._ends_before(end_s):
+            self.spare.take(spec.cpus, spec.resources)
+
+    def _ends_before(self, end_s: float) -> bool:
+        return end_s <= self.start_s < inf  # no job passes a start that cannot be foreseen
+
+
+def reserve_first(spec: JobSpec, site: Site, begun: Sequence[Begun]) -> Reservation | None:
+    """The earliest start of a job over all open machines that it may use, of equals the lowest.
+
+    None if it fits on no machine that is open.
+
+    Args:
+        spec: of the job.
+        site: now, with what this pass has begun reserved.
+        begun: what this pass has begun.
+    """
+    best = None
+    for machine in range(site.machines_n):
+        if site.cpus_of(machine) and fits_when_empty(site, spec, machine):
+            found = _on_machine(machine, spec, site, begun)
+            if best is None or found.start_s < best.start_s:
+                best = found
+    return best
+
+
+def _on_machine(machine: int, spec: JobSpec, site: Site, begun: Sequence[Begun]) -> Reservation:
+    """All that ends by the moment of the start counts, what ends at that very moment included."""
+    room, start_s = site.room(machine), inf
+    if room.holds(spec.cpus, spec.resources):
+        start_s = site.now
+    for end in endings(machine, site, begun):
+        if end.end_s > start_s:
+            break
+        room.give_back(end.cpus, end.resources)
+        if start_s == inf and room.holds(spec.cpus, spec.resources):
+            start_s = end.end_s
+    if start_s == inf:
+        return Reservation(machine, inf, Room(0, dict.fromkeys(room.resources, 0.0)))
+    room.take(spec.cpus, spec.resources)
+    return Reservation(machine, start_s, room)
+
+
+# -- availability profile --------------------------------------------------------------------------
+# What a machine will have left at every moment to come: for reservations one after the other.
+
+
+class Profile:
+    """Room on one machine from now on: a step at each moment at which it changes.
+
+    Args:
+        now: when it begins.
+        room: what is left now.
+        endings: what is expected to end, by time; none of it before now.
+    """
+
+    def __init__(self, now: float, room: Room, endings: Iterable[Ending]) -> None:
+        self._times = [now]
+        self._rooms = [room]
+        for end in endings:
+            if end.end_s > self._times[-1]:
+                self._times.append(end.end_s)
+                self._rooms.append(self._rooms[-1].copy())
+            self._rooms[-1].give_back(end.cpus, end.resources)
+
+    def holds_now(self, cpus: int, asked: Resources | None, lasts_s: float) -> bool:
+        """Whether so much is left from now on for so long."""
+        return self._too_small(0, cpus, asked, lasts_s) is None
+
+    def earliest_s(self, cpus: int, asked: Resources | None, lasts_s: float) -> float:
+        """The first moment from which on so much is left for so long; infinite if there is none."""
+        at = 0
+        while at < len(self._times):
+            too_small = self._too_small(at, cpus, asked, lasts_s)
+            if too_small is None:
+                return self._times[at]
+            at = too_small + 1
+        return inf
+
+    def _too_small(
+        self, first: int, cpus: int, asked: Resources | None, lasts_s: float
+    ) -> int | None:
+        """The first step, from one on and for so long, that has not so much left."""
+        end_s = self._times[first] + lasts_s
+        for at in range(first, len(self._times)):
+            if at > first and self._times[at] >= end_s:
+                return None
+            if not self._rooms[at].holds(cpus, asked):
+                return at
+        return None
+
+    def take(self, start_s: float, lasts_s: float, cpus: int, asked: Resources | None) -> None:
+        """So much is promised from a moment on, for so long."""
+        first, end = self._step_at(start_s), self._step_at(start_s + lasts_s)
+        for room in self._rooms[first:end]:
+            room.take(cpus, asked)
+
+    def _step_at(self, time_s: float) -> int:
+        """The step that begins at a moment, made if there is none."""
+        if time_s == inf:
+            return len(self._times)
+        at = bisect_left(self._times, time_s)
+        if at == len(self._times) or self._times[at] != time_s:
+            at = bisect_right(self._times, time_s)
+            self._times.insert(at, time_s)
+            self._rooms.insert(at, self._rooms[at - 1].copy())
+        return at
+
+
+# -- reservations ----------------------------------------------------------------------------------
 
 
 class Promises:
@@ -90,7 +275,7 @@ class FirstReserved(Promises):
     def _promised(self) -> Reservation | None:
         """What the first is promised; None while nobody has to wait."""
         if self._reservation is None and self._first is not None:
-            self._reservation = reserve(self._first, self._site, self._begun)
+            self._reservation = reserve_first(self._first, self._site, self._begun)
         return self._reservation
 
     def allows(self, job: Job) -> Callable[[int], bool] | None:

@@ -1,21 +1,84 @@
 """The state of a site: its machines, its jobs, its clock, and what policies may see of them."""
 
-from collections.abc import Iterable, Mapping
+from bisect import bisect_left, insort
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
 from math import inf
 from operator import attrgetter
-from typing import Any, Final, Protocol
+from typing import Any, Final, NamedTuple, Protocol, TypeAlias
 
 import msgspec
 
-from outrider.engine.state.job_counts import JobCounts
 from outrider.engine.state.machines import FREE, SHUT, TAKEN, Machines
 from outrider.engine.state.packing import pack, unpack
-from outrider.engine.state.runs import Runs
 from outrider.model.clusters import ClusterSpec
-from outrider.model.jobs import RUNNING, SUSPENDED_STATE, Job
+from outrider.model.jobs import JOB_STATE_NAMES, RUNNING, SUSPENDED_STATE, Job
 from outrider.model.localtime import DAY_S, LocalTime
 from outrider.model.machines import MachineSpec
 from outrider.model.utility import DEFAULT_UTILITIES, TimeUtility, utility_of
+
+# -- job counts ------------------------------------------------------------------------------------
+# How many jobs are in each state, kept up to date: who asks often must not walk over all jobs.
+
+Key: TypeAlias = tuple[str, str]
+"""Job class and VO."""
+
+
+class JobCounts:
+    """Counts of the jobs that are here, as a walk over them would find.
+
+    A job is taken out before it changes and put in afterwards; so nobody has to know what an
+    event changes, and a job that changes in any other way makes the counts wrong.
+
+    Args:
+        jobs: those that are here already.
+
+    Attributes:
+        by_state: jobs in each state, by its number.
+        by_vo: the same of each VO that has jobs.
+        never_started: jobs without a first start, by job class and VO.
+        with_run: the jobs that have a run, suspended or not, by number.
+    """
+
+    def __init__(self, jobs: Iterable[Job]) -> None:
+        self.by_state = [0] * len(JOB_STATE_NAMES)
+        self.by_vo: dict[str, list[int]] = {}
+        self.never_started: dict[Key, int] = {}
+        self.with_run: dict[int, Job] = {}
+        for job in jobs:
+            self.put_in(job)
+
+    def put_in(self, job: Job) -> None:
+        """Count a job as it is now."""
+        spec, state = job.spec, job.state
+        self.by_state[state] += 1
+        states = self.by_vo.get(spec.vo)
+        if states is None:
+            states = self.by_vo[spec.vo] = [0] * len(JOB_STATE_NAMES)
+        states[state] += 1
+        if job.first_start_s is None:
+            key = (spec.job_class, spec.vo)
+            self.never_started[key] = self.never_started.get(key, 0) + 1
+        if state in (RUNNING, SUSPENDED_STATE):
+            self.with_run[job.number] = job
+
+    def take_out(self, job: Job) -> None:
+        """Count it no more; it must be as it was when it was put in."""
+        spec, state = job.spec, job.state
+        self.by_state[state] -= 1
+        states = self.by_vo[spec.vo]
+        states[state] -= 1
+        if not any(states):
+            del self.by_vo[spec.vo]
+        if job.first_start_s is None:
+            key = (spec.job_class, spec.vo)
+            self.never_started[key] -= 1
+            if not self.never_started[key]:
+                del self.never_started[key]
+        self.with_run.pop(job.number, None)
+
+
+# -- site ------------------------------------------------------------------------------------------
 
 _NUMBER: Final = attrgetter("number")
 
@@ -184,3 +247,85 @@ class Site(Machines):
                 self.runs = Runs.restored(saved["runs"], self.jobs)
         if self.kept_counts is not None:
             self.count_jobs()
+
+
+# -- runs ------------------------------------------------------------------------------------------
+# What runs where, and when it is expected to end: for policies and rules that look at runs.
+
+
+class ExpectedEnd(NamedTuple):
+    """When a run is expected to end, and the CPUs it then gives back; infinite: not known."""
+
+    end_s: float
+    job: int
+    cpus: int
+
+
+class Runs:
+    """Running jobs by machine, in the order in which they got the CPUs that they have there."""
+
+    def __init__(self) -> None:
+        self._by_machine: dict[int, dict[int, Job]] = {}
+        self._ends: dict[int, list[ExpectedEnd]] = {}
+        self._expected: dict[int, ExpectedEnd] = {}
+
+    def add(self, job: Job, speed: float, now: float) -> None:
+        """A job runs on its machine from now on, or goes on there on other CPUs."""
+        self._add(job, now + remaining_s(job, speed, now))
+
+    def _add(self, job: Job, end_s: float) -> None:
+        self._by_machine.setdefault(job.machine, {})[job.number] = job
+        expected = ExpectedEnd(end_s, job.number, job.cpus)
+        self._expected[job.number] = expected
+        insort(self._ends.setdefault(job.machine, []), expected)
+
+    def drop(self, job: Job) -> None:
+        """It runs there no longer."""
+        self._by_machine.get(job.machine, {}).pop(job.number, None)
+        expected = self._expected.pop(job.number, None)
+        if expected is not None:
+            ends = self._ends[job.machine]
+            del ends[bisect_left(ends, expected)]
+
+    def on(self, machine: int) -> dict[int, Job]:
+        """Those of one machine, by number."""
+        return self._by_machine.get(machine, {})
+
+    def ends(self, machine: int) -> list[ExpectedEnd]:
+        """Their expected ends, the first one first. Those in the past are overdue."""
+        return self._ends.get(machine, [])
+
+    def __iter__(self) -> Iterator[Job]:
+        return chain.from_iterable(map(dict.values, self._by_machine.values()))
+
+    def save(self) -> list[Any]:
+        """By machine, the jobs and their expected ends, all in order."""
+        return [
+            [machine, [[number, self._expected[number].end_s] for number in jobs]]
+            for machine, jobs in self._by_machine.items()
+        ]
+
+    @classmethod
+    def restored(cls, saved: list[Any], jobs: Mapping[int, Job]) -> "Runs":
+        """What `save` described: reckoned anew, orders and ends would not be the same."""
+        runs = cls()
+        for machine, there in saved:
+            runs._by_machine[machine] = {}
+            for number, end_s in there:
+                runs._add(jobs[number], end_s)
+        return runs
+
+
+def remaining_s(job: Job, speed: float, now: float) -> float:
+    """Expected seconds until a job that runs is done: 0 if it is overdue, inf if not known.
+
+    Args:
+        job: on `job.cpus` CPUs, which may be fewer than it asked for.
+        speed: of its machine.
+        now: event time.
+    """
+    if job.spec.estimate_s is None:
+        return inf
+    rate = speed * min(job.cpus, job.spec.cpus) / job.spec.cpus
+    done_s = job.work_s(now) * speed
+    return max(0.0, job.spec.estimate_s - done_s) / rate

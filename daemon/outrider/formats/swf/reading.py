@@ -14,12 +14,16 @@
   place on the clock. The first job may come long after it.
 """
 
+import datetime as dt
 from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
+from outrider.formats.campus.campus import LATEST_S
 from outrider.formats.job_classes import (
     ByTruth,
     ClassRule,
@@ -27,18 +31,18 @@ from outrider.formats.job_classes import (
     as_classes,
     default_rule,
 )
-from outrider.formats.swf.faults import without_faults
-from outrider.formats.swf.header import processors_in, start_in
 from outrider.formats.swf.table import MISSING, SwfTable, read_table
 from outrider.formats.vo_groups import asked_work, grouped
 from outrider.formats.workload import (
     DEFAULT_VO,
+    EPOCH,
     Floats,
     Workload,
     one_cpu_machines,
     one_pool,
 )
 from outrider.model.errors import ConfigurationError, TraceError, nearest
+from outrider.model.localtime import time_zone
 
 __all__ = ["VO_COLUMNS", "read_swf"]
 
@@ -198,3 +202,132 @@ def _names(values: Floats, missing: str) -> list[str]:
     distinct, place = np.unique(values, return_inverse=True)
     names = [missing if value < 0 else f"{value:.15g}" for value in distinct.tolist()]
     return [names[number] for number in place.tolist()]
+
+
+# -- faults ----------------------------------------------------------------------------------------
+# Checks for impossible jobs in a Standard Workload Format file: refuse, or leave out and count.
+
+_CPUS: Final = "allocated processors"
+_LATEST: Final = f"at most {LATEST_S:.0e}"
+
+
+class _Fault(NamedTuple):
+    """A fault and the mask of jobs that have it."""
+
+    where: NDArray[np.bool_]
+    reason: str
+    column: str
+    right: str
+
+
+def without_faults(
+    path: Path, table: SwfTable, cpus_n: int, skipped: Counter[str] | None
+) -> SwfTable:
+    """The table without impossible jobs.
+
+    Args:
+        path: named in errors.
+        table: jobs that ran.
+        cpus_n: CPUs of the site.
+        skipped: None to refuse the first impossible job; otherwise they are left out and counted
+            here, each by its first fault.
+
+    Raises:
+        TraceError: names line, column, value and what would be right.
+    """
+    faults = [fault for fault in _faults(table, cpus_n) if fault.where.any()]
+    if not faults:
+        return table
+    if skipped is None:
+        fault = min(faults, key=lambda fault: int(fault.where.argmax()))
+        row = int(fault.where.argmax())
+        raise TraceError(
+            f'{path}: line {table.lines[row]}, column "{fault.column}": {fault.reason}: '
+            f'"{_value(table, fault.column)[row]:.15g}"; right would be {fault.right}'
+        )
+    bad = np.zeros(len(table.values), dtype=bool)
+    for fault in faults:
+        if more := int((fault.where & ~bad).sum()):
+            skipped[fault.reason] += more
+        bad |= fault.where
+    return table.only(~bad)
+
+
+def _value(table: SwfTable, column: str) -> NDArray[np.float64]:
+    return table.processors() if column == _CPUS else table.column(column)
+
+
+def _faults(table: SwfTable, cpus_n: int) -> list[_Fault]:
+    numbers, submit_s = table.column("job number"), table.column("submit time")
+    run_s, wait_s, cpus = table.column("run time"), table.column("wait time"), table.processors()
+    again = np.ones(len(numbers), dtype=bool)
+    again[np.unique(numbers, return_index=True)[1]] = False
+    return [
+        _Fault((numbers < 0) | (numbers % 1 != 0), "no job number", "job number", "1, 2, ..."),
+        _Fault(again, "duplicate job number", "job number", "a number that no line above has"),
+        _Fault(submit_s < 0, "negative", "submit time", "0 or more"),
+        _Fault(submit_s > LATEST_S, "too large", "submit time",
+               f"seconds since the log's own zero (no Unix time), {_LATEST}"),
+        _Fault(run_s > LATEST_S, "too large", "run time", f"seconds, {_LATEST}"),
+        _Fault((wait_s < 0) & (wait_s != MISSING), "negative", "wait time",
+               f"0 or more, {MISSING} where it is not known"),
+        _Fault(wait_s > LATEST_S, "too large", "wait time", f"seconds, {_LATEST}"),
+        _Fault(cpus % 1 != 0, "not a whole number", _CPUS, "a whole number"),
+        _Fault(cpus > cpus_n, "larger than the machine", _CPUS,
+               f"at most {cpus_n}, which is what --machines, or else MaxProcs in the header, says"),
+    ]  # fmt: skip
+
+
+# -- header ----------------------------------------------------------------------------------------
+# Machine size and clock from the header of a Standard Workload Format file.
+
+
+def processors_in(header: Mapping[str, str], path: Path) -> int:
+    """MaxProcs: the number of processors of the machine.
+
+    Raises:
+        TraceError: the field is missing or not a number.
+    """
+    digits = header.get("MaxProcs", "").split()
+    if not digits:
+        nodes = header.get("MaxNodes", "").split()
+        known = f" (its MaxNodes says {nodes[0]} nodes)" if nodes else ""
+        raise TraceError(f"{path}: the header has no MaxProcs{known}; right would be --machines N")
+    if not digits[0].isdecimal() or int(digits[0]) < 1:
+        raise TraceError(
+            f'{path}: header field MaxProcs: "{header["MaxProcs"]}"; right would be a number of '
+            "processors, at least 1, or --machines N"
+        )
+    return int(digits[0])
+
+
+def start_in(header: Mapping[str, str], path: Path) -> dt.datetime:
+    """Local wall clock at second 0 of the log; 1970 if the header has no UnixStartTime.
+
+    The zone is TimeZoneString; if that is missing or unknown to this system, TimeZone (seconds
+    east of Greenwich); otherwise UTC.
+
+    Raises:
+        TraceError: UnixStartTime is not a time.
+    """
+    text = header.get("UnixStartTime", "0")
+    try:
+        zero = dt.datetime.fromtimestamp(float(text.split()[0]), dt.UTC)
+    except (ValueError, IndexError, OverflowError, OSError) as error:
+        raise TraceError(
+            f'{path}: header field UnixStartTime: "{text}"; right would be seconds since 1970'
+        ) from error
+    if zero <= EPOCH.replace(tzinfo=dt.UTC):
+        return EPOCH
+    return zero.astimezone(_zone(header)).replace(tzinfo=None)
+
+
+def _zone(header: Mapping[str, str]) -> dt.tzinfo:
+    try:
+        return time_zone(header["TimeZoneString"].split()[0])
+    except (KeyError, IndexError, ConfigurationError):
+        pass
+    try:
+        return dt.timezone(dt.timedelta(seconds=float(header["TimeZone"].split()[0])))
+    except (KeyError, ValueError, IndexError, OverflowError):
+        return dt.UTC

@@ -9,11 +9,10 @@ import msgspec
 import structlog
 
 from outrider.acting.gate import ACTING_MODES, CANARY
-from outrider.acting.trial_outcome import outcome_of
+from outrider.acting.trial_outcome import MEASURES, outcome_of
 from outrider.ledger import CommandRecord
-from outrider.service.config.declarations import Config, acting_of
+from outrider.service.config.declarations import Config, acting_of, policies_of
 from outrider.service.daemon_state import DaemonState
-from outrider.service.modes.trial_stated import stated_by
 from outrider.service.trials.record import (
     BROKEN_OFF,
     BY_DAYS,
@@ -25,7 +24,10 @@ from outrider.service.trials.record import (
     terms_of,
     wants_trial,
 )
-from outrider.service.trials.registering import registered
+from outrider.service.trials.registering import Stated, registered
+from outrider.service.twin.twin_file import TwinFile
+from outrider.service.views.twin import expired, twin_shown
+from outrider.twin.answer_file import Ratio
 
 _EVERY_S: Final = 10.0
 COMMAND: Final = "trial"
@@ -176,3 +178,40 @@ def _is_left(kept: TrialRecord, config: Config) -> bool:
 
 def _plain(shown: Any) -> str:
     return msgspec.json.encode(shown).decode()
+
+
+# -- trial stated ----------------------------------------------------------------------------------
+# What the twin states of the policy that acts, when a canary trial is registered.
+
+
+def stated_by(file: TwinFile | None, config: Config, now_s: float) -> Stated:
+    """What the twin states of the policy that acts: its forecast, else what would have been.
+
+    An answer that is stale, refused or about other settings states nothing, and a forecast that
+    has expired is none.
+
+    Args:
+        file: what stands in `twin.json`; None: nothing.
+        config: in force.
+        now_s: Unix seconds, by the clock of the twin's process.
+    """
+    policy, shown = next(iter(policies_of(config))), twin_shown(file, config, now_s)
+    if file is None or file.answer is None or shown is None or file.answer.refused is not None:
+        return Stated()
+    if shown["stale"] or policy in shown["other_settings"]:
+        return Stated()
+    coming = (file.answer.next or {}).get(policy)
+    if coming is not None and expired(file) is None:
+        return Stated("next", _compared(coming))
+    past = file.answer.past.get(policy)
+    return Stated() if past is None else Stated("past", _compared(past))
+
+
+def _compared(ratios: Mapping[str, Ratio | None]) -> dict[str, dict[str, float]]:
+    """Those that a trial compares."""
+    told = ((measure.name, ratios.get(measure.name)) for measure in MEASURES)
+    return {
+        name: {"estimate": one.estimate, "low": one.low, "high": one.high}
+        for name, one in told
+        if one is not None
+    }

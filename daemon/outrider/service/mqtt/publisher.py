@@ -10,20 +10,26 @@ import asyncio
 import contextlib
 import random
 import time
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 import structlog
 
 from outrider.api.broker import backoff, connected
+from outrider.ledger import Entry, Journal, OutcomeRecord
+from outrider.model.decisions import DecisionRow
 from outrider.model.errors import LedgerError, OutriderError, PeerError
+from outrider.model.outcomes import COMPLETED_RUN
 from outrider.service.config.declarations import Config
 from outrider.service.config.mqtt_settings import PublishSettings
 from outrider.service.core import Core
 from outrider.service.mqtt import messages
-from outrider.service.mqtt.feed import Numbered, read_piece
 from outrider.service.mqtt.messages import (
     HEALTH,
+    KINDS,
     STATUS,
     UTILITY,
     health,
@@ -31,12 +37,68 @@ from outrider.service.mqtt.messages import (
     row_kind,
     row_message,
 )
-from outrider.service.mqtt.place import Place
 from outrider.service.recording import Recording
 from outrider.service.user_names import UserNames
 
 if TYPE_CHECKING:
     import aiomqtt
+
+
+# -- feed ------------------------------------------------------------------------------------------
+# What of the journal is published: decisions and evictions in the order of their numbers.
+
+PIECE_ROWS: Final = 100
+"""Rows read, sent and confirmed together: what may be sent a second time after a lost link."""
+
+Numbered: TypeAlias = tuple[int, DecisionRow | OutcomeRecord]
+
+
+class Piece(NamedTuple):
+    """A stretch of the journal.
+
+    Attributes:
+        rows: its decisions and evictions with their sequence numbers, ascending.
+        until: the sequence number up to which that is all there is.
+        lost: sequence numbers of the stretch that retention had removed before.
+    """
+
+    rows: list[Numbered]
+    until: int
+    lost: int
+
+
+def read_piece(path: Path, after: int) -> Piece:
+    """What follows a sequence number, at most `PIECE_ROWS` decisions. Takes milliseconds.
+
+    Raises:
+        LedgerError: the journal cannot be read.
+    """
+    with Journal(path, read_only=True) as journal:
+        until = journal.last_seq()  # first: what is recorded meanwhile belongs to the next piece
+        lost = max(0, journal.pruned_seq() - after)
+        decisions = list(journal.decisions(after, PIECE_ROWS))
+        # one before: it may tell of the same eviction as the first that follows
+        outcomes = list(islice(journal.outcomes(after - 1), PIECE_ROWS))
+    for rows in (decisions, outcomes):
+        if len(rows) == PIECE_ROWS:
+            until = min(until, rows[-1][0])
+    found: list[Numbered] = [*decisions, *_evictions(outcomes)]
+    rows_within = [row for row in found if after < row[0] <= until]
+    return Piece(sorted(rows_within, key=lambda row: row[0]), until, lost)
+
+
+def _evictions(outcomes: Iterable[tuple[int, OutcomeRecord]]) -> Iterator[Numbered]:
+    """Runs thrown away, each once: all learning policies are told, in rows one after the other."""
+    before = None
+    for seq, outcome in outcomes:
+        told = (outcome.time_s, outcome.job, outcome.machine, outcome.run_s, outcome.ending)
+        wasted = outcome.ending != COMPLETED_RUN and outcome.machine is not None
+        if wasted and told != before:
+            yield seq, outcome
+        before = told
+
+
+# -- publisher -------------------------------------------------------------------------------------
 
 _POLL_S: Final = 0.2
 _UNREADABLE_S: Final = 2.0
@@ -250,3 +312,97 @@ async def _listen(client: "aiomqtt.Client", awaited: bytes, received: asyncio.Ev
     async for message in client.messages:
         if message.payload == awaited and not message.retain:  # an old one proves nothing
             received.set()
+
+
+# -- place -----------------------------------------------------------------------------------------
+# How far the journal has been published, kept in the journal itself.
+#
+# So it goes where the journal goes: back with it when a power failure takes its last rows, and to
+# the present with a new one.
+
+PLACE_KEY: Final = "mqtt"
+DOUBT_S: Final = 5.0
+"""What a broker confirmed so shortly before it was lost, it may not have saved or passed on."""
+
+_SAVE_EVERY: Final = 10_000
+"""Sequence numbers after which the place is kept though nothing among them was published."""
+
+
+class Place:
+    """Where in the journal the publisher stands, and what it has published so far.
+
+    Args:
+        recording: the journal.
+        clock: seconds, monotonic.
+
+    Attributes:
+        seq: everything up to this sequence number is published; None before the first time.
+        published: rows that the broker confirmed, by kind; one that is sent again counts again.
+        lost: sequence numbers that retention removed before they were looked at.
+    """
+
+    def __init__(self, recording: Recording, clock: Callable[[], float] = time.monotonic) -> None:
+        self._recording = recording
+        self._clock = clock
+        with Journal(recording.path, read_only=True) as journal:
+            kept = journal.meta(PLACE_KEY, {"seq": None, "published": {}, "lost": 0})
+        self.seq: int | None = kept["seq"]
+        self.published = Counter(kept["published"])
+        self.lost: int = kept["lost"]
+        self._kept_seq = self.seq or 0
+        self._reached = self.seq
+        self._steps = deque[tuple[float, int]]()
+        """When the last rows were confirmed, and where it stood before them."""
+
+    @property
+    def behind(self) -> int:
+        """Sequence numbers that are recorded and not looked at yet."""
+        return 0 if self.seq is None else max(0, self._recording.last_seq - self.seq)
+
+    async def begin(self) -> None:
+        """The first time: begin with what is recorded from now on."""
+        if self.seq is None:
+            await self.move_to(self._recording.last_seq, worth_keeping=True)
+
+    async def move_to(self, seq: int, worth_keeping: bool) -> None:
+        """Go on to a sequence number, and keep the place if it is worth a row.
+
+        While the disk is full nothing is kept; the next time keeps it.
+        """
+        now_s = self._clock()
+        while self._steps and self._steps[0][0] < now_s - DOUBT_S:
+            self._steps.popleft()
+        if worth_keeping and self._reached is not None:
+            self._steps.append((now_s, self._reached))
+        self._reached = seq
+        await self._stand(seq, worth_keeping or seq - self._kept_seq > _SAVE_EVERY)
+
+    async def _stand(self, seq: int, worth_keeping: bool) -> None:
+        self.seq = seq
+        if worth_keeping and self._recording.failure is None:
+            self._kept_seq = seq
+            kept = {"seq": seq, "published": dict(self.published), "lost": self.lost}
+            await self._recording.submit(Entry(meta={PLACE_KEY: kept}))
+
+    async def go_back(self) -> None:
+        """The broker was lost: send again what it confirmed in its last seconds.
+
+        A broker that is killed forgets what it had not saved, and it confirms before it saves.
+        It is kept, for the daemon may be stopped before the broker is back.
+        """
+        since_s = self._clock() - DOUBT_S
+        doubted = (seq for at_s, seq in self._steps if at_s >= since_s)
+        first = next(doubted, self._reached)
+        self._steps.clear()
+        if first is not None:
+            self._reached = first
+            await self._stand(first, worth_keeping=first != self._kept_seq)
+
+    def figures(self) -> dict[str, Any]:
+        """For status and metrics."""
+        return {
+            "published": {kind: self.published[kind] for kind in KINDS},
+            "last_seq": self._recording.last_seq if self.seq is None else self.seq,
+            "behind": self.behind,
+            "lost": self.lost,
+        }

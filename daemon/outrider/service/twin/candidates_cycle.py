@@ -1,21 +1,27 @@
 """When waiting jobs would start under each candidate, asked now and then beside the daemon."""
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from itertools import takewhile
 from pathlib import Path
 from typing import Final, NamedTuple
 
 import numpy as np
 import structlog
 
+from outrider.ledger import Journal, SnapshotStore
 from outrider.ledger.site_facts import facts_on_record
+from outrider.ledger.snapshots import Snapshot
+from outrider.model.clusters import ClusterSpec
 from outrider.model.errors import OutriderError
+from outrider.model.events import NamedEvent
 from outrider.model.localtime import DAY_S
 from outrider.service.config.declarations import acting_of, twin_of
 from outrider.service.config.loaded import LoadedConfig
 from outrider.service.core import Core
+from outrider.service.locked_folder import SNAPSHOTS_NAME
+from outrider.service.refeeding import refeed
 from outrider.service.twin.asking import candidates_of, maker_of
-from outrider.service.twin.shadow_state import recall_core
 from outrider.service.twin.starts_file import StartTold
 from outrider.twin.ahead.candidate_starts import HORIZON_DAYS, CandidateStarts
 from outrider.twin.ahead.present import Present, SiteRules
@@ -28,8 +34,6 @@ MOST_TOLD: Final = 100_000
 _LONGEST_PROBLEM: Final = 300
 _BEYOND_S: Final = 1e12
 _NOT_LEARNED: Final = "the daemon has not run it yet, or it does not take what it had learned"
-
-log = structlog.get_logger()
 
 
 class UnderCandidates(NamedTuple):
@@ -191,3 +195,53 @@ def _why(error: Exception) -> str:
         return str(error)
     log.error("fail_candidate_starts", exc_info=error)
     return f"{type(error).__name__}: {error}"[:_LONGEST_PROBLEM]
+
+
+# -- shadow state ----------------------------------------------------------------------------------
+# The daemon's state as its journal tells it, policies in shadow included, beside the daemon.
+
+log = structlog.get_logger()
+
+
+def recall_core(
+    loaded: LoadedConfig, clusters: list[ClusterSpec], journal: Path, until_seq: int
+) -> tuple[Core, list[str]]:
+    """A core in the state in which the daemon was at an input of its journal.
+
+    It begins from the newest snapshot that fits, as a restart does; without one, the policies learn
+    from the journal alone.
+
+    Args:
+        loaded: the configuration.
+        clusters: their habits, as on record.
+        journal: of the daemon, which may be writing it.
+        until_seq: number of the last input.
+
+    Returns:
+        The core, and names of the policies that are not in the snapshot: they know nothing.
+
+    Raises:
+        LedgerError: the journal cannot be read.
+    """
+    snapshots = SnapshotStore(journal.parent / SNAPSHOTS_NAME)
+    core, seq, fresh = Core(loaded, [], clusters), 0, []
+    for snapshot in snapshots.newest_first(until_seq):
+        try:
+            fresh, seq = _restored(core, snapshot), snapshot.seq
+            break
+        except Exception as error:  # noqa: BLE001 - of another version, or a plugin's own fault
+            log.warning("pass_over_snapshot", reason=f"{type(error).__name__}: {error}")
+            core = Core(loaded, [], clusters)
+    with Journal(journal, read_only=True) as opened:
+        refeed(core, _until(opened.inputs_after(seq), until_seq))
+    return core, fresh
+
+
+def _restored(core: Core, snapshot: Snapshot) -> list[str]:
+    return core.restore(snapshot.state)
+
+
+def _until(
+    rows: Iterator[tuple[int, str, NamedEvent]], seq: int
+) -> Iterator[tuple[int, str, NamedEvent]]:
+    return takewhile(lambda row: row[0] <= seq, rows)

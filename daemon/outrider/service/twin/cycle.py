@@ -8,19 +8,23 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
 import msgspec
 import structlog
 
+from outrider.ledger import Journal
+from outrider.ledger.records import RunRecord
 from outrider.model.errors import LedgerError, OutriderError
+from outrider.model.events import TICK
 from outrider.service.config.declarations import acting_of, twin_of
 from outrider.service.config.loaded import LoadedConfig, load_config
 from outrider.service.config.state_folder import JOURNAL_NAME, state_folder
 from outrider.service.twin import twin_file
 from outrider.service.twin.asking import Asked, ask, candidates_of, no_answer
-from outrider.service.twin.present import PresentLoad
+from outrider.service.twin.twin_file import Present
 from outrider.service.twin.whole_file import stamp_of
 from outrider.twin.answer import finite_or_none
 
@@ -253,3 +257,62 @@ def _end_with(parent: int) -> None:
 
 def _as_written(plain: dict[str, Any]) -> Any:
     return msgspec.json.decode(msgspec.json.encode(plain))
+
+
+# -- present ---------------------------------------------------------------------------------------
+# Load and waste of the last weeks, by which it is told whether a forecast still holds.
+
+WINDOW_S: Final = 14 * 86_400.0
+_LAST_ROWS: Final = 4096
+"""Among so many of the last rows it is told up to when the site was seen."""
+
+
+class PresentLoad:
+    """Reads the runs of a journal that ended in its last two weeks.
+
+    It remembers which rows are older, so that each look reads little more than those weeks.
+
+    Args:
+        path: the journal.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._older = 0
+
+    def look(self) -> Present | None:
+        """Load and waste now; None where the journal tells of no run.
+
+        Raises:
+            LedgerError: the journal cannot be read.
+        """
+        with Journal(self._path, read_only=True) as journal:
+            runs = journal.runs(self._older)
+            first = next(runs, None)
+            if first is None and self._older:  # a new journal is in the place of the old one
+                runs, self._older = journal.runs(), 0
+                first = next(runs, None)
+            if first is None:
+                return None
+            return self._sum(chain([first], runs), _seen_until(journal))
+
+    def _sum(self, runs: Iterator[tuple[int, RunRecord]], seen_s: float | None) -> Present:
+        ended = list(runs)
+        until_s = seen_s if seen_s is not None else max(run.end_s for _, run in ended)
+        begin_s = until_s - WINDOW_S
+        good_s = bad_s = 0.0
+        for number, run in ended:
+            if run.end_s <= begin_s:
+                self._older = number
+            elif run.reason:
+                bad_s += run.cpus * run.run_s
+            else:
+                good_s += run.cpus * run.run_s
+        work_s = good_s + bad_s
+        return Present(until_s, work_s / WINDOW_S, bad_s / work_s if work_s else None)
+
+
+def _seen_until(journal: Journal) -> float | None:
+    """Up to when the site was seen, event time; None: the last rows do not tell."""
+    last = journal.inputs_after(max(0, journal.last_seq() - _LAST_ROWS))
+    return max((event[0] for _, _, event in last if event[1] == TICK), default=None)

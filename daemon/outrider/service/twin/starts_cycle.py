@@ -3,6 +3,7 @@
 import threading
 import time
 from collections.abc import Callable
+from math import ceil, inf
 from pathlib import Path
 from typing import Any, Final
 
@@ -12,11 +13,11 @@ import structlog
 from outrider.ledger.site_facts import facts_on_record
 from outrider.model.disciplines import CONSERVATIVE, EASY, EASY_SJBF, FIRST_FIT, Discipline
 from outrider.model.errors import LedgerError, OutriderError
+from outrider.model.localtime import HOUR_S
 from outrider.service.locked_folder import SNAPSHOTS_NAME
 from outrider.service.twin import starts_file
 from outrider.service.twin.candidates_cycle import CandidatesCycle
 from outrider.service.twin.one_more_cycle import OneMoreCycle
-from outrider.service.twin.past_hours import PastHours
 from outrider.service.twin.planned_file import planned_near
 from outrider.service.twin.starts_file import Score, StartsFile, StartTold
 from outrider.twin.starts.compiling import HAS_COMPILER
@@ -172,3 +173,51 @@ class StartsCycle:
             self._site = FollowedSite(self._journal, self._folder / SNAPSHOTS_NAME)
             self._outlook = Outlook(self._site, self._discipline)
         return self._site, self._outlook
+
+
+# -- past hours ------------------------------------------------------------------------------------
+# Which full hours of the past are asked about anew when the process beside the daemon begins.
+
+
+class PastHours:
+    """All of them, as if it had been there; every so many where each takes long.
+
+    Args:
+        from_s: none before, Unix seconds.
+        until_s: up to when the record tells.
+        budget_s: for how long it may ask in all, seconds; but for the first hour, with which the
+            loops are compiled.
+    """
+
+    def __init__(self, from_s: float, until_s: float, budget_s: float) -> None:
+        self._from_s = from_s
+        self._until_s = until_s
+        self._budget_s = budget_s
+        self._next_s: float | None = None
+        self._is_first = True
+
+    def was_there(self, time_s: float) -> None:
+        """It asked at that time: only where it missed whole hours since are some asked anew."""
+        self._next_s = _full_hour_after(time_s) + HOUR_S
+
+    def is_due(self, now_s: float) -> bool:
+        """Whether it is to be asked now, as the record goes on; its first moment never counts."""
+        if self._next_s is None:
+            self._next_s = _full_hour_after(max(now_s, self._from_s))
+        return now_s >= self._next_s
+
+    def took(self, now_s: float, seconds: float) -> None:
+        """It was asked then, and that took so long: chooses the next hour."""
+        if self._is_first:
+            self._is_first, seconds = False, 0.0
+        self._budget_s -= seconds
+        hours = max(0.0, self._until_s - now_s) / HOUR_S
+        if self._budget_s > 0.0:
+            step = max(1, ceil(seconds * hours / self._budget_s))
+            self._next_s = _full_hour_after(now_s) + (step - 1) * HOUR_S
+        else:
+            self._next_s = inf
+
+
+def _full_hour_after(time_s: float) -> float:
+    return (time_s // HOUR_S + 1.0) * HOUR_S

@@ -3,21 +3,22 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from math import inf
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
 from outrider.engine.scheduling.policy_runner import PolicyRunner
 from outrider.ledger.job_ends import JobEnd
-from outrider.model.decisions import NOWHERE
+from outrider.model.decisions import DEFER, IMPOSSIBLE, NO_MACHINE, NOWHERE
 from outrider.model.job_names import stands_for
 from outrider.model.jobs import HELD_STATE, JOB_STATE_NAMES, QUEUED, Job
+from outrider.model.localtime import WEEK_S
 from outrider.service.config.declarations import Config
 from outrider.service.core import Core
+from outrider.service.views.acting import lease_in_words
 from outrider.service.views.expected_starts import ExpectedStarts
 from outrider.service.views.job_runs import end_row, how_it_left
-from outrider.service.views.owner_hours import owner_hours_that_end
-from outrider.service.views.why_it_waits import why_in_words
+from outrider.service.views.sentence import moment
 from outrider.service.waiting_reasons import NOBODY_ASKED, Said
 
 
@@ -185,3 +186,123 @@ def _pending_decision(
         "propensity": row.get("propensity"),
         "explanation": runner.explain(job, core.site),
     }
+
+
+# -- owner hours -----------------------------------------------------------------------------------
+# Owners who use the machines that a job may use, and when their hours end.
+
+_MOST_CLUSTERS: Final = 3
+
+
+def owner_hours_that_end(core: Core, job: Job) -> list[str]:
+    """What to wait for where owners use machines that a waiting job may use, the soonest first.
+
+    Only of machine groups whose opening hours are configured, are open now, and end. Nothing where
+    a machine that the job may use is free: then it is not owners for whom it waits.
+
+    Args:
+        core: the daemon's.
+        job: that waits.
+    """
+    site = core.site
+    machines = list(_may_use(core, job))
+    if any(site.is_free(machine) for machine in machines):
+        return []
+    owned = Counter(site.cluster_of(machine) for machine in machines if site.owner[machine])
+    ends = [(at_s, cluster) for cluster in owned if (at_s := _closes_s(core, cluster)) is not None]
+    return [
+        f"wait for the owner hours of {site.cluster_names[cluster]} to end, "
+        f"{moment(core, at_s):%d %b %H:%M}: owners use {_machines(owned[cluster])} there"
+        for at_s, cluster in sorted(ends)[:_MOST_CLUSTERS]
+    ]
+
+
+def _may_use(core: Core, job: Job) -> Iterable[int]:
+    """The machines that a job may use, as far as is known."""
+    site, eligible = core.site, job.spec.eligible
+    return site.classes.get(eligible, set()) if eligible else range(len(site.specs))
+
+
+def _machines(n: int) -> str:
+    return "1 machine that it may use" if n == 1 else f"{n:,} machines that it may use"
+
+
+def _closes_s(core: Core, cluster: int) -> float | None:
+    """When a cluster that is open closes next; None: it is closed, or never closes."""
+    site = core.site
+    minutes = site.cluster_specs[cluster].hours.minutes
+    second = site.week_second()
+    now = int(second) // 60
+    after = (minutes[now:] + minutes[:now]).find(0)
+    if after <= 0:
+        return None
+    closes = (now + after) * 60.0
+    at_s = site.now - second + closes
+    # where the clocks are changed before, the wall shows another time by then
+    off_s = (site.local_time.week_second(at_s) - closes + WEEK_S / 2) % WEEK_S - WEEK_S / 2
+    return at_s - off_s
+
+
+# -- why it waits ----------------------------------------------------------------------------------
+# Why a job waits, in a sentence: what the batch system says, then what Outrider knows.
+
+
+def why_in_words(
+    core: Core,
+    name: str,
+    job: Job,
+    policies: list[dict[str, Any]],
+    said: Said,
+    lease: dict[str, Any] | None,
+) -> str:
+    """The batch system's own reason first; without it, what follows from what was told.
+
+    Args:
+        core: the daemon's.
+        name: of the job.
+        job: that waits, is held, or runs.
+        policies: what each has decided about it.
+        said: by the batch systems, a moment ago.
+        lease: what stands for it in the batch system.
+    """
+    state = JOB_STATE_NAMES[job.state]
+    if state == "held" and said.reason is not None:
+        return f"{name} is kept back: {said.reason.sentence}."
+    if state != "queued":
+        where = ""
+        if job.machine >= 0:
+            where = f" on {core.merger.normaliser.machine_names[job.machine]}"
+        return f"{name} is {state}{where}."
+    if said.reason is not None:
+        reason = said.reason.sentence
+    elif core.site.free_total == 0:
+        reason = "no machine is free that Outrider knows of"
+    else:
+        reason = f"{core.site.free_total} machines are free; the batch system has not started it"
+    is_kept = lease is not None and lease["action"] == DEFER
+    wishes = [wish for policy in policies if (wish := _wish(core, policy, is_kept))]
+    thought = f" In {core.config.mode}: {'; '.join(wishes)}." if wishes else ""
+    done = f" {lease_in_words(lease)}" if lease is not None else ""
+    return f"{name} waits: {reason}.{thought}{done}"
+
+
+def _wish(core: Core, policy: dict[str, Any], is_kept: bool) -> str:
+    """What a policy wants of a job; empty where it has not been asked."""
+    name = policy["name"]
+    if policy["reason"] == NO_MACHINE:
+        return f"{name} waits for a machine"
+    if policy["reason"] == IMPOSSIBLE:
+        return f"{name} knows of no machine that it fits on"
+    if policy["action"] == DEFER:
+        return f"{name} {'defers' if is_kept else 'would defer'} it{_until(core, policy)}"
+    return f"{name} would start it on {policy['cluster']}" if policy["action"] else ""
+
+
+def _until(core: Core, policy: dict[str, Any]) -> str:
+    """Until when a job is deferred, why, and until when it may be at most."""
+    until_s, latest_s = policy["until_s"], policy["latest_s"]
+    until = "" if until_s is None else f" until {moment(core, until_s):%d %b %H:%M}"
+    until += f" ({policy['reason']})"
+    if latest_s is None or latest_s == until_s:
+        return until
+    return f"{until}, and no longer than until {moment(core, latest_s):%d %b %H:%M}"

@@ -1,7 +1,11 @@
 """Who may look, and who sees users' names: decided for every request, before anything else."""
 
+import ipaddress
+import os
 import socket
-from collections.abc import Sequence
+import struct
+from asyncio.trsock import TransportSocket
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -13,8 +17,64 @@ from outrider.model.errors import ConfigurationError
 from outrider.service.config.declarations import Config, listen_address
 from outrider.service.config.state_folder import TOKEN_NAME
 from outrider.service.web.auth import is_allowed, read_token
-from outrider.service.web.hosts import Hosts
-from outrider.service.web.peer_credentials import may_enter, peer_of
+
+# -- hosts -----------------------------------------------------------------------------------------
+# The names under which the daemon may be asked, so that no other page's name can stand for it.
+#
+# A web page anywhere may point a name of its own at 127.0.0.1 and then read, in the browser of
+# somebody on this host, what that name answers (DNS rebinding). The browser tells the name in
+# ``Host``, which no script can change: whoever asks under a name that is not ours is refused.
+
+_EVERYWHERE: Final = ("0.0.0.0", "::", "")  # noqa: S104 - compared, not bound
+
+
+class Hosts:
+    """The names that are ours: localhost, the name that this host has itself, and those given.
+
+    Args:
+        listen: the host that is listened on; a name, or an address. Where that is every address of
+            this host, any address is ours: a page cannot make its name into an address.
+        declared: further names, as the configuration has them.
+    """
+
+    def __init__(self, listen: str = "127.0.0.1", declared: Iterable[str] = ()) -> None:
+        self._any_address = listen in _EVERYWHERE
+        own = ("localhost", socket.gethostname(), listen)
+        self._names = {_plain(name) for name in (*own, *declared)}
+
+    def is_ours(self, host: str) -> bool:
+        """Whether a ``Host`` header, with or without a port, names us."""
+        name = _name_of(host)
+        if name is None:
+            return False
+        if name in self._names:
+            return True
+        try:
+            address = ipaddress.ip_address(name)
+        except ValueError:
+            return False
+        return self._any_address or address.is_loopback
+
+
+def _name_of(host: str) -> str | None:
+    """The name in ``NAME``, ``NAME:PORT`` or ``[ADDRESS]:PORT``; None where it is none of these."""
+    if host.startswith("["):
+        name, bracket, rest = host[1:].partition("]")
+        if not bracket or (rest and not rest.startswith(":")):
+            return None
+        port = rest[1:]
+    else:
+        name, _, port = host.partition(":")
+    if port and not (port.isascii() and port.isdigit()):
+        return None
+    return _plain(name) or None
+
+
+def _plain(name: str) -> str:
+    return name.strip().strip("[]").lower().removesuffix(".")
+
+
+# -- access ----------------------------------------------------------------------------------------
 
 MISDIRECTED: Final = 421
 
@@ -202,3 +262,50 @@ def is_local(request: web.Request) -> bool:
 
 ACCESS: Final = web.AppKey("ACCESS", Access)
 """Where an application keeps the rules."""
+
+
+# -- peer credentials ------------------------------------------------------------------------------
+# Who is at the other end of a Unix socket, as the kernel says it.
+#
+# The credentials are those of the moment at which the client connected; it cannot make them up.
+
+_CREDENTIALS: Final = struct.Struct("iII")
+_SO_PEERGROUPS: Final = 59
+"""Linux since 4.13; the `socket` module has no name for it."""
+_MOST_BYTES: Final = 1024
+"""What Python's `getsockopt` can take: 256 groups."""
+
+
+class Peer(NamedTuple):
+    """A process that has connected.
+
+    Attributes:
+        pid: its number.
+        uid: its user.
+        gids: its groups, the primary one first.
+    """
+
+    pid: int
+    uid: int
+    gids: tuple[int, ...]
+
+
+def peer_of(connection: socket.socket | TransportSocket) -> Peer:
+    """Who connected. Raises `OSError` where the kernel does not tell."""
+    told = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
+    pid, uid, gid = _CREDENTIALS.unpack(told)
+    try:
+        groups = connection.getsockopt(socket.SOL_SOCKET, _SO_PEERGROUPS, _MOST_BYTES)
+    except OSError:  # an old kernel, or more groups than fit: only the primary one is known
+        return Peer(pid, uid, (gid,))
+    return Peer(pid, uid, (gid, *struct.unpack(f"{len(groups) // 4}I", groups)))
+
+
+def may_enter(peer: Peer, *gids: int | None) -> bool:
+    """Whether a peer is root, our own user, or a member of one of these groups.
+
+    Args:
+        peer: who connected.
+        gids: numbers of groups; None: of no group.
+    """
+    return peer.uid in (0, os.geteuid()) or any(gid in peer.gids for gid in gids if gid is not None)

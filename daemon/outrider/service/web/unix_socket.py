@@ -6,7 +6,8 @@ import grp
 import os
 import socket
 import stat
-from collections.abc import Iterator
+import struct
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -14,7 +15,6 @@ from typing import Final, NamedTuple
 import structlog
 
 from outrider.model.errors import ConfigurationError
-from outrider.service.web.group_access import let_groups_in
 
 _FOR_GROUP: Final = 0o660
 _FOR_US: Final = 0o600
@@ -153,3 +153,34 @@ def _cannot(path: Path, why: str) -> ConfigurationError:
         f'"socket" = "{path}": cannot listen there: {why}; right would be a path of its own in a '
         "folder that the daemon may write"
     )
+
+
+# -- group access ----------------------------------------------------------------------------------
+# Letting the members of several groups connect to a socket: its mode has room for one alone.
+#
+# A file's access control list (POSIX, as ``setfacl`` writes it) has room for more. It is the
+# owner's to set, whether or not the owner is a member.
+
+_LIST: Final = "system.posix_acl_access"
+_VERSION: Final = struct.pack("<I", 2)
+_ENTRY: Final = struct.Struct("<HHI")
+_OWNER, _OWNING_GROUP, _GROUP, _MASK, _OTHERS = 0x01, 0x04, 0x08, 0x10, 0x20
+_READ_WRITE: Final = 6
+_NOBODY: Final = 0xFFFFFFFF
+
+
+def let_groups_in(path: Path, gids: Iterable[int]) -> None:
+    """Let owner and members of these groups read and write a file, and nobody else.
+
+    Raises:
+        OSError: the file system has no such lists, or it is not our file.
+    """
+    entries = [
+        (_OWNER, _READ_WRITE, _NOBODY),
+        (_OWNING_GROUP, 0, _NOBODY),
+        *((_GROUP, _READ_WRITE, gid) for gid in sorted(set(gids))),
+        (_MASK, _READ_WRITE, _NOBODY),
+        (_OTHERS, 0, _NOBODY),
+    ]
+    packed = b"".join(_ENTRY.pack(*entry) for entry in entries)
+    os.setxattr(path, _LIST, _VERSION + packed)

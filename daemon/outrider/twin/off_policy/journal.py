@@ -5,27 +5,156 @@ candidate would have sent them show what would have come of that, weighted by ho
 It is a check on the twin, which simulates, and no forecast.
 """
 
-from collections.abc import Sequence
+import random
+from bisect import bisect_right
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from math import inf
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple, Protocol
 
 from msgspec import structs
 
+from outrider.acting.gate import ACT
 from outrider.api.capabilities import Plans
 from outrider.api.policy import Policy
-from outrider.engine import PolicyRunner
+from outrider.engine import Engine, EventMerger, PolicyRunner
+from outrider.engine.accounting.accounting import Accounting
+from outrider.engine.scheduling.open_places import OpenPlaces
 from outrider.engine.state.site import Site
 from outrider.formats.campus.site_file import NO_REBOOT
+from outrider.ledger import TIMEZONE_KEY, AlikeDecision, Journal
 from outrider.ledger.site_facts import SiteFacts, facts_on_record
+from outrider.model import events as ev
+from outrider.model.decisions import START, Names
 from outrider.model.disciplines import FIRST_FIT
 from outrider.model.errors import ConfigurationError
-from outrider.model.localtime import day_second
+from outrider.model.events import Event
+from outrider.model.jobs import QUEUED, Job
+from outrider.model.localtime import DAY_S, ZoneTime, day_second
 from outrider.model.site_habits import SiteHabits
 from outrider.plugins.making import make_policy
 from outrider.plugins.random_streams import stream
-from outrider.twin.off_policy.candidates import DecisionsOnRecord
+from outrider.replay.ingestion import NoDecisionLog, inferred_machine
 from outrider.twin.off_policy.check import OffPolicyCheck, check_of
-from outrider.twin.off_policy.recorded_starts import clock_of, recorded_starts
+from outrider.twin.off_policy.propensity_check import ChoiceCounts, PropensityCheck, checked
+from outrider.twin.off_policy.starts import Batches, Start, StartTable
+
+# -- candidates ------------------------------------------------------------------------------------
+# Who says where a start would have gone: a policy that is asked, or what is on record of one.
+
+
+class Candidate(Protocol):
+    """What could have chosen in place of the incumbent."""
+
+    @property
+    def name(self) -> str:
+        """Name of the policy."""
+        ...
+
+    def odds(self, job: Job, places: OpenPlaces) -> Mapping[int, float]:
+        """The probability of each machine on which a job may start now; empty: it starts none."""
+        ...
+
+
+class AskedPolicy:
+    """A policy that runs in shadow beside the record and is asked at each start.
+
+    Args:
+        runner: of the policy, on the site of the record.
+        rng: of what it draws when it is asked.
+    """
+
+    def __init__(self, runner: PolicyRunner, rng: random.Random) -> None:
+        self.name = runner.name
+        self._runner = runner
+        self._rng = rng
+
+    def odds(self, job: Job, places: OpenPlaces) -> Mapping[int, float]:
+        """Where it would start the job if it had to; empty once it has failed."""
+        return self._runner.would_choose(job, places.site, self._rng)
+
+
+class Said(NamedTuple):
+    """What a policy decided for a job.
+
+    Attributes:
+        time_s: since when.
+        machine: name of the machine on which it would start; None: it would not start it.
+    """
+
+    time_s: float
+    machine: str | None
+
+
+class DecisionsOnRecord(NamedTuple):
+    """What a journal holds of decisions.
+
+    Attributes:
+        said: by policy and job name, in order; of the policies that were asked for.
+        acted: names of the jobs on which a decision was carried out.
+    """
+
+    said: Mapping[str, Mapping[str, list[Said]]]
+    acted: frozenset[str]
+
+    @classmethod
+    def of(cls, path: Path, policies: Collection[str]) -> "DecisionsOnRecord":
+        """Read a journal. Raises `LedgerError`."""
+        said: dict[str, defaultdict[str, list[Said]]] = {
+            name: defaultdict(list) for name in policies
+        }
+        acted: set[str] = set()
+        with Journal(path, read_only=True) as journal:
+            for _, row in journal.decisions():
+                jobs = row.jobs if isinstance(row, AlikeDecision) else (row.job,)
+                if row.gate == ACT:
+                    acted.update(jobs)
+                if row.policy in said:
+                    what = Said(row.time_s, row.machine if row.action == START else None)
+                    for job in jobs:
+                        said[row.policy][job].append(what)
+        return cls(said, frozenset(acted))
+
+
+class RecordedPolicy:
+    """A policy in shadow whose decisions the daemon wrote down.
+
+    Which machine of a group it named matters little to it (`outrider.model.decisions.Choice`), and
+    may be taken by the time of the start: it stands for all of its group that are free.
+
+    Args:
+        name: of the policy.
+        said: by job name, in order of time.
+        names: of jobs and machines of the record.
+    """
+
+    def __init__(self, name: str, said: Mapping[str, list[Said]], names: Names) -> None:
+        self.name = name
+        self._said = said
+        self._names = names
+        self._numbers: dict[str, int] = {}
+
+    def odds(self, job: Job, places: OpenPlaces) -> Mapping[int, float]:
+        """What stood decided at the start; empty where nothing did, or the group is full."""
+        told = self._said.get(self._names.job_names[job.number], [])
+        at = bisect_right(told, places.now, key=lambda said: said.time_s)
+        machine = told[at - 1].machine if at else None
+        if machine is None:
+            return {}
+        site = places.site
+        group = site.machine_cluster[self._number(machine)]
+        alike = [one for one in places.free_since if site.machine_cluster[one] == group]
+        return dict.fromkeys(alike, 1.0 / len(alike)) if alike else {}
+
+    def _number(self, machine: str) -> int:
+        if machine not in self._numbers:
+            names = self._names.machine_names
+            self._numbers = {name: number for number, name in enumerate(names)}
+        return self._numbers[machine]
+
+
+# -- journal ---------------------------------------------------------------------------------------
 
 UNIFORM: Final = frozenset({"random_match", "user_priority"})
 """Incumbents that start a job on any machine that can take it, all equally likely."""
@@ -130,3 +259,157 @@ def _unasked(policy: Policy) -> list[str]:
 def _unheard(name: str, decided: DecisionsOnRecord) -> list[str]:
     """Why a candidate on record tells nothing."""
     return [] if decided.said[name] else [f"the journal holds no decision of {name}"]
+
+
+# -- recorded starts -------------------------------------------------------------------------------
+# The starts of a journal, as the candidates would have chosen just before each.
+#
+# The journal's inputs go through an event merger and an engine like the daemon's own, in which the
+# candidates run in shadow: they decide, see what the batch system did, and learn from it, and know
+# at each start what they would have known then.
+
+_ENDS = frozenset({ev.COMPLETED, ev.EVICTED, ev.REMOVED})
+
+
+class RecordedStarts:
+    """Gathers the starts of a site while its events pass.
+
+    Args:
+        site: before the first event.
+        candidates: who is asked at each start.
+        acted: whether a decision of Outrider was carried out on a job: the incumbent did not
+            choose alone then.
+
+    Attributes:
+        starts: in order.
+        outside_n: starts on machines that, by the record, were not free for the job.
+        acted_n: starts of jobs that were acted on.
+    """
+
+    def __init__(
+        self, site: Site, candidates: Sequence[Candidate], acted: Callable[[int], bool]
+    ) -> None:
+        self._site = site
+        self._candidates = candidates
+        self._acted = acted
+        self._batches = Batches()
+        self._running: dict[int, Start] = {}
+        self.starts: list[Start] = []
+        self.outside_n = 0
+        self.acted_n = 0
+        self._machines = ChoiceCounts()
+        self._groups = ChoiceCounts()
+
+    def before(self, event: Event) -> None:
+        """An event is about to be applied to the site."""
+        time_s, kind, number, extra = event
+        if kind == ev.STARTED:
+            self._start(time_s, number, extra[0])
+        elif kind == ev.SUBMITTED:
+            self._batches.submit(number, extra.user, time_s)
+        elif kind in _ENDS and (start := self._running.pop(number, None)) is not None:
+            start.completed = kind == ev.COMPLETED
+
+    def _start(self, time_s: float, number: int, machine: int) -> None:
+        site = self._site
+        if self._acted(number):
+            self.acted_n += 1
+            return
+        job = site.jobs[number]
+        places = OpenPlaces(site, job)
+        if job.state != QUEUED or machine not in places.free_since:
+            self.outside_n += 1
+            return
+        group_of = site.machine_cluster
+        free_n = Counter(map(group_of.__getitem__, places.free_since))
+        self._machines.add_uniform(machine, places.free_since)
+        self._groups.add(group_of[machine], {g: n / places.free_total for g, n in free_n.items()})
+        chances = {}
+        for candidate in self._candidates:
+            if odds := candidate.odds(job, places):
+                by_group: defaultdict[int, float] = defaultdict(float)
+                for where, chance in odds.items():
+                    by_group[group_of[where]] += chance
+                chances[candidate.name] = odds.get(machine, 0.0), by_group
+        week_s = site.local_time.week_second(time_s)
+        start = Start(
+            round(time_s - week_s % DAY_S), int(week_s) // 3600 % 24, self._batches.of(number),
+            group_of[machine], free_n, chances,
+        )  # fmt: skip
+        self.starts.append(start)
+        self._running[number] = start
+
+    def table(self, policy: str) -> StartTable:
+        """Those whose runs ended and which a candidate would make, too."""
+        return StartTable(self.starts, len(self._site.cluster_names), policy)
+
+    def left_out(self, table: StartTable) -> dict[str, int]:
+        """How many starts are not in the table of a candidate, by why: as `OffPolicyCheck` has it.
+
+        Runs that go on are counted once, whatever else may be said of them.
+        """
+        return {
+            "running_n": len(self._running),
+            "outside_n": self.outside_n,
+            "acted_n": self.acted_n,
+            "silent_n": len(self.starts) - len(self._running) - len(table),
+        }
+
+    def propensities(self, machine_names: Sequence[str]) -> PropensityCheck:
+        """Whether they fell as a uniform draw between the free machines would."""
+        return checked(
+            self._groups, self._machines,
+            dict(enumerate(self._site.cluster_names)), dict(enumerate(machine_names)),
+        )  # fmt: skip
+
+
+def recorded_starts(
+    path: Path,
+    site: Site,
+    runners: Sequence[PolicyRunner],
+    decided: DecisionsOnRecord,
+    rng: random.Random,
+) -> tuple[RecordedStarts, PropensityCheck]:
+    """The starts of a journal, and whether they fell as a uniform draw would.
+
+    Args:
+        path: the journal.
+        site: before its first event.
+        runners: candidates that decide in shadow; none of them plans whole passes.
+        decided: what is on record of other candidates.
+        rng: of what candidates draw when they are asked.
+
+    Raises:
+        LedgerError: the journal cannot be read.
+    """
+    merger = EventMerger((), inferred_machine)
+    names = merger.normaliser
+    accounting = Accounting(site.local_time, {}, exact=False)
+    engine = Engine(site, accounting, runners, merger, NoDecisionLog())
+    candidates: list[Candidate] = [AskedPolicy(runner, rng) for runner in runners]
+    candidates += [RecordedPolicy(name, said, names) for name, said in decided.said.items()]
+    gathered = RecordedStarts(site, candidates, lambda job: names.job_names[job] in decided.acted)
+
+    def apply(events: Iterable[Event]) -> None:
+        for event in events:
+            gathered.before(event)
+            engine.feed((event,))
+
+    last_s = -inf
+    with Journal(path, read_only=True) as journal:
+        for _, label, event in journal.inputs_after(0):
+            last_s = max(last_s, event[0])
+            if event[1] == ev.TICK:
+                apply(merger.advance(event[0]))
+                merger.reach(event[0])
+                engine.reach(event[0])
+            else:
+                merger.arrive(label, (event,))
+    apply(merger.advance(last_s))  # what waited for a watermark when the record ended
+    return gathered, gathered.propensities(names.machine_names)
+
+
+def clock_of(path: Path) -> ZoneTime:
+    """The clock of a journal's site. Raises `LedgerError`."""
+    with Journal(path, read_only=True) as journal:
+        return ZoneTime(journal.meta(TIMEZONE_KEY, "UTC"))

@@ -1,33 +1,108 @@
 """A site as its journal tells, followed while the daemon writes it: what runs and waits now."""
 
-from collections.abc import Iterable, Iterator
+from bisect import bisect_left, bisect_right, insort
+from collections.abc import Hashable, Iterable, Iterator
 from itertools import groupby
 from math import ceil, inf, nan
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, NamedTuple
 
 import msgspec
 import numpy as np
+import structlog
 
 from outrider.engine import Engine, EventMerger
 from outrider.engine.accounting.accounting import Accounting
-from outrider.engine.scheduling.placement import Possible
-from outrider.engine.state.machines import FREE
+from outrider.engine.scheduling.placement import Possible, fits, kind_of
+from outrider.engine.state.machines import FREE, Machines
+from outrider.engine.state.room import Room
 from outrider.engine.state.site import Site
+from outrider.engine.state.standing import told_of_machines
 from outrider.ledger import Journal
+from outrider.ledger.extras import decode_extra
+from outrider.ledger.snapshots import read_snapshot
 from outrider.model import events as ev
-from outrider.model.events import Event
-from outrider.model.jobs import QUEUED, RUNNING, SUSPENDED_STATE, Job, JobSpec
+from outrider.model.errors import LedgerError
+from outrider.model.events import Event, NamedEvent
+from outrider.model.jobs import HELD_STATE, QUEUED, RUNNING, SUSPENDED_STATE, Job, JobSpec
 from outrider.model.localtime import HOUR_S, ZoneTime
 from outrider.replay.ingestion import NoDecisionLog, inferred_machine
 from outrider.twin.starts.closures_ahead import ClosuresLately, closures_lately, usable_cpus
 from outrider.twin.starts.queue_state import Floats, Jobs, QueueState, RecentArrivals
 from outrider.twin.starts.recent_closures import RecentClosures
 from outrider.twin.starts.recent_jobs import KEPT_S, RecentJobs, groups_in
-from outrider.twin.starts.requeueing import Requeueing
-from outrider.twin.starts.room_now import find_room
-from outrider.twin.starts.run_time_history import LEVELS, RunTimeHistory
-from outrider.twin.starts.standing import Standing, oldest_standing
+from outrider.twin.starts.run_time_history import GROUP_LEVELS, RunTimeHistory
+
+# -- standing --------------------------------------------------------------------------------------
+# What stood at a site when a snapshot of its daemon was taken, told as events.
+#
+# Machines and jobs that a daemon finds at its first look are history: no journal has them. Nor has
+# it what was told before the oldest event that it still keeps.
+
+log = structlog.get_logger()
+
+
+class Standing(NamedTuple):
+    """What stood.
+
+    Attributes:
+        seq: number of the journal's last input by then.
+        time_s: up to when the site had been seen, Unix seconds.
+        machines: events that tell of machines, and of who may use them.
+        jobs: those that tell of each job, by its name.
+        awaited: had been told, and had not happened yet by the daemon's clock.
+    """
+
+    seq: int
+    time_s: float
+    machines: list[NamedEvent]
+    jobs: dict[str, list[NamedEvent]]
+    awaited: list[NamedEvent]
+
+
+def oldest_standing(folder: Path) -> Standing | None:
+    """What stood at the oldest snapshot of a folder that can be read; None: there is none."""
+    for path in sorted(folder.glob("snapshot-*.bin")):
+        try:
+            seq, state = read_snapshot(path)
+            return _standing(seq, state)
+        except (LedgerError, LookupError, TypeError, ValueError) as error:
+            log.warning("pass_over_snapshot", file=str(path), reason=str(error))
+    return None
+
+
+def _standing(seq: int, state: dict[str, Any]) -> Standing:
+    merger = EventMerger((), inferred_machine)
+    merger.restore(state["merger"], _event_of)
+    site = Site(ZoneTime("UTC"), [])
+    site.restore(state["engine"]["site"])
+    machine_names, job_names = merger.normaliser.machine_names, merger.normaliser.job_names
+    jobs = {
+        job_names[job.number]: list(_told_of(job, job_names[job.number], machine_names, site.now))
+        for job in site.jobs.values()
+    }
+    first_s = min((event[0] for told in jobs.values() for event in told), default=site.now)
+    machines = list(told_of_machines(site, machine_names, first_s))
+    awaited = [_event_of(event) for _, _, _, event in state["merger"]["waiting"]]
+    return Standing(seq, site.now, machines, jobs, awaited)
+
+
+def _told_of(job: Job, name: str, machine_names: list[str], now_s: float) -> Iterator[NamedEvent]:
+    yield now_s if job.submit_s is None else job.submit_s, ev.SUBMITTED, name, job.spec
+    if job.state in (RUNNING, SUSPENDED_STATE):
+        yield job.start_s, ev.STARTED, name, (machine_names[job.machine], job.cpus)
+    if job.state == SUSPENDED_STATE:
+        yield now_s, ev.SUSPENDED, name, ev.CPUS_GIVEN_BACK if job.gave_back else None
+    if job.state == HELD_STATE:
+        yield now_s, ev.HELD, name, job.held_because or None
+
+
+def _event_of(plain: list[Any]) -> NamedEvent:
+    time_s, kind, subject, extra = plain
+    return time_s, kind, subject, decode_extra(kind, extra)
+
+
+# -- followed site ---------------------------------------------------------------------------------
 
 _LAST_ROWS: Final = 10_000
 """Of a journal, in which its end is looked for: decisions are rows of it, too."""
@@ -285,10 +360,124 @@ class FollowedSite:
         cpus = [job.cpus if running else job.spec.cpus for job in jobs]
         return Jobs(
             np.array(cpus, dtype=np.int64), estimate_s, estimate_s,
-            np.array(groups, dtype=np.int64).reshape(-1, LEVELS),
+            np.array(groups, dtype=np.int64).reshape(-1, GROUP_LEVELS),
         )  # fmt: skip
 
     def _lost_s(self, waiting: list[Job]) -> Floats:
         """(waiting,) the longest run that each lost; only where run times are of whole runs."""
         lost_s = np.array([job.consumed_s for job in waiting], dtype=np.float64)
         return lost_s if self.closures.evicting else np.zeros(len(waiting))
+
+
+# -- requeueing ------------------------------------------------------------------------------------
+# Where a job whose run was lost waits: before those that came meanwhile, or behind them.
+
+LATELY_S: Final = 6 * 3_600.0
+"""A job that has waited for longer may wait for a machine of its own: it tells nothing."""
+
+
+class Requeueing:
+    """Watches in which of two orders jobs start: that of submission, or that of joining the queue.
+
+    Each start of one that never lost a run, while one that did, later, waits since lately and was
+    submitted before it, speaks for the second order; each start of one that lost a run, while one
+    waits that came before that, speaks for the first.
+
+    Attributes:
+        lost_s: when each job that waits again lost its run, Unix seconds.
+        before: starts that speak for the order of submission.
+        behind: starts that speak for the order of joining the queue.
+    """
+
+    def __init__(self) -> None:
+        self.lost_s: dict[int, float] = {}
+        self.before = 0
+        self.behind = 0
+        self._submit_s: dict[int, float] = {}
+        self._fresh: list[tuple[float, int]] = []  # (submitted, job)
+        self._lost: list[tuple[float, int]] = []  # (lost, job)
+
+    @property
+    def goes_behind(self) -> bool:
+        """Whether a job that lost its run joins the end of the queue; False where it is open."""
+        return self.behind > self.before
+
+    def came(self, time_s: float, job: int) -> None:
+        """A job was submitted."""
+        self._submit_s[job] = time_s
+        insort(self._fresh, (time_s, job))
+
+    def lost(self, time_s: float, job: int) -> None:
+        """A job lost its run and waits again."""
+        if job in self._submit_s:
+            self.takes_no_part(job)
+            self.lost_s[job] = time_s
+            insort(self._lost, (time_s, job))
+
+    def started(self, time_s: float, job: int) -> None:
+        """A job starts."""
+        came_s = self._submit_s.get(job)
+        lost_s = self.lost_s.get(job)
+        self.takes_no_part(job)
+        if came_s is None:
+            return
+        if lost_s is None:
+            after = bisect_right(self._lost, (max(came_s, time_s - LATELY_S), inf))
+            self.behind += any(self._submit_s[other] < came_s for _, other in self._lost[after:])
+        else:
+            before = bisect_left(self._fresh, (lost_s, -1)) - 1
+            since_s = max(came_s, time_s - LATELY_S)
+            self.before += before >= 0 and self._fresh[before][0] > since_s
+
+    def takes_no_part(self, job: int) -> None:
+        """A job is held, or no longer waits."""
+        lost_s = self.lost_s.pop(job, None)
+        times = self._fresh if lost_s is None else self._lost
+        entry = (self._submit_s.get(job, inf) if lost_s is None else lost_s, job)
+        place = bisect_left(times, entry)
+        if place < len(times) and times[place] == entry:
+            del times[place]
+
+    def left(self, job: int) -> None:
+        """A job has gone for good."""
+        self.takes_no_part(job)
+        self._submit_s.pop(job, None)
+
+
+# -- room now --------------------------------------------------------------------------------------
+# Which jobs find room on a machine now, where the forecast reckons with one pool of CPUs.
+
+
+def find_room(site: Machines, specs: Iterable[JobSpec]) -> list[bool]:
+    """Whether each of these jobs finds a machine with room for it, after those before it.
+
+    A job that is wider than any machine takes several, of which nothing is known: it finds room.
+
+    Args:
+        site: now.
+        specs: of the jobs, in the order in which they start.
+    """
+    rooms: dict[int, Room] = {}
+    next_try: dict[
+        Hashable, int
+    ] = {}  # room only shrinks: what had too little for a kind still has
+    found: list[bool] = []
+    for spec in specs:
+        kind = kind_of(spec)
+        machine = next_try.get(kind, 0)
+        while machine < site.machines_n and not _holds(site, rooms, spec, machine):
+            machine += 1
+        next_try[kind] = machine
+        is_there = machine < site.machines_n
+        if is_there:
+            rooms.setdefault(machine, site.room(machine)).take(spec.cpus, spec.resources)
+        found.append(is_there or spec.cpus > site.widest)
+    return found
+
+
+def _holds(site: Machines, rooms: dict[int, Room], spec: JobSpec, machine: int) -> bool:
+    room = rooms.get(machine)
+    if room is None:
+        return fits(site, spec, machine)
+    may_start = site.state[machine] == FREE and site.is_eligible(spec, machine)
+    return may_start and room.holds(spec.cpus, spec.resources)

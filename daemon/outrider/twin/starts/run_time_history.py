@@ -8,7 +8,7 @@ import numpy as np
 
 from outrider.twin.starts.queue_state import Floats, Ints
 
-LEVELS: Final = 5
+GROUP_LEVELS: Final = 5
 """User with request and size; user with request; user; class of request; everybody."""
 KEPT: Final = 256
 """Run times kept of a group: the last."""
@@ -47,7 +47,7 @@ class RunTimeHistory:
         keys: list[Hashable] = [
             (0, user, asked, cpus), (1, user, asked), (2, user), (3, kind), (4,)
         ]  # fmt: skip
-        if len(self._numbers) + LEVELS <= MOST_GROUPS:
+        if len(self._numbers) + GROUP_LEVELS <= MOST_GROUPS:
             return [self._number(key) for key in keys]
         groups = [0]
         for key in reversed(keys):

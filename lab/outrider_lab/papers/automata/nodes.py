@@ -1,17 +1,22 @@
 """A run of the grid under one scheduler, on the engine, and what came of it."""
 
-from typing import Any, Final
+from collections.abc import Sequence
+from typing import Any, Final, Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from outrider.api.policy import Policy
-from outrider.formats.workload import Workload
+from outrider.api.capabilities import Learns
+from outrider.api.policy import Policy, PolicySettings
+from outrider.api.site_view import SiteView
+from outrider.formats.workload import GridRules, SpeedChange, Workload
+from outrider.model.decisions import Choice
 from outrider.model.events import COMPLETED, STARTED
+from outrider.model.jobs import Job
+from outrider.model.machines import MachineSpec
+from outrider.model.outcomes import Outcome
 from outrider.replay.grid_run import GridRun
 from outrider.replay.keeping import keep_nothing
-from outrider_lab.papers.automata.schedulers import SeveralSchedulers
-from outrider_lab.papers.automata.workloads import MEAN_RUN_S, node_grid
 from outrider_lab.running.run_spec import RunSpec
 
 Floats = NDArray[np.float64]
@@ -102,3 +107,106 @@ class _Watch:
             "queue_by_time": self._queues.tolist(),
             "flowtime_by_arrival": [float(part.mean()) for part in np.array_split(flowtime, BINS)],
         }
+
+
+# -- schedulers ------------------------------------------------------------------------------------
+# Several schedulers over the same nodes: the many-to-many grid of LAJS, section 3.
+
+
+class Told(Protocol):
+    """A scheduler that is told of jobs which others sent to the nodes, and how its own ended."""
+
+    def sent(self, job: Job, machine: int, view: SiteView, own: bool = True) -> None:
+        """A job was sent to a machine, by itself or by another scheduler."""
+        ...
+
+    def observe(self, outcome: Outcome, view: SiteView, on_policy: bool) -> Sequence[float]:
+        """As `Learns.observe`."""
+        ...
+
+
+class SeveralSchedulers(Learns, Policy):
+    """Each user has one scheduler; each scheduler learns from its own jobs alone.
+
+    All see how long the nodes' queues are. For nodes with queues, where whatever is chosen starts.
+
+    Args:
+        schedulers: at least one; users are given to them in turns, as they appear.
+    """
+
+    name = "several_schedulers"
+    description = "several schedulers share the nodes, each with automata of its own"
+
+    def __init__(self, schedulers: Sequence[Policy]) -> None:
+        super().__init__(PolicySettings(), schedulers[0].rng)
+        self._schedulers = schedulers
+        self._of_user: dict[str, int] = {}
+
+    def choose(self, job: Job, evaluation: Any, view: SiteView, may_defer: bool) -> Choice:
+        """Its user's scheduler decides; the others see the queue grow."""
+        mine = self._of_user.setdefault(job.spec.user, len(self._of_user) % len(self._schedulers))
+        choice = self._schedulers[mine].choose(job, evaluation, view, may_defer)
+        for number, scheduler in enumerate(self._schedulers):
+            cast(Told, scheduler).sent(job, choice.machine, view, own=number == mine)
+        return choice
+
+    def group_key(self, job: Job, view: SiteView) -> Any:
+        """As the schedulers say."""
+        return self._schedulers[0].group_key(job, view)
+
+    def observe(self, outcome: Outcome, view: SiteView, on_policy: bool) -> tuple[()]:
+        """All see the queue shrink."""
+        for scheduler in self._schedulers:
+            cast(Told, scheduler).observe(outcome, view, on_policy)
+        return ()
+
+
+# -- workloads -------------------------------------------------------------------------------------
+# The grid of the experiments: nodes of unlike capacity, each with a queue of its own.
+
+MEAN_RUN_S = 100.0
+LOAD_RATIO = 0.8
+USERS = 10
+CAPACITIES = (1, 10)
+
+
+def node_grid(seed: int, nodes: int, jobs: int, permuted: bool = False) -> Workload:
+    """Poisson arrivals at a load of .8, exponential work, capacities drawn from 1 to 10.
+
+    Args:
+        seed: 0 or more; of capacities, arrivals, work, users and the permutation, each from its
+            own stream.
+        nodes: how many; a node of capacity c does c seconds of work a second, first in first out.
+        jobs: how many, of 10 users.
+        permuted: half way through the arrivals the nodes swap their capacities at random. Nobody
+            is told: schedulers go on knowing the old ones.
+    """
+    children = np.random.SeedSequence(seed).spawn(5)
+    capacity_rng, gap_rng, run_rng, user_rng, swap_rng = map(np.random.default_rng, children)
+    capacity = capacity_rng.integers(CAPACITIES[0], CAPACITIES[1] + 1, nodes).astype(float)
+    rate_per_s = LOAD_RATIO * capacity.sum() / MEAN_RUN_S
+    submit_s = np.cumsum(gap_rng.exponential(1.0 / rate_per_s, jobs))
+    unknown = np.full(jobs, np.nan)
+    changes: list[SpeedChange] = []
+    if permuted:
+        swapped = swap_rng.permutation(capacity).tolist()
+        half_s = float(submit_s[jobs // 2])
+        changes = [SpeedChange(half_s, machine, speed) for machine, speed in enumerate(swapped)]
+    return Workload(
+        name=f"node grid, seed {seed}",
+        job_names=[str(job) for job in range(jobs)],
+        submit_s=submit_s,
+        run_s=np.maximum(run_rng.exponential(MEAN_RUN_S, jobs), 1e-6),
+        cpus=np.ones(jobs, dtype=np.int64),
+        requested_s=unknown,
+        wait_s=unknown,
+        estimate_s=unknown,
+        user=[f"user-{user}" for user in user_rng.integers(0, USERS, jobs)],
+        vo=["all"] * jobs,
+        job_class=["batch"] * jobs,
+        class_source="none",
+        machine_names=[f"node-{node}" for node in range(nodes)],
+        machines=[MachineSpec(cluster="grid", speed=speed) for speed in capacity.tolist()],
+        rules=GridRules(node_queues=True),
+        speed_changes=changes,
+    )

@@ -2,17 +2,27 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
 from outrider_lab.papers.automata.claims import judged
-from outrider_lab.papers.automata.grid import Case, Figures, Size, cases
+from outrider_lab.papers.automata.grid import (
+    DRIFT,
+    STATIONARY,
+    TURNS,
+    USERS,
+    Case,
+    Figures,
+    Size,
+    cases,
+)
+from outrider_lab.papers.automata.polling import FORGET
 from outrider_lab.papers.automata.rows import row_of
-from outrider_lab.papers.automata.specs import spec_of
 from outrider_lab.reporting.verdicts import counted
-from outrider_lab.running.run_spec import RunSpec
+from outrider_lab.running.run_spec import PolicySpec, RunSpec
 from outrider_lab.running.study import by_seed
+from outrider_lab.running.traces import DrawnWorkload
 
 
 @dataclass(frozen=True)
@@ -62,3 +72,46 @@ def _settings(case: Case) -> dict[str, Any]:
     policy = case.treatment.policy_spec.make(0, case.treatment.scheme)
     settings: dict[str, Any] = msgspec.to_builtins(policy.settings)
     return settings
+
+
+# -- specs -----------------------------------------------------------------------------------------
+# From a case and a seed to the run that measures it.
+
+_PACKAGE: Final = __name__.rpartition(".")[0]
+
+
+def spec_of(case: Case, size: Size, seed: int) -> RunSpec:
+    """The run; the seed is of the arrivals and of the scheduler's chance."""
+    if case.experiment == STATIONARY:
+        return _stationary(case, size, seed)
+    return _polls(case, size, seed) if case.experiment == USERS else _nodes(case, size, seed)
+
+
+def _stationary(case: Case, size: Size, seed: int) -> RunSpec:
+    options = (
+        ("scheme", case.treatment.scheme),
+        ("may_lock", case.treatment.scheme.startswith("L_R-I")),
+        ("steps", size.steps),
+        ("repeats", size.repeats),
+    )
+    drawn = DrawnWorkload("penalties", seed)
+    work = f"{_PACKAGE}.stationary:play_stationary"
+    return RunSpec(work, drawn, case.treatment.policy_spec, seed, options)
+
+
+def _polls(case: Case, size: Size, seed: int) -> RunSpec:
+    policy = case.treatment.policy_spec
+    if policy.policy != TURNS:
+        settings = {**dict(policy.settings), "forget_user_s": FORGET}
+        policy = PolicySpec.of(policy.policy, settings, policy.preset)
+    drawn = DrawnWorkload("polls", seed, (("pattern", case.pattern), ("polls", size.polls)))
+    options = (("scheme", case.treatment.scheme), ("poll", case.poll))
+    return RunSpec(f"{_PACKAGE}.polling:play_polls", drawn, policy, seed, options)
+
+
+def _nodes(case: Case, size: Size, seed: int) -> RunSpec:
+    options = (("nodes", size.nodes), ("jobs", size.jobs), ("permuted", case.experiment == DRIFT))
+    drawn = DrawnWorkload("nodes", seed, options)
+    shared = (("scheme", case.treatment.scheme), ("schedulers", case.treatment.schedulers))
+    work = f"{_PACKAGE}.nodes:play_on_nodes"
+    return RunSpec(work, drawn, case.treatment.policy_spec, seed, shared)

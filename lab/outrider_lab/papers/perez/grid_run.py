@@ -1,10 +1,11 @@
 """One run of the reproduction: its arrivals, its policy, and what came of it."""
 
+import datetime as dt
 import time
 from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import msgspec
 import numpy as np
@@ -15,7 +16,8 @@ from outrider.api.policy import Policy
 from outrider.api.queue import Queue
 from outrider.api.site_view import SiteView
 from outrider.formats.digests import file_sha256
-from outrider.formats.workload import Workload
+from outrider.formats.job_classes import as_classes
+from outrider.formats.workload import Floats, Workload, one_cpu_machines
 from outrider.model.decisions import Choice
 from outrider.model.errors import TraceError
 from outrider.model.jobs import Job
@@ -24,7 +26,6 @@ from outrider.replay.grid_run import GridRun
 from outrider.simulation.estimates import estimate_rule, estimated
 from outrider.simulation.generators.grids import perez_grid
 from outrider.simulation.generators.grids.perez import PROXY
-from outrider_lab.papers.perez.egee import egee_window
 from outrider_lab.papers.perez.figures import FirstStarts, figures_of
 from outrider_lab.papers.perez.grid import TARGETS, WINDOW, Situation, Size
 from outrider_lab.running.run_spec import PolicySpec, RunSpec
@@ -160,3 +161,132 @@ def _refusals(workload: Workload, starts: FirstStarts) -> dict[str, float]:
         "refused_ratio": float(refused[interactive].mean()) if interactive.any() else np.nan,
         "accepted.mean": float(accepted_s.mean()) if len(accepted_s) else np.nan,
     }
+
+
+# -- egee ------------------------------------------------------------------------------------------
+# Windows like the one the paper measured at an EGEE site; that trace itself is not public.
+#
+# What the paper says of it (V.B): 6000 sequential jobs on P = 100 processors, 17 to 26 May 2006;
+# more than 62 % of the jobs run under 15 minutes and make less than 3 % of the work. Of its load
+# only the waits under the native scheduler are known (table III). What it does not say is chosen
+# here: users come with bursts of alike jobs, more by day than by night and fewer at weekends; long
+# jobs are log-normal; the load is what brings waits of the native scheduler near table III's.
+
+MACHINES: Final = 100
+JOBS: Final = 6000
+START: Final = dt.datetime(2006, 5, 17)  # noqa: DTZ001 - a local wall clock; a Wednesday
+DAYS: Final = 9.5
+SHORT_RATIO: Final = 0.62
+LOAD: Final = 0.65
+SHARES: Final = {"1": 0.5, "2": 0.25, "3": 0.15, "4": 0.1}
+
+_USERS: Final = 40
+_SMALLEST_RUN_S: Final = 5.0
+_LONG_MEDIAN_S: Final = 4 * 3600.0
+_LONG_SPREAD: Final = 1.0
+_WITHIN_A_BURST: Final = 0.3
+_MOST_IN_A_BURST: Final = 60.0
+_BURST_S: Final = 600.0
+_DAY_S: Final = 86_400.0
+_NIGHT_RATIO: Final = 0.3
+_WEEKEND_RATIO: Final = 0.5
+
+
+class _Streams(NamedTuple):
+    """One generator for each thing that is drawn."""
+
+    bursts: np.random.Generator
+    times: np.random.Generator
+    runs: np.random.Generator
+    users: np.random.Generator
+
+
+def egee_window(seed: int, jobs: int = JOBS) -> Workload:
+    """A window of one seed: below 10000 to judge with, from there on to train with.
+
+    Args:
+        seed: of everything that is drawn.
+        jobs: the span of the window grows with them, the load is the same.
+    """
+    children = np.random.SeedSequence([seed, JOBS]).spawn(len(_Streams._fields))
+    streams = _Streams(*(np.random.default_rng(child) for child in children))
+    span_s = DAYS * _DAY_S * jobs / JOBS
+    burst, is_short = _bursts(streams.bursts, jobs)
+    submit_s = _submissions(streams.times, burst, span_s)
+    run_s = _run_times(streams.runs, burst, is_short, span_s)
+    user_of_burst = streams.users.integers(_USERS, size=burst[-1] + 1)
+    vo_of_user = streams.users.choice(list(SHARES), size=_USERS, p=list(SHARES.values()))
+    order = np.argsort(submit_s, kind="stable")
+    user = user_of_burst[burst][order]
+    machine_names, machines = one_cpu_machines(MACHINES)
+    nothing = np.full(jobs, np.nan)
+    return Workload(
+        name=f"egee-{seed}",
+        job_names=[str(number) for number in range(1, jobs + 1)],
+        submit_s=submit_s[order],
+        run_s=run_s[order],
+        cpus=np.ones(jobs, dtype=np.int64),
+        requested_s=nothing,
+        wait_s=nothing,
+        estimate_s=run_s[order],
+        user=[f"user{number:02d}" for number in user],
+        vo=[str(vo_of_user[number]) for number in user],
+        job_class=as_classes(PROXY.interactive_by_run_time(run_s[order])),
+        class_source=PROXY.source,
+        estimate_source="exact",
+        machine_names=machine_names,
+        machines=machines,
+        shares=SHARES,
+        start=START,
+    )
+
+
+def _bursts(rng: np.random.Generator, jobs: int) -> tuple[np.ndarray, np.ndarray]:
+    """The burst of each job, ascending, and whether it is short; exactly `SHORT_RATIO` are."""
+    shorts = round(SHORT_RATIO * jobs)
+    sizes: list[int] = []
+    for wanted in (shorts, jobs - shorts):
+        left = wanted
+        while left:
+            size = min(left, int(_MOST_IN_A_BURST ** rng.random()))
+            sizes.append(size)
+            left -= size
+    burst = np.repeat(np.arange(len(sizes)), sizes)
+    return burst, np.arange(jobs) < shorts
+
+
+def _submissions(rng: np.random.Generator, burst: np.ndarray, span_s: float) -> Floats:
+    """Seconds: each burst begins at a moment by the hour of day and week, its jobs follow soon."""
+    bursts = int(burst[-1]) + 1
+    begin_s = np.empty(bursts)
+    for number in range(bursts):
+        while True:  # by rejection: as likely as that hour is busy
+            time_s = rng.random() * span_s
+            if rng.random() < _activity(time_s):
+                break
+        begin_s[number] = time_s
+    submit_s: Floats = begin_s[burst] + rng.random(len(burst)) * _BURST_S
+    return submit_s
+
+
+def _activity(time_s: float) -> float:
+    """How busy the hour is, from 0 to 1."""
+    at = START + dt.timedelta(seconds=time_s)
+    by_day = 1.0 if 8 <= at.hour < 20 else _NIGHT_RATIO
+    return by_day * (_WEEKEND_RATIO if at.weekday() >= 5 else 1.0)
+
+
+def _run_times(
+    rng: np.random.Generator, burst: np.ndarray, is_short: np.ndarray, span_s: float
+) -> Floats:
+    """Seconds: alike within a burst; the long ones scaled so that the window has its load."""
+    bursts = int(burst[-1]) + 1
+    near = np.exp(_WITHIN_A_BURST * rng.standard_normal(len(burst)))
+    short = np.exp(rng.uniform(np.log(_SMALLEST_RUN_S), np.log(PROXY.below_s), bursts))[burst]
+    short = np.clip(short * near, _SMALLEST_RUN_S, PROXY.below_s - 1.0)
+    long = _LONG_MEDIAN_S * np.exp(_LONG_SPREAD * rng.standard_normal(bursts))[burst] * near
+    run_s: Floats = np.where(is_short, short, long)
+    wanted_s = LOAD * MACHINES * span_s - run_s[is_short].sum()
+    run_s[~is_short] *= wanted_s / run_s[~is_short].sum()
+    run_s[~is_short] = np.maximum(run_s[~is_short], PROXY.below_s)
+    return run_s

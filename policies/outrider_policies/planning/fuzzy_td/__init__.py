@@ -1,6 +1,5 @@
 """Vengerov's utility-based scheduler: a learned value of each machine's state."""
 
-from outrider_policies.planning.fuzzy_td.policy import FuzzyTd
-from outrider_policies.planning.fuzzy_td.settings import FuzzyTdSettings
+from outrider_policies.planning.fuzzy_td.policy import FuzzyTd, FuzzyTdSettings
 
 __all__ = ["FuzzyTd", "FuzzyTdSettings"]

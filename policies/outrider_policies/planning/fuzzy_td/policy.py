@@ -2,7 +2,11 @@
 
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple
+
+import numpy as np
+from msgspec import Meta
+from numpy.typing import NDArray
 
 from outrider.api import (
     COMPLETED_RUN,
@@ -18,6 +22,7 @@ from outrider.api import (
 from outrider_policies.planning.best_fit_stage import grow_and_fit
 from outrider_policies.planning.completion_utility import JobRequest, final_utility
 from outrider_policies.planning.density import allocate_by_density
+from outrider_policies.planning.explanations import what_it_waits_for
 from outrider_policies.planning.forcing import (
     FORCED,
     SHRUNK,
@@ -26,15 +31,95 @@ from outrider_policies.planning.forcing import (
     preemption_candidates,
     shrink_candidates,
 )
-from outrider_policies.planning.fuzzy_td.explanations import Considered, why_it_waits
 from outrider_policies.planning.fuzzy_td.machine_state import MachineState
-from outrider_policies.planning.fuzzy_td.settings import FuzzyTdSettings
 from outrider_policies.planning.fuzzy_td.transitions import Transitions, ValueFunction
 from outrider_policies.planning.machine_plan import MachinePlan
 from outrider_policies.planning.open_machines import OpenMachines
 from outrider_policies.planning.planner import RoundPlanner
 from outrider_policies.planning.queued_jobs import QueuedJobs
 from outrider_policies.planning.run_lengths import RunLengths
+from outrider_policies.planning.settings import PlanningSettings
+
+# -- settings --------------------------------------------------------------------------------------
+# Settings of the fuzzy rulebase scheduler.
+
+
+class FuzzyTdSettings(PlanningSettings, frozen=True):
+    """Inputs of the value function, and when it learns."""
+
+    inputs: Annotated[
+        Literal[3, 5],
+        Meta(
+            description="Inputs of the value function: 3 (8 rules) as in the paper (section 3.3); "
+            "5 (32 rules): also how far runs are shrunk, and the worth of the queue."
+        ),
+    ] = 5
+    update: Annotated[
+        Literal["free_decisions", "every_round"],
+        Meta(
+            description="When to learn: around forced or shrunk starts, made or considered "
+            "(section 3.4), or in every pass, which the paper warns of and is worse."
+        ),
+    ] = "free_decisions"
+    skip_hopeless: Annotated[
+        bool,
+        Meta(
+            description="Never give CPUs to a job that could earn nothing even if it got all it "
+            "requests at once; it is never started, as with `replan`. Not in the paper, and "
+            "better on an overloaded machine."
+        ),
+    ] = False
+    weigh_replan: Annotated[
+        bool,
+        Meta(
+            description="Consider one more state: all CPUs reallocated as by `replan`. Chosen if "
+            "its value is above that after forcing and shrinking. Not in the paper."
+        ),
+    ] = False
+    learn: Annotated[
+        bool, Meta(description="Go on learning. False keeps the value function as it is.")
+    ] = True
+    longest_s: (
+        Annotated[
+            float,
+            Meta(
+                gt=0,
+                description="Longest job there is, seconds: the unit of the time until the next "
+                "completion. Unset: the longest estimate seen so far.",
+            ),
+        ]
+        | None
+    ) = None
+    reward_scale: (
+        Annotated[
+            float,
+            Meta(
+                gt=0,
+                description="Utility, CPU-seconds, that is a reward of 1. Unset: that of a job of "
+                "the longest length on all CPUs of the machine (240 in the paper's base case).",
+            ),
+        ]
+        | None
+    ) = None
+    first_outputs: Annotated[
+        tuple[float, ...],
+        Meta(
+            description="Initial output of each rule, in the order of `outrider explain`: SSS, "
+            "SSL, ... Empty: 0 each, as in the paper.",
+            examples=[[0.0] * 32],
+        ),
+    ] = ()
+
+    def __post_init__(self) -> None:
+        rules_n = 2**self.inputs
+        if self.first_outputs and len(self.first_outputs) != rules_n:
+            raise ValueError(
+                f"first_outputs has {len(self.first_outputs)} values; "
+                f"{self.inputs} inputs have {rules_n} rules; right would be one value a rule, or []"
+            )
+
+
+# -- policy ----------------------------------------------------------------------------------------
 
 
 @dataclass
@@ -300,3 +385,56 @@ class FuzzyTd(RoundPlanner[FuzzyTdSettings]):
             for cluster, place, one in saved["transitions"]
             if place < len(members.get(cluster, ()))
         }
+
+
+# -- explanations ----------------------------------------------------------------------------------
+# Explanations of the alternatives that were considered for a job.
+
+
+class Considered(NamedTuple):
+    """Candidates for one machine in the last pass, and the value of its state with each.
+
+    Attributes:
+        how: `FORCED` or `SHRUNK`.
+        jobs: the queued jobs, by row.
+        candidates: the candidates.
+        values: V1 or V2 of each.
+        present: V0, the value without any.
+    """
+
+    how: str
+    jobs: Sequence[Job]
+    candidates: Candidates
+    values: NDArray[np.float64]
+    present: float
+
+    def of(self, job: Job) -> tuple[float, int, int] | None:
+        """(value with this job, its CPUs, runs it would preempt); None: not a candidate."""
+        for at, row in enumerate(self.candidates.rows.tolist()):
+            if self.jobs[row] is job:
+                preempted = int(self.candidates.preempted_n[at])
+                return float(self.values[at]), int(self.candidates.cpus[at]), preempted
+        return None
+
+
+def why_it_waits(job: Job, considered_in_pass: Iterable[Considered], view: SiteView) -> str:
+    """One sentence: the best alternative for a queued job, compared with no change."""
+    found_for = [
+        (considered, entry)
+        for considered in considered_in_pass
+        if (entry := considered.of(job)) is not None
+    ]
+    waits_for = what_it_waits_for(job, view)
+    if not found_for:
+        return f"{waits_for}; in the last pass nothing else could be done for it"
+    considered, (value, cpus, preempted) = max(
+        found_for, key=lambda pair: pair[1][0] - pair[0].present
+    )
+    action = (
+        f"preempting {preempted} for it" if considered.how == FORCED else f"shrinking it to {cpus}"
+    )
+    change = f"from {considered.present:.3f} to {value:.3f}"
+    text = f"{waits_for}; {action} would bring the machine's value {change}"
+    if value > considered.present:
+        return f"{text}, but another job brought it higher"
+    return f"{text}: it gets its place once that is the higher one"

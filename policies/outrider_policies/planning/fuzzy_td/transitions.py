@@ -1,10 +1,74 @@
 """The transitions from which a machine's value function learns (Vengerov 2005, 3.4)."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
-from outrider_policies.planning.fuzzy_td.average_reward_td import AverageRewardTd
-from outrider_policies.planning.fuzzy_td.fuzzy_rulebase import FuzzyRulebase
+import numpy as np
+from numpy.typing import NDArray
+
+# -- fuzzy rulebase --------------------------------------------------------------------------------
+# A fuzzy rulebase of two labels for each input: small and large (Vengerov 2005, section 3.2).
+
+Floats = NDArray[np.float64]
+
+LABELS: Final = "SL"
+
+
+class FuzzyRulebase:
+    """Maps k inputs in [0, 1] to a value, by one rule for each of the 2^k combinations of labels.
+
+    An input x is *large* to the degree x and *small* to the degree 1 - x; a rule holds to the
+    product of its degrees (product inference). These sum to 1 over the rules, so equation (1) is
+    their weighted sum, and each is the basis function of its rule's output in equation (6).
+
+    Attributes:
+        outputs: (2^k,) output of each rule, in the paper's order: (S, S, S), (S, S, L), ...
+    """
+
+    def __init__(self, inputs_n: int) -> None:
+        self.inputs_n = inputs_n
+        self.outputs: Floats = np.zeros(2**inputs_n)
+
+    @property
+    def rules(self) -> list[str]:
+        """The labels of each rule: ``SSS``, ``SSL``, ..."""
+        width = self.inputs_n
+        return [
+            "".join(LABELS[number >> bit & 1] for bit in reversed(range(width)))
+            for number in range(2**width)
+        ]
+
+    def degrees(self, inputs: Sequence[float]) -> Floats:
+        """(2^k,) degree to which each rule holds. `inputs`: (k,) each in [0, 1]."""
+        degrees: Floats = np.ones(1)
+        for x in inputs:
+            degrees = np.multiply.outer(degrees, (1.0 - x, x)).ravel()
+        return degrees
+
+    def value(self, inputs: Sequence[float]) -> float:
+        """Equation (1) for one state: (k,) inputs in [0, 1]."""
+        outputs: list[float] = self.outputs.tolist()  # of so few, half the cost of an array
+        for x in inputs:
+            half = len(outputs) // 2
+            pairs = zip(outputs[:half], outputs[half:], strict=True)
+            outputs = [small + x * (large - small) for small, large in pairs]
+        return outputs[0]
+
+    def values(self, inputs: Sequence[Floats | float]) -> Floats:
+        """Equation (1) for many states at once.
+
+        Args:
+            inputs: k columns of equal length, or numbers for constant columns, in [0, 1].
+        """
+        outputs: Floats = self.outputs[:, np.newaxis]
+        for column in inputs:
+            half = len(outputs) // 2
+            outputs = outputs[:half] + column * (outputs[half:] - outputs[:half])
+        values: Floats = outputs[0]
+        return values
+
+
+# -- transitions -----------------------------------------------------------------------------------
 
 
 class ValueFunction:
@@ -115,3 +179,58 @@ class Transitions:
         made._left, made._found = saved["left"], saved["found"]
         made._planned = {int(job): int(cpus) for job, cpus in saved["planned"]}
         return made
+
+
+# -- average reward td -----------------------------------------------------------------------------
+# Average-reward temporal differences for a linear value function (Vengerov 2005, eq. 4 to 6).
+
+
+FIRST_STEP: Final = 0.5
+HALVES_AFTER: Final = 100.0
+"""The step is .5 / (1 + t / 100) after t updates. A step of 1 / t, the paper's example, is erratic,
+because its first few rewards dominate."""
+
+
+class AverageRewardTd:
+    """The learning rule: the step, and the mean reward of a transition.
+
+    Attributes:
+        updates_n: number of updates so far, t.
+        mean_reward: rho of equation (5).
+    """
+
+    def __init__(self) -> None:
+        self.updates_n = 0
+        self.mean_reward = 0.0
+
+    @property
+    def step(self) -> float:
+        """Alpha of the next update."""
+        return FIRST_STEP / (1.0 + self.updates_n / HALVES_AFTER)
+
+    def update(
+        self, weights: Floats, basis: Floats, reward: float, value: float, next_value: float
+    ) -> None:
+        """Learn from one transition; changes `weights` in place.
+
+        Args:
+            weights: (rules,) p of the value function.
+            basis: (rules,) phi(s_t) of the state before.
+            reward: received between s_t and s_t+1.
+            value: V(s_t) with the present weights.
+            next_value: V(s_t+1) with the present weights.
+        """
+        step = self.step
+        error = reward - self.mean_reward + next_value - value
+        weights += step * error * basis
+        self.mean_reward += step * (reward - self.mean_reward)
+        self.updates_n += 1
+
+    def save(self) -> dict[str, Any]:
+        """As plain data."""
+        return {"updates_n": self.updates_n, "mean_reward": self.mean_reward}
+
+    def restore(self, saved: dict[str, Any]) -> None:
+        """Go on from what `save` gave."""
+        self.updates_n = int(saved["updates_n"])
+        self.mean_reward = float(saved["mean_reward"])

@@ -9,11 +9,118 @@ from msgspec import Meta, Struct
 
 from outrider.model.disciplines import Discipline
 from outrider.service.trials.shown import TrialShown
-from outrider.service.web.shapes.calibration import Calibration, DeferredJobs
 from outrider.service.web.shapes.commands import CommandRow, ModeLimit
 from outrider.service.web.shapes.expected_start import StartsShown
-from outrider.service.web.shapes.twin import TwinShown
 from outrider.service.web.shapes.values import Count, Counts, Mode, Unknown
+from outrider.twin.answer_file import Fidelity, Ratios, Window
+
+# -- twin ------------------------------------------------------------------------------------------
+# The shape of what the shadow twin last answered, in the status.
+
+
+class TwinShown(Struct):
+    """What the shadow twin last answered: the candidates' totals over the incumbent's.
+
+    `past` is what would have been in `window`; `next` is a forecast of the window to come. Each
+    figure is a ratio with its interval; null: it is undefined.
+    """
+
+    asked_s: Annotated[float, Meta(description="When, Unix seconds.")]
+    took_s: Unknown
+    asking_since_s: Annotated[Unknown, Meta(description="Null: nobody asks it now.")]
+    stale: Annotated[bool, Meta(description="Older than [twin] stale_after_s.")]
+    refused: Annotated[str | None, Meta(description="Why there is no answer; null: there is.")]
+    incumbent: str | None
+    window: Window | None
+    past: dict[str, Ratios]
+    next: dict[str, Ratios] | None
+    next_weeks: Annotated[Unknown, Meta(description="Length of the window that is forecast.")]
+    next_refused: str | None
+    next_expired: Annotated[
+        str | None,
+        Meta(description="Why the forecast holds no more: load or waste are others now."),
+    ]
+    candidates_refused: dict[str, str]
+    other_settings: Annotated[
+        list[str], Meta(description="Policies that are configured otherwise now, or not any more.")
+    ]
+    fidelity: Fidelity | None
+
+
+# -- calibration -----------------------------------------------------------------------------------
+# The shape of what a policy predicted, and deferred, beside what happened.
+#
+# It follows the rules of `outrider.service.web.shapes.values`.
+
+
+class Bin(Struct):
+    """Runs with predictions in one range: means of what was predicted and observed."""
+
+    bin: str
+    n: float
+    predicted: Unknown
+    observed: Unknown
+
+
+class EvictionScore(Struct):
+    """Predicted probabilities of eviction against the rate that was observed.
+
+    The reference is the Brier score of always saying the observed rate; skill is relative to it.
+    """
+
+    n: Annotated[float, Meta(description="Runs; of recent ones, the sum of their weights.")]
+    predicted: Unknown
+    observed: Unknown
+    brier: Unknown
+    reference: Unknown
+    skill: Unknown
+    bins: list[Bin]
+
+
+class RunScore(Struct):
+    """Predicted seconds of work against the actual ones, of runs that completed."""
+
+    n: float
+    predicted: Unknown
+    observed: Unknown
+    mean_absolute_error: Unknown
+    bins: list[Bin]
+
+
+class EvictionScores(Struct):
+    """Of all runs since the beginning, and of recent ones."""
+
+    all: EvictionScore
+    recent: EvictionScore
+
+
+class RunScores(Struct):
+    """Of all runs since the beginning, and of recent ones."""
+
+    all: RunScore
+    recent: RunScore
+
+
+class Calibration(Struct):
+    """How true a policy's predictions of runs were."""
+
+    half_life_s: Annotated[float, Meta(description="After so long a recent run counts half.")]
+    open: Annotated[Count, Meta(description="Predicted runs that are going on.")]
+    neither: Annotated[
+        Count, Meta(description="Predicted runs that somebody ended; they are not scored.")
+    ]
+    evictions: EvictionScores
+    run_s: RunScores
+
+
+class DeferredJobs(Struct):
+    """Jobs that the policy deferred, or in shadow would have, by how they ended later."""
+
+    jobs: Counts
+    defer_s: dict[str, float]
+
+
+# -- status ----------------------------------------------------------------------------------------
 
 
 class Waits(Struct):
