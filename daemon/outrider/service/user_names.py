@@ -3,17 +3,13 @@
 import re
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 import msgspec
 
-from outrider.service.metrics.series import LabelValues
-from outrider.service.metrics.store import Snapshot
 from outrider.service.mode_limit import ModeLimit
 from outrider.service.personal_vos import PersonalVos
 from outrider.service.pseudonyms import Pseudonyms, is_pseudonym
-
-V = TypeVar("V")
 
 _VO: Final = "vo"
 _WORD: Final = re.compile(r"\w[\w.@/+-]*(?<![.])")
@@ -47,6 +43,11 @@ class UserNames:
         if user is not None:
             return self._pseudonyms.in_vo(vo, user)
         return self.user(vo) if self._personal.is_full else vo
+
+    @cached_property
+    def hides_vos(self) -> bool:
+        """Whether any VO is shown by another name."""
+        return not self.shown and bool(self._personal.users)
 
     # -- whole answers --------------------------------------------------------------------------
 
@@ -87,7 +88,7 @@ class UserNames:
         """The status: who commanded, waits and shares by VO."""
         if not self.shown and "commands" in answer:
             answer = {**answer, "commands": self.in_commands(answer["commands"])}
-        if not self._has_hidden_vos:
+        if not self.hides_vos:
             return answer
         waits, fairness = answer["wait_s"], answer["fairness"]
         hidden = {name: self._by_vo(fairness[name]) for name in ("share", "target")}
@@ -104,21 +105,6 @@ class UserNames:
             return answer
         kinds = [{**kind, _VO: self.vo(kind[_VO])} for kind in told["kinds"]]
         return {**answer, "one_more_job": {**told, "kinds": kinds}}
-
-    def in_metrics(self, snapshot: Snapshot) -> Snapshot:
-        """The labels of metrics."""
-        if not self._has_hidden_vos:
-            return snapshot
-        numbers, observations = dict(snapshot.numbers), dict(snapshot.observations)
-        for metric in snapshot.metrics:
-            if _VO not in metric.labels:
-                continue
-            at = list(metric.labels).index(_VO)
-            if metric.name in numbers:
-                numbers[metric.name] = self._labelled(numbers[metric.name], at)
-            if metric.name in observations:
-                observations[metric.name] = self._labelled(observations[metric.name], at)
-        return snapshot._replace(numbers=numbers, observations=observations)
 
     def in_explanation(self, answer: Mapping[str, Any], user: str) -> Mapping[str, Any]:
         """What policies say of a job, in words of their own.
@@ -143,13 +129,13 @@ class UserNames:
 
     def in_rows(self, rows: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
         """Decisions: policies label their scores as they like, by VOs too."""
-        if not self._has_hidden_vos:
+        if not self.hides_vos:
             return rows
         return [self.in_row(row) for row in rows]
 
     def in_row(self, row: Mapping[str, Any]) -> Mapping[str, Any]:
         """One decision."""
-        if not self._has_hidden_vos or not row["scores"]:
+        if not self.hides_vos or not row["scores"]:
             return row
         hidden = {self._in_words(label, ""): score for label, score in row["scores"].items()}
         return {**row, "scores": hidden}
@@ -161,13 +147,6 @@ class UserNames:
         if not user:
             return text
         return re.sub(rf"(?<![\w.-]){re.escape(user)}(?![\w-])", self.user(user), text)
-
-    @cached_property
-    def _has_hidden_vos(self) -> bool:
-        return not self.shown and bool(self._personal.users)
-
-    def _labelled(self, values: Mapping[LabelValues, V], at: int) -> dict[LabelValues, V]:
-        return {(*k[:at], self.vo(k[at]), *k[at + 1 :]): value for k, value in values.items()}
 
     def _by_vo(self, values: Mapping[str, Any]) -> dict[str, Any]:
         return {self.vo(vo): value for vo, value in values.items()}

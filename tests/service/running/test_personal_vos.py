@@ -18,6 +18,7 @@ from outrider.service.pseudonyms import Pseudonyms, is_named_for
 from outrider.service.twin import starts_file
 from outrider.service.twin.starts_file import OneMoreTold, StartsFile
 from outrider.service.user_names import UserNames
+from outrider.service.web.endpoints.metrics import shown_to
 from tests.fixtures.cores import T, core_of, tell
 from tests.service.running.process import DaemonProcess
 from tests.service.running.small_site import SmallSite
@@ -257,8 +258,8 @@ def test_metrics_hide_a_personal_vo_in_every_label_that_names_one_and_nowhere_el
     buckets = store.snapshot().observations["job_wait_seconds"]["batch", NAME].buckets
     store.set_observations("job_wait_seconds", [2, *buckets[1:]], 7.0, "batch", NAME)
     told = store.snapshot()
-    assert shown.in_metrics(told) is told
-    vo, of = hidden.vo(NAME), hidden.in_metrics(told)
+    assert shown_to(shown, told) is told
+    vo, of = hidden.vo(NAME), shown_to(hidden, told)
     assert of.numbers["vo_share_ratio"] == {(vo,): 0.25}
     assert of.numbers["evictions_total"]["owner", NAME] == 3.0, "a machine group is no VO"
     waits = {labels: seen.total for labels, seen in of.observations["job_wait_seconds"].items()}

@@ -7,14 +7,16 @@ is a `Snapshot`, which never changes, so that any other thread may render it.
 
 import math
 import operator
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final, NamedTuple, SupportsFloat
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final, NamedTuple, SupportsFloat, TypeVar
 
 from outrider.model.errors import nearest
 from outrider.service.metrics.declarations import METRICS
 from outrider.service.metrics.declarations.daemon import DECREASED, FOLDED, REFUSED
 from outrider.service.metrics.declarations.metric import SITE, Kind, Metric
 from outrider.service.metrics.series import LabelValues, Observations, Series
+
+V = TypeVar("V")
 
 SERIES_LIMIT: Final = 500
 """Combinations of label values that a metric may take on beyond those known from the start."""
@@ -32,6 +34,25 @@ class Snapshot(NamedTuple):
     metrics: Sequence[Metric]
     numbers: Mapping[str, Mapping[LabelValues, float]]
     observations: Mapping[str, Mapping[LabelValues, Observations]]
+
+    def relabelled(self, label: str, rename: Callable[[str], str]) -> "Snapshot":
+        """The same with other values of a label, wherever a metric has it."""
+        numbers, observations = dict(self.numbers), dict(self.observations)
+        for metric in self.metrics:
+            if label not in metric.labels:
+                continue
+            at = list(metric.labels).index(label)
+            if metric.name in numbers:
+                numbers[metric.name] = _relabelled(numbers[metric.name], at, rename)
+            if metric.name in observations:
+                observations[metric.name] = _relabelled(observations[metric.name], at, rename)
+        return self._replace(numbers=numbers, observations=observations)
+
+
+def _relabelled(
+    values: Mapping[LabelValues, V], at: int, rename: Callable[[str], str]
+) -> dict[LabelValues, V]:
+    return {(*k[:at], rename(k[at]), *k[at + 1 :]): value for k, value in values.items()}
 
 
 class MetricStore:

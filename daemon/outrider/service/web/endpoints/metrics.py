@@ -4,7 +4,8 @@ import asyncio
 
 from aiohttp import web
 
-from outrider.service.metrics import expose
+from outrider.service.metrics import Snapshot, expose
+from outrider.service.user_names import UserNames
 from outrider.service.web.endpoint import Call, Endpoint, NoQuery, response
 
 
@@ -15,11 +16,16 @@ async def handle(call: Call[NoQuery]) -> web.Response:
     """
     accept = ",".join(call.request.headers.getall("Accept", ()))
     async with call.view.scraping:
-        shown = call.names.in_metrics(call.view.metrics())
+        shown = shown_to(call.names, call.view.metrics())
         body, content_type = await asyncio.to_thread(expose, shown, accept)
     answer = response(body, content_type)
     answer.headers["Vary"] = "Accept"
     return answer
+
+
+def shown_to(names: UserNames, snapshot: Snapshot) -> Snapshot:
+    """What one client may see: a VO that is named for a user only by its pseudonym."""
+    return snapshot.relabelled("vo", names.vo) if names.hides_vos else snapshot
 
 
 ENDPOINT = Endpoint(

@@ -1,0 +1,1 @@
+"""The daemon's own journal: recording, snapshots, and going on after a restart."""
