@@ -38,7 +38,7 @@ from outrider.engine.scheduling.deferral_limit import HandBack
 from outrider.formats.campus.campus import Campus
 from outrider.formats.campus.files import write_campus
 from outrider.plugins.making import make_policy
-from outrider.service.simulated_canary import run_canary
+from outrider.service.demo.simulated_canary import run_canary
 from outrider.simulation.generators.campus import generate_campus
 from outrider.twin.measures import Stretch, capped_mean_s
 from outrider.twin.replicates import simulate

@@ -33,9 +33,9 @@ from outrider.model.events import Event, NamedEvent
 from outrider.plugins.making import make_policy
 from outrider.replay.grid_run import GridRun
 from outrider.service.config.loaded import check_config
-from outrider.service.core import Core
-from outrider.service.refeeding import refeed
-from outrider.service.simulated_journal import write_journal
+from outrider.service.core.core import Core
+from outrider.service.demo.simulated_journal import write_journal
+from outrider.service.journal.refeeding import refeed
 from outrider.service.twin.candidates_cycle import present_of, told_starts
 from outrider.service.twin.starts_file import StartTold
 from outrider.simulation.generators.campus import generate_campus

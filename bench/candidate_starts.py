@@ -27,7 +27,7 @@ from outrider.model.machines import MachineSpec
 from outrider.plugins.making import make_policy
 from outrider.service.config.loaded import check_config
 from outrider.service.config.state_folder import JOURNAL_NAME
-from outrider.service.locked_folder import SNAPSHOTS_NAME
+from outrider.service.journal.locked_folder import SNAPSHOTS_NAME
 from outrider.service.twin.candidates_cycle import present_of, recall_core
 from outrider.twin.ahead.candidate_starts import LEAST, CandidateStarts
 from outrider.twin.starts.followed_site import FollowedSite

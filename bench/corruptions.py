@@ -28,7 +28,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from twin import RANDOM, WEEK_S, drawn_campus, make
 
-from outrider.service.logs import Mode, set_up_logs
+from outrider.service.host.logs import Mode, set_up_logs
 from outrider.twin.asking import ask_twin
 from outrider.twin.measures import MEASURES, Stretch, log_ratios, whole
 from outrider.twin.replicates import simulate

@@ -30,8 +30,8 @@ from observing import fill
 
 from outrider.model.jobs import QUEUED
 from outrider.service.config.loaded import load_config
-from outrider.service.core import Core
-from outrider.service.source_state import SourceState
+from outrider.service.core.core import Core
+from outrider.service.core.source_state import SourceState
 from tests.peers.pool import HTCondorPool, missing_reason
 from tests.peers.test_htcondor_adapter import CLIENT
 

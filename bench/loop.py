@@ -20,14 +20,14 @@ from options import parsed
 from outrider.api import Batch
 from outrider.model.events import COMPLETED, STARTED, SUBMITTED, NamedEvent
 from outrider.model.jobs import QUEUED, JobSpec
-from outrider.service.app import tune_interpreter
 from outrider.service.config.loaded import check_config
-from outrider.service.core import Core
-from outrider.service.daemon_view import DaemonView
+from outrider.service.core.core import Core
+from outrider.service.core.source_state import SourceState
+from outrider.service.daemon.daemon_view import DaemonView
+from outrider.service.journal.recording import Recording
 from outrider.service.metrics import expose
 from outrider.service.mqtt.publisher import Publisher
-from outrider.service.recording import Recording
-from outrider.service.source_state import SourceState
+from outrider.service.process.app import tune_interpreter
 from outrider.service.web.endpoints.jobs import jobs, known_jobs
 from outrider.service.web.endpoints.machines import machines
 from outrider.service.web.endpoints.status import whole_status

@@ -29,8 +29,8 @@ from outrider.engine.state.site import Site
 from outrider.formats.campus.files import write_campus
 from outrider.model.localtime import ZoneTime
 from outrider.plugins.making import make_policy
-from outrider.service.logs import Mode, set_up_logs
-from outrider.service.simulated_journal import write_journal
+from outrider.service.demo.simulated_journal import write_journal
+from outrider.service.host.logs import Mode, set_up_logs
 from outrider.simulation.generators.campus import generate_campus
 from outrider.twin.off_policy.check import OffPolicyCheck, check_of
 from outrider.twin.off_policy.journal import (

@@ -27,13 +27,13 @@ from options import parsed
 from outrider.ledger import Entry, Journal
 from outrider.model.events import COMPLETED, EVICTED, STARTED, SUBMITTED, TICK, NamedEvent
 from outrider.model.jobs import JobSpec
-from outrider.service.app import share_threads
 from outrider.service.config.loaded import LoadedConfig, check_config
 from outrider.service.config.state_folder import JOURNAL_NAME
-from outrider.service.core import Core
-from outrider.service.recording import Recording
-from outrider.service.restart import bring_up
-from outrider.service.source_state import SourceState
+from outrider.service.core.core import Core
+from outrider.service.core.source_state import SourceState
+from outrider.service.journal.recording import Recording
+from outrider.service.journal.restart import bring_up
+from outrider.service.process.app import share_threads
 
 BUDGET_S = 30.0
 BUDGET_INPUTS = 270_000

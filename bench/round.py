@@ -30,7 +30,7 @@ from outrider.model import events as ev
 from outrider.model.decisions import Decision
 from outrider.model.localtime import ZoneTime
 from outrider.plugins.random_streams import stream
-from outrider.service.app import tune_interpreter
+from outrider.service.process.app import tune_interpreter
 from outrider_policies.bandits.bandit import Bandit, BanditSettings
 
 CLUSTERS, MACHINES_EACH, GROUPS = 100, 30, 300

@@ -30,8 +30,8 @@ from typing import Any
 from calibration import calibration_s
 from options import parsed
 
-from outrider.service.app import tune_interpreter
 from outrider.service.metrics import Kind, MetricStore, Snapshot, expose
+from outrider.service.process.app import tune_interpreter
 
 BUDGET_MS = 10.0
 BUDGET_SERIES = 2000

@@ -37,8 +37,8 @@ from observing import TICKS_A_SECOND, cpu_s
 from outrider.api import Batch
 from outrider.model.jobs import QUEUED
 from outrider.service.config.loaded import load_config
-from outrider.service.core import Core
-from outrider.service.source_state import SourceState
+from outrider.service.core.core import Core
+from outrider.service.core.source_state import SourceState
 from outrider_adapters.slurm.commands import SlurmCommands
 from outrider_adapters.slurm.settings import SlurmSettings
 from outrider_adapters.slurm.slurm_watch import SlurmWatch

@@ -33,8 +33,8 @@ from outrider.api.policy import Policy
 from outrider.formats.campus.campus import Campus
 from outrider.formats.campus.files import write_campus
 from outrider.plugins.making import make_policy
-from outrider.service.logs import Mode, set_up_logs
-from outrider.service.simulated_journal import write_journal
+from outrider.service.demo.simulated_journal import write_journal
+from outrider.service.host.logs import Mode, set_up_logs
 from outrider.simulation.generators.campus import generate_campus
 from outrider.twin.asking import ask_twin
 from outrider.twin.estimates import Estimate

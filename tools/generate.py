@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
 
-from outrider.service.example_config import example_toml
+from outrider.service.demo.example_config import example_toml
 from tools.dashboard.dashboards import dashboards
 from tools.reference.commands_page import commands_page
 from tools.reference.configuration_page import configuration_page

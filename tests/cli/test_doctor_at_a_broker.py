@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from outrider.api import BrokerSettings, build, probe_topic
-from outrider.service.demo_broker import demo_broker
+from outrider.service.demo.demo_broker import demo_broker
 from tests.cli.running import outrider
 from tests.peers.mosquitto import USERS, Mosquitto, require_mosquitto
 from tests.service.mqtt.publishing_site import mqtt_table

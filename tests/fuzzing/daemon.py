@@ -11,9 +11,9 @@ import msgspec
 from outrider.api import Batch
 from outrider.ledger import Journal, SnapshotStore
 from outrider.service.config.loaded import check_config
-from outrider.service.core import Core
-from outrider.service.refeeding import refeed
-from outrider.service.source_state import SourceState
+from outrider.service.core.core import Core
+from outrider.service.core.source_state import SourceState
+from outrider.service.journal.refeeding import refeed
 from tests.fuzzing.disorder import Disorder
 from tests.fuzzing.invariants import contradictions
 

@@ -8,7 +8,7 @@ from outrider.engine.scheduling.queue_pass import QueuePass
 from outrider.engine.state.machines import FREE, SHUT, TAKEN
 from outrider.engine.state.site import JobCounts
 from outrider.model.jobs import HELD_STATE, QUEUED, RUNNING, SUSPENDED_STATE
-from outrider.service.core import Core
+from outrider.service.core.core import Core
 from outrider.service.views import explanation, status
 from outrider.service.web.endpoints.jobs import jobs
 from outrider.service.web.endpoints.machines import machines

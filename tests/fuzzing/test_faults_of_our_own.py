@@ -14,8 +14,8 @@ from outrider.api import Batch
 from outrider.ledger import Journal
 from outrider.model.events import COMPLETED, EVICTED, STARTED, SUBMITTED, NamedEvent
 from outrider.model.jobs import JobSpec
-from outrider.service.core import Core
-from outrider.service.refeeding import refeed
+from outrider.service.core.core import Core
+from outrider.service.journal.refeeding import refeed
 from tests.fixtures.cores import T, core_of, run_of, tell
 from tests.fuzzing.disorder import Disorder
 from tests.fuzzing.invariants import contradictions

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from outrider.ledger import Journal
-from outrider.service.recording import Recording
+from outrider.service.journal.recording import Recording
 from tests.fixtures.cores import core_of
 from tests.ledger.samples import numbered_entry
 

@@ -9,7 +9,7 @@ from outrider.ledger import Entry, Journal, RunRecord, verify
 from outrider.ledger.journal import give_back_pages, prune_journal
 from outrider.model.events import SUBMITTED
 from outrider.model.jobs import JobSpec
-from outrider.service.recording import Recording
+from outrider.service.journal.recording import Recording
 from tests.ledger.samples import decision, numbered_entry
 
 BUDGET = 1_000_000

@@ -10,7 +10,7 @@ import outrider.engine.accounting.energy as energy_book
 from outrider.engine.accounting import power_log
 from outrider.engine.accounting.machine_power import OWNED
 from outrider.model.events import OWNER_CAME, OWNER_WENT
-from outrider.service.recording import Recording
+from outrider.service.journal.recording import Recording
 from tests.engine.accounting.test_measured_figures import DECLARED, site_of
 
 T = 1_790_000_000.0

@@ -10,8 +10,8 @@ from outrider.model.events import TICK, NamedEvent
 from outrider.model.settings import build
 from outrider.plugins.finding import load_adapter
 from outrider.service.config.loaded import check_config
-from outrider.service.core import Core
-from outrider.service.source_state import SourceState
+from outrider.service.core.core import Core
+from outrider.service.core.source_state import SourceState
 
 
 def watch(campus: Path, journal: Path, seed: int, policies: Sequence[str] = ()) -> None:

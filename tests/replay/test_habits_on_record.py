@@ -21,7 +21,7 @@ from outrider.model.opening import OpeningHours
 from outrider.model.site_habits import SiteHabits
 from outrider.replay.habits_on_record import DELAYS, HABITS, HOURS, REBOOT, habits_of_ledger
 from outrider.replay.record_sources import record_of_ledger
-from outrider.service.simulated_journal import write_journal
+from outrider.service.demo.simulated_journal import write_journal
 from outrider.simulation.generators.campus import generate_campus
 from tests.cli.running import outrider
 from tests.replay.recordings import write_journal as write_events

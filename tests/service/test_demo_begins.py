@@ -8,7 +8,7 @@ from outrider.model import events
 from outrider.plugins.making import make_policy
 from outrider.replay.keeping import keep_nothing
 from outrider.replay.run import CampusRun
-from outrider.service.demo import busy_afternoon_s
+from outrider.service.demo.demo import busy_afternoon_s
 from outrider.simulation.generators.campus import generate_campus
 
 DAY_S = 86_400.0

@@ -5,8 +5,8 @@ import pytest
 from outrider.model import events as ev
 from outrider.model.events import NamedEvent
 from outrider.model.jobs import JobSpec
-from outrider.service import decision_log
-from outrider.service.decision_log import JobSources
+from outrider.service.core import decision_log
+from outrider.service.core.decision_log import JobSources
 
 
 def submitted(*names: str) -> list[NamedEvent]:

@@ -15,7 +15,7 @@ from outrider.ledger import Entry, Journal, run_sums
 from outrider.ledger.records import RunRecord
 from outrider.model.errors import LedgerError
 from outrider.model.events import JOINED, STARTED, SUBMITTED
-from outrider.service.core import Core
+from outrider.service.core.core import Core
 from outrider.service.views.curves import OpenJob
 from outrider.service.views.use_over_time import BINS, UseOverTime, read_use
 from outrider.service.web.endpoints import use

@@ -11,7 +11,7 @@ from outrider.ledger.site_facts import facts_on_record
 from outrider.model.errors import LedgerError
 from outrider.model.events import NamedEvent
 from outrider.plugins.making import make_policy
-from outrider.service.simulated_journal import write_journal
+from outrider.service.demo.simulated_journal import write_journal
 
 WEEK_S = 7 * 86_400.0
 

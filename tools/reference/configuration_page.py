@@ -11,7 +11,7 @@ from outrider.service.config.declarations import ClusterSettings, Config
 from outrider.service.config.mqtt_settings import PublishSettings
 from outrider.service.config.setting_words import SettingWords, settings_of
 from outrider.service.config.twin_settings import TwinSettings
-from outrider.service.example_config import plugin_names
+from outrider.service.demo.example_config import plugin_names
 
 _HEAD: Final = """\
 # Configuration

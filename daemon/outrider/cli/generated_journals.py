@@ -49,8 +49,8 @@ def journal(
       outrider generate journal --campus campus --until 1209600 --out journal.sqlite
       outrider export campus --ledger journal.sqlite --out seen
     """
-    from outrider.service.logs import Mode, set_up_logs
-    from outrider.service.simulated_journal import write_journal
+    from outrider.service.demo.simulated_journal import write_journal
+    from outrider.service.host.logs import Mode, set_up_logs
 
     set_up_logs(Mode("observe"), level="warning")
     with progress_bar("watching") as progress:

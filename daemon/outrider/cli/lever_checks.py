@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 def check_levers(loaded: "LoadedConfig") -> Iterator[Check]:
     """The findings of all levers of all adapters, as they come."""
     from outrider.service.config.state_folder import state_folder
-    from outrider.service.levers import make_levers
-    from outrider.service.sources import make_adapters
+    from outrider.service.daemon.levers import make_levers
+    from outrider.service.daemon.sources import make_adapters
 
     levers = make_levers(make_adapters(loaded, {}), state_folder(loaded))
     if not levers:

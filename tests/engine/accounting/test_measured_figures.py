@@ -8,7 +8,7 @@ import pytest
 from outrider.model.events import COMPLETED, JOINED, POWER, STARTED, SUBMITTED, NamedEvent
 from outrider.model.jobs import JobSpec
 from outrider.model.machines import MachineSpec
-from outrider.service.core import Core
+from outrider.service.core.core import Core
 from outrider.service.metrics import expose
 from outrider.service.metrics.exporter import MetricsExporter
 from outrider.service.views.status import status

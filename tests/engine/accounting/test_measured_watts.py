@@ -14,7 +14,7 @@ from outrider.engine.engine import Engine
 from outrider.model import events as ev
 from outrider.model.events import Event
 from outrider.model.jobs import JobSpec
-from outrider.service.malformed import is_well_formed
+from outrider.service.core.malformed import is_well_formed
 from tests.engine.accounting.metered import Table, joined, metered_engine, play
 from tests.suite.examples import examples
 

@@ -10,7 +10,7 @@ import pytest
 from outrider.engine import PolicyRunner
 from outrider.plugins.making import make_policy
 from outrider.replay.run import CampusRun
-from outrider.service.core import Core
+from outrider.service.core.core import Core
 from outrider.service.metrics import expose
 from outrider.service.metrics.exporter import MetricsExporter
 from outrider.service.views.status import status
@@ -45,7 +45,7 @@ def patient() -> Deferring:
 @pytest.fixture
 def core(monkeypatch: pytest.MonkeyPatch) -> Core:
     """Its policies are installed without a distribution of their own."""
-    monkeypatch.setattr("outrider.service.core.make_runners", lambda loaded: runners())
+    monkeypatch.setattr("outrider.service.core.core.make_runners", lambda loaded: runners())
     return asyncio.run(watched(CAMPUS))
 
 

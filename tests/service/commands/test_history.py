@@ -8,7 +8,7 @@ from structlog.testing import capture_logs
 from outrider.ledger import CommandRecord, Journal
 from outrider.model.errors import LedgerError
 from outrider.service.commands.history import CONFIGURATION, MOST_SHOWN, CommandHistory
-from outrider.service.recording import Recording
+from outrider.service.journal.recording import Recording
 
 
 def record(at_s: float, before: str, after: str, command: str = "mode") -> CommandRecord:

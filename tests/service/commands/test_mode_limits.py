@@ -7,7 +7,7 @@ import pytest
 
 from outrider.model.modes import MODES
 from outrider.service.config.loaded import LoadedConfig, check_config
-from outrider.service.mode_limit import (
+from outrider.service.core.mode_limit import (
     BY_COMMAND,
     BY_GUARD,
     LIMIT_NAME,

@@ -6,7 +6,7 @@ import threading
 import pytest
 
 from outrider.service.commands.taking_back import TakenBack, TakingBack, take_back
-from outrider.service.own_thread import in_own_thread
+from outrider.service.host.own_thread import in_own_thread
 from tests.acting.levers import Noting
 
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from outrider.model.errors import ConfigurationError
-from outrider.service.app import share_threads, tune_interpreter
 from outrider.service.config.declarations import Config, listen_address, socket_path
+from outrider.service.process.app import share_threads, tune_interpreter
 
 
 @pytest.mark.parametrize(

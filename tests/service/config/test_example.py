@@ -7,8 +7,8 @@ from msgspec import Meta, Struct
 
 from outrider.model.errors import MissingPackageError
 from outrider.plugins.finding import load_adapter
-from outrider.service import example_config
-from outrider.service.example_config import example_toml
+from outrider.service.demo import example_config
+from outrider.service.demo.example_config import example_toml
 from outrider.service.web.query import BadQueryError, read_query
 
 

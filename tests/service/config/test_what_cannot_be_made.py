@@ -12,9 +12,9 @@ from outrider.api import Adapter, Policy
 from outrider.model.errors import ConfigurationError, OutriderError, PeerError, PluginError
 from outrider.plugins.finding import find
 from outrider.service.config.loaded import LoadedConfig, check_config
-from outrider.service.levers import carried_actions, close_levers, make_levers
-from outrider.service.policies import make_runners, policies_without_runner
-from outrider.service.sources import make_adapters
+from outrider.service.core.policies import make_runners, policies_without_runner
+from outrider.service.daemon.levers import carried_actions, close_levers, make_levers
+from outrider.service.daemon.sources import make_adapters
 from tests.acting.levers import Blocking, Noting, at_a_pool, row, wait_until
 
 
@@ -177,7 +177,7 @@ def test_each_lever_is_made_for_its_own_adapter() -> None:
 async def test_levers_that_do_not_let_go_in_time_are_named_in_the_log(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("outrider.service.levers.CLOSE_S", 0.05)
+    monkeypatch.setattr("outrider.service.daemon.levers.CLOSE_S", 0.05)
     blocking, noting = Blocking(), Noting()
     runner = at_a_pool(blocking, noting)
     runner.take([row("1", action="preempt")])

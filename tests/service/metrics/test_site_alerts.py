@@ -15,8 +15,8 @@ from outrider.model.events import (
     NamedEvent,
 )
 from outrider.model.jobs import Job
-from outrider.service.core import Core
-from outrider.service.failed_starts import LOOK_BACK_S, FailedStarts
+from outrider.service.core.core import Core
+from outrider.service.core.failed_starts import LOOK_BACK_S, FailedStarts
 from outrider.service.metrics.exporter import MetricsExporter
 from outrider.service.metrics.exposition import expose
 from tests.fixtures.cores import RECORDING, T, core_of, tell

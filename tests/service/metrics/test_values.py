@@ -7,7 +7,7 @@ import pytest
 
 from outrider.api import JobSpec, MachineSpec
 from outrider.model.events import JOINED, OWNER_CAME, POWER, STARTED, SUBMITTED
-from outrider.service.core import Core
+from outrider.service.core.core import Core
 from outrider.service.metrics.declarations import METRICS
 from outrider.service.metrics.exporter import MetricsExporter
 from outrider.service.metrics.exposition import expose

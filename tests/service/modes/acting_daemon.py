@@ -10,9 +10,9 @@ from typing import Any
 
 from outrider.service.commands.command import Command, Result
 from outrider.service.commands.port import CommandPort
-from outrider.service.recording import Recording
-from outrider.service.sdnotify import ServiceManager
-from outrider.service.supervisor import Supervisor
+from outrider.service.host.sdnotify import ServiceManager
+from outrider.service.journal.recording import Recording
+from outrider.service.process.supervisor import Supervisor
 from tests.service.running.test_levers import loaded_in
 
 UID = os.getuid()

@@ -12,8 +12,8 @@ from outrider.api import Adapter
 from outrider.ledger import Journal
 from outrider.model.errors import ConfigurationError
 from outrider.service.commands.command import Promote, SetMode
-from outrider.service.mode_limit import LIMIT_NAME
-from outrider.service.sources import make_adapters
+from outrider.service.core.mode_limit import LIMIT_NAME
+from outrider.service.daemon.sources import make_adapters
 from outrider.service.web.endpoints.status import whole_status
 from tests.service.modes.acting_daemon import (
     EVIDENCE,
@@ -133,7 +133,7 @@ async def test_a_lever_that_hangs_is_let_go_of(
 
     hanging = [True]
     monkeypatch.setattr(Book, "withdraw", hang)
-    monkeypatch.setattr("outrider.service.levers.CLOSE_S", 0.1)
+    monkeypatch.setattr("outrider.service.daemon.levers.CLOSE_S", 0.1)
     async with daemon(tmp_path / "state") as supervisor:
         await until(lambda: len(Book.asked) == 2)
         result = await give(supervisor, SetMode(mode="shadow"))
@@ -160,7 +160,7 @@ async def test_it_acts_no_more_at_once_though_another_command_hangs(
     async with daemon(state, canary_fraction=0.5, **EVIDENCE) as supervisor:
         await give(supervisor, SetMode(mode="canary"))
         with monkeypatch.context() as meanwhile:
-            meanwhile.setattr("outrider.service.supervisor.reload", hang)
+            meanwhile.setattr("outrider.service.process.supervisor.reload", hang)
             climbing = asyncio.create_task(give(supervisor, Promote()))
             await hangs.wait()
             falling = asyncio.create_task(give(supervisor, SetMode(mode="shadow")))
@@ -199,7 +199,7 @@ async def test_a_reload_that_began_before_may_not_act_afterwards(
 
     async with daemon(state) as supervisor:
         with monkeypatch.context() as meanwhile:
-            meanwhile.setattr("outrider.service.reload.make_adapters", slow)
+            meanwhile.setattr("outrider.service.daemon.reload.make_adapters", slow)
             again = loaded_in("active", state, acting={"acts_per_minute": 7.0})
             reloading = asyncio.create_task(supervisor.reload(again))
             await asyncio.sleep(0.05)

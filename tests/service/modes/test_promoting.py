@@ -11,7 +11,7 @@ from outrider.cli.evidence import evidence_lines
 from outrider.ledger import Journal
 from outrider.service.commands.command import Promote, Release, SetMode
 from outrider.service.commands.watched_time import WATCHED_KEY
-from outrider.service.mode_limit import limit_of
+from outrider.service.core.mode_limit import limit_of
 from outrider.service.twin.twin_file import write_plain
 from outrider.service.web.endpoints.status import whole_status
 from tests.service.modes.acting_daemon import EVIDENCE, commands_of, daemon, give, mode_of, until
@@ -123,7 +123,7 @@ async def test_a_climb_that_cannot_be_put_in_force_changes_nothing(
         def fail(*_: object) -> None:
             raise RuntimeError("no lever today")
 
-        monkeypatch.setattr("outrider.service.daemon_state.make_lever_runner", fail)
+        monkeypatch.setattr("outrider.service.daemon.daemon_state.make_lever_runner", fail)
         result = await give(supervisor, Promote())
         assert (result.outcome, result.mode) == ("failed", "shadow")
         assert "no lever today" in result.text[0]
@@ -140,7 +140,7 @@ async def test_one_command_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
     async with daemon(tmp_path / "state", **EVIDENCE) as supervisor:
         await give(supervisor, SetMode(mode="shadow"))
-        monkeypatch.setattr("outrider.service.supervisor.reload", hang)
+        monkeypatch.setattr("outrider.service.process.supervisor.reload", hang)
         monkeypatch.setattr("outrider.service.modes.commander.WITHIN_S", 0.1)
         with pytest.raises(Exception, match=r"promote is not done after 0\.1 s, and goes on"):
             await give(supervisor, Promote())
@@ -152,7 +152,7 @@ async def test_one_command_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyP
 async def test_the_time_that_was_watched_is_in_the_journal(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("outrider.service.supervisor._WATCHED_EVERY_S", 0.05)
+    monkeypatch.setattr("outrider.service.process.supervisor._WATCHED_EVERY_S", 0.05)
     state = tmp_path / "state"
     async with daemon(state, "shadow") as supervisor:
         await until(lambda: commands_of(supervisor).evidence.watched_s > 0.5)
@@ -166,7 +166,7 @@ async def test_the_time_that_was_watched_is_in_the_journal(
 async def test_other_policies_have_to_show_for_themselves(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("outrider.service.supervisor._WATCHED_EVERY_S", 0.05)
+    monkeypatch.setattr("outrider.service.process.supervisor._WATCHED_EVERY_S", 0.05)
     state = tmp_path / "state"
     async with daemon(state, "shadow") as supervisor:
         await until(lambda: commands_of(supervisor).evidence.watched_s > 0.3)

@@ -13,7 +13,7 @@ from outrider.acting.trial_outcome import Compared, TrialOutcome
 from outrider.acting.trial_tally import DaySums
 from outrider.service.commands.evidence import Evidence, against
 from outrider.service.config.loaded import LoadedConfig
-from outrider.service.mode_limit import BY_COMMAND, ModeLimit
+from outrider.service.core.mode_limit import BY_COMMAND, ModeLimit
 from outrider.service.modes.trial_watch import TrialWatch
 from outrider.service.trials.record import in_force
 from outrider.service.trials.shown import trial_shown

@@ -9,9 +9,9 @@ from typing import Any
 from outrider.acting.trial import Trial
 from outrider.ledger import CommandRecord, Entry, Journal
 from outrider.service.config.loaded import LoadedConfig, check_config
-from outrider.service.mode_limit import ModeLimit
+from outrider.service.core.followed_trial import FollowedTrial
+from outrider.service.core.mode_limit import ModeLimit
 from outrider.service.modes.trial_watch import TrialWatch
-from outrider.service.trials.followed import FollowedTrial
 from outrider.service.trials.record import TrialRecord, in_force, trial_on_record
 from tests.acting.trials import SUNDAY_S
 

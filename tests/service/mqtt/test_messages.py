@@ -6,10 +6,10 @@ from typing import Any
 from outrider import __version__
 from outrider.api import Batch
 from outrider.ledger import OutcomeRecord
+from outrider.service.core.personal_vos import PersonalVos
+from outrider.service.core.pseudonyms import Pseudonyms
+from outrider.service.core.user_names import UserNames
 from outrider.service.mqtt.messages import health, presence, row_kind, row_message
-from outrider.service.personal_vos import PersonalVos
-from outrider.service.pseudonyms import Pseudonyms
-from outrider.service.user_names import UserNames
 from tests.fixtures.small_figures import small_figures
 from tests.ledger.samples import decision
 

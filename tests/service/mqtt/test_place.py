@@ -4,9 +4,9 @@ import asyncio
 from pathlib import Path
 
 from outrider.ledger import Entry
+from outrider.service.journal.recording import Recording
 from outrider.service.mqtt import publisher
 from outrider.service.mqtt.publisher import Place
-from outrider.service.recording import Recording
 from tests.fixtures.clocks import SetClock
 from tests.ledger.samples import numbered_entry
 

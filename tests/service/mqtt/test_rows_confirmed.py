@@ -11,8 +11,8 @@ from outrider.ledger import Entry
 from outrider.model.errors import PeerError
 from outrider.service.config.declarations import Config
 from outrider.service.config.mqtt_settings import PublishSettings
+from outrider.service.journal.recording import Recording
 from outrider.service.mqtt.publisher import Publisher
-from outrider.service.recording import Recording
 from tests.fixtures.small_figures import small_figures
 from tests.ledger.samples import decision, outcome
 

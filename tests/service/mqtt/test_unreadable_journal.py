@@ -11,9 +11,9 @@ from outrider.ledger import Entry
 from outrider.model.errors import LedgerError
 from outrider.service.config.declarations import Config
 from outrider.service.config.mqtt_settings import PublishSettings
+from outrider.service.journal.recording import Recording
 from outrider.service.mqtt import publisher as module
 from outrider.service.mqtt.publisher import Publisher
-from outrider.service.recording import Recording
 from tests.fixtures.small_figures import small_figures
 from tests.ledger.samples import decision
 from tests.service.mqtt.test_rows_confirmed import Broker

@@ -10,9 +10,9 @@ import pytest
 
 from outrider.ledger import verify
 from outrider.model.errors import LedgerError
-from outrider.service.core import Core
-from outrider.service.recording import Recording
-from outrider.service.restart import bring_up
+from outrider.service.core.core import Core
+from outrider.service.journal.recording import Recording
+from outrider.service.journal.restart import bring_up
 from tests.fixtures.cores import T, core_of, run_of
 from tests.service.running.test_failing_repairs import journalled
 

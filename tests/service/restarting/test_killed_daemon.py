@@ -19,8 +19,8 @@ from outrider.api import Batch
 from outrider.ledger import Journal, SnapshotStore
 from outrider.model.events import KIND_NAMES, TICK
 from outrider.service.config.loaded import check_config
-from outrider.service.core import Core
-from outrider.service.source_state import SourceState
+from outrider.service.core.core import Core
+from outrider.service.core.source_state import SourceState
 from outrider_adapters.logtail import LogtailAdapter
 from tests.service.running.process import DaemonProcess
 

@@ -6,8 +6,8 @@ import pytest
 
 from outrider.model.events import COMPLETED, STARTED, SUBMITTED, TICK
 from outrider.model.jobs import JobSpec
-from outrider.service import restart
-from outrider.service.restart import Input, put_right
+from outrider.service.journal import restart
+from outrider.service.journal.restart import Input, put_right
 from tests.fixtures.cores import T
 
 YEAR_S = 365.25 * 86_400.0

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from outrider.ledger import SnapshotStore
-from outrider.service.core import Core
-from outrider.service.recording import Recording
-from outrider.service.restart import bring_up
-from outrider.service.start_progress import StartProgress, StartStoppedError
-from outrider.service.wall_clock import WallClock
+from outrider.service.core.core import Core
+from outrider.service.host.wall_clock import WallClock
+from outrider.service.journal.recording import Recording
+from outrider.service.journal.restart import bring_up
+from outrider.service.journal.start_progress import StartProgress, StartStoppedError
 from tests.fixtures.cores import T, core_of, packed, run_of, tell
 from tests.service.running.test_failing_repairs import journalled
 

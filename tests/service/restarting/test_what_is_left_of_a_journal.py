@@ -11,11 +11,11 @@ from outrider.engine.ingest.set_aside import IMPLAUSIBLE_TIME, TimeLimits
 from outrider.ledger import Entry
 from outrider.model.events import SUBMITTED, TICK
 from outrider.model.jobs import JobSpec
-from outrider.service.core import Core
-from outrider.service.recording import Recording
-from outrider.service.refeeding import refeed
-from outrider.service.restart import bring_up
-from outrider.service.wall_clock import WallClock
+from outrider.service.core.core import Core
+from outrider.service.host.wall_clock import WallClock
+from outrider.service.journal.recording import Recording
+from outrider.service.journal.refeeding import refeed
+from outrider.service.journal.restart import bring_up
 from tests.fixtures.cores import T, core_of, run_of, tell
 from tests.service.running.test_failing_repairs import journalled
 

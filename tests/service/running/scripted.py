@@ -12,9 +12,9 @@ import pytest
 from outrider.api import Adapter, Batch, events
 from outrider.plugins.finding import find
 from outrider.service.config.loaded import LoadedConfig, check_config
-from outrider.service.recording import Recording
-from outrider.service.sdnotify import ServiceManager
-from outrider.service.supervisor import Supervisor
+from outrider.service.host.sdnotify import ServiceManager
+from outrider.service.journal.recording import Recording
+from outrider.service.process.supervisor import Supervisor
 
 Step: TypeAlias = Batch | Exception | asyncio.Event | None
 """A batch to give, an error to raise, something to wait for; None: the source ends."""

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from outrider.model.decisions import DEFER, NO_MACHINE, START
-from outrider.service.core import Core
-from outrider.service.source_state import SourceState
+from outrider.service.core.core import Core
+from outrider.service.core.source_state import SourceState
 from tests.fixtures.cores import T, tell
 from tests.service.running.test_gate import MORNING
 from tests.service.running.test_levers import desk, loaded_in

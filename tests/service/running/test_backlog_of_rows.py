@@ -7,8 +7,8 @@ from pathlib import Path
 from structlog.testing import capture_logs
 
 from outrider.ledger import Journal
-from outrider.service import recording as module
-from outrider.service.recording import Recording
+from outrider.service.journal import recording as module
+from outrider.service.journal.recording import Recording
 from tests.ledger.samples import numbered_entry
 from tests.service.running.disks import fill, small_disk
 

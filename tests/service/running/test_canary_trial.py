@@ -13,7 +13,7 @@ from outrider.ledger import CommandRecord, Journal
 from outrider.model.decisions import DecisionRow
 from outrider.model.events import STARTED
 from outrider.service.config.state_folder import JOURNAL_NAME
-from outrider.service.simulated_canary import run_canary
+from outrider.service.demo.simulated_canary import run_canary
 from outrider.service.trials.record import TrialRecord, trial_on_record
 from outrider.simulation.generators.campus import generate_campus
 from tests.twin.sites import WEEK_S

@@ -6,7 +6,7 @@ from typing import Any
 from outrider.model import events as ev
 from outrider.model.machines import MachineSpec
 from outrider.service.config.loaded import check_config
-from outrider.service.core import Core
+from outrider.service.core.core import Core
 from outrider.service.views.status import status
 from tests.fixtures.cores import T, core_of, tell
 

@@ -8,7 +8,7 @@ from outrider.engine.scheduling.policy_runner import PolicyRunner
 from outrider.model.disciplines import DISCIPLINES
 from outrider.plugins.finding import load_adapter
 from outrider.service.config.loaded import LoadedConfig, Proposal, check_config, choose_discipline
-from outrider.service.core import Core
+from outrider.service.core.core import Core
 from outrider.service.views.status import status
 from outrider_adapters.logtail import LogtailAdapter
 from outrider_adapters.mqtt import MqttAdapter

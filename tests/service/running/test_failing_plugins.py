@@ -15,9 +15,9 @@ from outrider.model.events import SUBMITTED, NamedEvent
 from outrider.model.jobs import Job, JobSpec
 from outrider.model.utility import DEFAULT_UTILITIES
 from outrider.model.utility import Batch as BatchUtility
-from outrider.service.core import Core
-from outrider.service.guards import GuardedEstimator, GuardedUtility, guarded_utilities
-from outrider.service.sources import check_batch
+from outrider.service.core.core import Core
+from outrider.service.core.guards import GuardedEstimator, GuardedUtility, guarded_utilities
+from outrider.service.daemon.sources import check_batch
 from outrider.service.views import explanation, status
 from tests.fixtures.cores import T, core_of, run_of, tell
 

@@ -14,11 +14,11 @@ from outrider.engine.realign import realign as realign_state
 from outrider.model.events import SUBMITTED, NamedEvent
 from outrider.model.jobs import Job, JobSpec
 from outrider.service.config.loaded import check_config
-from outrider.service.core import Core
-from outrider.service.recording import Recording
-from outrider.service.restart import bring_up
-from outrider.service.sdnotify import ServiceManager
-from outrider.service.supervisor import Supervisor
+from outrider.service.core.core import Core
+from outrider.service.host.sdnotify import ServiceManager
+from outrider.service.journal.recording import Recording
+from outrider.service.journal.restart import bring_up
+from outrider.service.process.supervisor import Supervisor
 from outrider.service.web.endpoints.status import whole_status
 from tests.fixtures.cores import T, core_of, packed, run_of, tell
 from tests.service.running.event_log import EventLog

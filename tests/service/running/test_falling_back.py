@@ -13,12 +13,12 @@ from outrider.acting import guards
 from outrider.api import DecisionRow
 from outrider.ledger import CommandRecord
 from outrider.model.errors import ConfigurationError, LedgerError
-from outrider.service import guard_watch
-from outrider.service import supervisor as supervisor_module
-from outrider.service.mode_limit import BY_GUARD, LIMIT_NAME, keep_limit, limit_of
-from outrider.service.recording import Recording
-from outrider.service.sdnotify import ServiceManager
-from outrider.service.supervisor import Supervisor
+from outrider.service.core.mode_limit import BY_GUARD, LIMIT_NAME, keep_limit, limit_of
+from outrider.service.host.sdnotify import ServiceManager
+from outrider.service.journal.recording import Recording
+from outrider.service.modes import guard_watch
+from outrider.service.process import supervisor as supervisor_module
+from outrider.service.process.supervisor import Supervisor
 from outrider.service.web.endpoints.status import whole_status
 from tests.service.running.desk import Book
 from tests.service.running.test_levers import desk, loaded_in

@@ -10,10 +10,10 @@ import pytest
 from structlog.testing import capture_logs
 
 from outrider.api import JobSpec, events
-from outrider.service import pump
-from outrider.service.core import Core
-from outrider.service.supervisor import Supervisor
-from outrider.service.wall_clock import EARLIEST_S, RECORD_AHEAD_S, SITE_AHEAD_S, WallClock
+from outrider.service.core.core import Core
+from outrider.service.daemon import pump
+from outrider.service.host.wall_clock import EARLIEST_S, RECORD_AHEAD_S, SITE_AHEAD_S, WallClock
+from outrider.service.process.supervisor import Supervisor
 from outrider.service.web.endpoints.status import whole_status
 from tests.service.running.scripted import loaded, running, scripts, told, until
 

@@ -12,11 +12,11 @@ import aiohttp
 import pytest
 from structlog.testing import capture_logs
 
-from outrider.service import app
-from outrider.service.app import _Daemon, tell_status
 from outrider.service.config.loaded import load_config
 from outrider.service.config.state_folder import state_folder
-from outrider.service.logs import Mode
+from outrider.service.host.logs import Mode
+from outrider.service.process import app
+from outrider.service.process.app import _Daemon, tell_status
 from tests.service.running.event_log import EventLog
 from tests.service.views.test_service_manager import listening
 

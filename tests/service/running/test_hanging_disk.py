@@ -11,9 +11,9 @@ from structlog.testing import capture_logs
 
 from outrider.ledger import Journal, Writer
 from outrider.model.errors import LedgerError
-from outrider.service import recording
-from outrider.service import recording as recording_module
-from outrider.service.recording import Recording
+from outrider.service.journal import recording
+from outrider.service.journal import recording as recording_module
+from outrider.service.journal.recording import Recording
 from tests.fixtures.cores import core_of
 from tests.ledger.samples import entry_numbers, numbered_entry
 from tests.service.running.disks import freezable_disk, frozen

@@ -7,7 +7,7 @@ import pytest
 from outrider.api import Batch
 from outrider.model.events import SUBMITTED
 from outrider.model.jobs import JobSpec
-from outrider.service.sources import seen_until
+from outrider.service.daemon.sources import seen_until
 from tests.fixtures.cores import T
 
 

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from outrider.service.pump import InProgressFile
+from outrider.service.daemon.pump import InProgressFile
 
 SUSPECT = {"path": "EventLog", "from": 123_456_789, "until": 123_460_000}
 

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from outrider.engine.ingest.set_aside import LAST_S
-from outrider.service import supervisor
-from outrider.service.supervisor import feed_watchdog, keep_ledger, prune, watch_loop
-from outrider.service.wall_clock import RECORD_AHEAD_S, WallClock
+from outrider.service.host.wall_clock import RECORD_AHEAD_S, WallClock
+from outrider.service.process import supervisor
+from outrider.service.process.supervisor import feed_watchdog, keep_ledger, prune, watch_loop
 
 NOW_S = 1_800_000_000.0
 DAY_S = 86_400.0

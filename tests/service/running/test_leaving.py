@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import pytest
 from structlog.testing import capture_logs
 
-from outrider.service import app
-from outrider.service.app import LeavingExecutor, leave, leave_after_error, threads
+from outrider.service.process import app
+from outrider.service.process.app import LeavingExecutor, leave, leave_after_error, threads
 
 
 @pytest.fixture

@@ -11,9 +11,9 @@ from outrider.ledger import Journal
 from outrider.model.errors import ConfigurationError
 from outrider.plugins.finding import find
 from outrider.service.config.loaded import LoadedConfig, check_config
-from outrider.service.recording import Recording
-from outrider.service.sdnotify import ServiceManager
-from outrider.service.supervisor import Supervisor
+from outrider.service.host.sdnotify import ServiceManager
+from outrider.service.journal.recording import Recording
+from outrider.service.process.supervisor import Supervisor
 from tests.service.running.desk import Book
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from outrider.model.errors import ConfigurationError
 from outrider.service.config.loaded import check_config
-from outrider.service.core import Core
+from outrider.service.core.core import Core
 
 ZONE = ZoneInfo("Europe/Berlin")
 

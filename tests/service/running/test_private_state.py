@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from outrider.service.private_folder import make_private
+from outrider.service.host.private_folder import make_private
 from tests.service.running.other_users import NOBODY, as_user, need_root, open_folder
 from tests.service.running.small_site import SmallSite
 

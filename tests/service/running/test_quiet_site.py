@@ -12,12 +12,12 @@ from outrider.model.events import JOINED, STARTED, SUBMITTED, TICK, NamedEvent
 from outrider.model.jobs import JobSpec
 from outrider.model.machines import MachineSpec
 from outrider.plugins.finding import load_adapter
-from outrider.service.core import CLOCK_EVERY_S, Core
+from outrider.service.core.core import CLOCK_EVERY_S, Core
+from outrider.service.core.source_state import HANGS_AFTER_S, SourceState
+from outrider.service.daemon.sources import seen_until
+from outrider.service.journal.refeeding import refeed
 from outrider.service.metrics import expose
 from outrider.service.metrics.exporter import MetricsExporter
-from outrider.service.refeeding import refeed
-from outrider.service.source_state import HANGS_AFTER_S, SourceState
-from outrider.service.sources import seen_until
 from outrider.service.views import explanation, status
 from outrider.service.views.utility import utility
 from outrider.service.web.endpoints.jobs import jobs

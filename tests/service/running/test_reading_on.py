@@ -10,7 +10,9 @@ from structlog.testing import capture_logs
 
 from outrider.api import JobSpec, PeerError, events
 from outrider.ledger import Journal
-from outrider.service import pump, source_state, supervisor
+from outrider.service.core import source_state
+from outrider.service.daemon import pump
+from outrider.service.process import supervisor
 from outrider.service.web.endpoints.status import whole_status
 from tests.service.running.scripted import Scripted, loaded, running, scripts, told, until
 

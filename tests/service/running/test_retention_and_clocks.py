@@ -7,9 +7,9 @@ from outrider.model.decisions import DecisionRow
 from outrider.model.events import SUBMITTED
 from outrider.model.jobs import JobSpec
 from outrider.service.config.loaded import check_config
-from outrider.service.daemon_state import DaemonState
-from outrider.service.recording import Recording
-from outrider.service.supervisor import prune
+from outrider.service.daemon.daemon_state import DaemonState
+from outrider.service.journal.recording import Recording
+from outrider.service.process.supervisor import prune
 from tests.fixtures.cores import tell
 
 NOW_S = 1_795_255_200.0

@@ -18,7 +18,7 @@ from outrider.replay.recorded_campus import recorded_campus
 from outrider.replay.run import CampusRun
 from outrider.service.config.loaded import check_config
 from outrider.service.config.state_folder import JOURNAL_NAME
-from outrider.service.simulated_journal import LABEL, write_journal
+from outrider.service.demo.simulated_journal import LABEL, write_journal
 from outrider.simulation.exogenous_events import owner_intervals
 from outrider.simulation.generators.campus import generate_campus
 from tests.service.running.disks import small_disk

@@ -15,8 +15,8 @@ from outrider.model.clusters import NEVER_S
 from outrider.plugins.finding import POLICIES, find, load_adapter
 from outrider.service.config.loaded import check_config
 from outrider.service.config.state_folder import JOURNAL_NAME
-from outrider.service.daemon_state import site_facts
-from outrider.service.sources import make_adapters
+from outrider.service.daemon.daemon_state import site_facts
+from outrider.service.daemon.sources import make_adapters
 from tests.service.running.scripted import Scripted, Step, loaded, running, scripts, told, until
 
 __all__ = ["scripts"]

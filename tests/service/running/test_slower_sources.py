@@ -9,7 +9,7 @@ import pytest
 from outrider.api import Batch
 from outrider.model.events import SUBMITTED
 from outrider.model.jobs import JobSpec
-from outrider.service import pump
+from outrider.service.daemon import pump
 from tests.service.running.scripted import Step, loaded, running, scripts, told, until
 
 __all__ = ["scripts"]

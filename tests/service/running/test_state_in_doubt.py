@@ -9,8 +9,8 @@ from structlog.testing import capture_logs
 
 from outrider.api import JobSpec, events
 from outrider.ledger import Journal
-from outrider.service import pump
-from outrider.service.restart import bring_up
+from outrider.service.daemon import pump
+from outrider.service.journal.restart import bring_up
 from outrider.service.web.endpoints.status import whole_status
 from tests.service.running.scripted import loaded, running, scripts, told, until
 

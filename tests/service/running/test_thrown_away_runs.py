@@ -4,8 +4,8 @@ from outrider.api import Batch
 from outrider.model.events import EVICTED, STARTED, SUBMITTED, NamedEvent
 from outrider.model.jobs import JobSpec
 from outrider.service.config.loaded import check_config
-from outrider.service.core import Core
-from outrider.service.source_state import SourceState
+from outrider.service.core.core import Core
+from outrider.service.core.source_state import SourceState
 from outrider.service.views.explanation import explain
 from outrider.service.web.endpoints.jobs import jobs
 from tests.fixtures.cores import T, core_of, tell

@@ -9,8 +9,8 @@ from structlog.testing import capture_logs
 
 from outrider.api.undo_log import Undo
 from outrider.model.errors import PeerError
-from outrider.service import undo_file
-from outrider.service.undo_file import UNDO_FILE, UndoFile
+from outrider.service.daemon import undo_file
+from outrider.service.daemon.undo_file import UNDO_FILE, UndoFile
 from tests.service.running.disks import fill, relieve, small_disk
 
 

@@ -6,8 +6,8 @@ from outrider.formats.campus.campus import Campus
 from outrider.model.settings import build
 from outrider.plugins.finding import load_adapter
 from outrider.service.config.loaded import check_config
-from outrider.service.core import Core
-from outrider.service.source_state import SourceState
+from outrider.service.core.core import Core
+from outrider.service.core.source_state import SourceState
 
 
 def small_campus(machines: int, seed: int) -> dict[str, Any]:

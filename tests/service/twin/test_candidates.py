@@ -15,7 +15,7 @@ from outrider.model.events import NamedEvent
 from outrider.model.site_habits import SiteHabits
 from outrider.service.config.loaded import LoadedConfig, check_config
 from outrider.service.config.state_folder import JOURNAL_NAME
-from outrider.service.locked_folder import SNAPSHOTS_NAME
+from outrider.service.journal.locked_folder import SNAPSHOTS_NAME
 from outrider.service.twin import asking, candidates_cycle, starts_file
 from outrider.service.twin.candidates_cycle import CandidatesCycle, recall_core, told_starts
 from outrider.service.twin.starts_cycle import StartsCycle

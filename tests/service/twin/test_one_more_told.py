@@ -9,7 +9,7 @@ import pytest
 
 from outrider.model.jobs import JobSpec
 from outrider.service.config.loaded import load_config
-from outrider.service.core import Core
+from outrider.service.core.core import Core
 from outrider.service.twin import one_more_cycle as module
 from outrider.service.twin import starts_file
 from outrider.service.twin.one_more_cycle import OneMoreCycle

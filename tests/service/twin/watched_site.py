@@ -11,7 +11,7 @@ from typing import Any
 
 from outrider.formats.campus.files import write_campus
 from outrider.service.config.state_folder import JOURNAL_NAME
-from outrider.service.simulated_journal import write_journal
+from outrider.service.demo.simulated_journal import write_journal
 from outrider.simulation.generators.campus import generate_campus
 from tests.service.running.process import OUTRIDER
 

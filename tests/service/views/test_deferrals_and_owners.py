@@ -17,9 +17,9 @@ from outrider.model.events import (
     USABLE,
     NamedEvent,
 )
-from outrider.service.core import Core
+from outrider.service.core.core import Core
 from outrider.service.views.explanation import explain
-from outrider.service.waiting_reasons import Said
+from outrider.service.views.waiting_reasons import Said
 from tests.fixtures.cores import core_of, tell
 
 ZONE = ZoneInfo("Europe/Berlin")

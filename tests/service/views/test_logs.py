@@ -15,7 +15,7 @@ import pytest
 import structlog
 from aiohttp import web
 
-from outrider.service.logs import Mode, Style, is_journal, set_up_logs
+from outrider.service.host.logs import Mode, Style, is_journal, set_up_logs
 from tests.logs_as_before import logs_as_before
 
 __all__ = ["logs_as_before"]
@@ -189,7 +189,7 @@ def test_the_journal_is_known_by_device_and_inode() -> None:
 
 DAEMON = """
 import os, sys, structlog
-from outrider.service.logs import Mode, set_up_logs
+from outrider.service.host.logs import Mode, set_up_logs
 status = os.fstat(2)
 if sys.argv[1] == "journal":
     os.environ["JOURNAL_STREAM"] = f"{status.st_dev}:{status.st_ino}"

@@ -4,7 +4,7 @@ import asyncio
 
 from structlog.testing import capture_logs
 
-from outrider.service.app import AGAIN_AFTER_S, MOST_KINDS, LoopFaults
+from outrider.service.process.app import AGAIN_AFTER_S, MOST_KINDS, LoopFaults
 from tests.fixtures.clocks import SetClock
 
 NO_DESCRIPTOR = {

@@ -5,8 +5,8 @@ import time
 from types import SimpleNamespace
 from typing import Any
 
-from outrider.service import supervisor
-from outrider.service.supervisor import watch_loop
+from outrider.service.process import supervisor
+from outrider.service.process.supervisor import watch_loop
 
 
 async def test_the_longest_delay_is_told_and_stays_until_it_is_scraped(monkeypatch: Any) -> None:

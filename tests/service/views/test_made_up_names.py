@@ -12,7 +12,7 @@ from outrider.model import events as ev
 from outrider.model.events import NamedEvent
 from outrider.model.jobs import JobSpec
 from outrider.model.machines import MachineSpec
-from outrider.service.core import Core
+from outrider.service.core.core import Core
 from outrider.service.metrics import expose
 from outrider.service.metrics.exporter import MetricsExporter
 from outrider.service.views.status import status

@@ -2,7 +2,7 @@
 
 import pytest
 
-from outrider.service.daemon_view import CHEAP_S, Reused
+from outrider.service.daemon.daemon_view import CHEAP_S, Reused
 
 
 class Making:

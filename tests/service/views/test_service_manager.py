@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from outrider.api import ConfigurationError
-from outrider.service.sdnotify import ServiceManager
+from outrider.service.host.sdnotify import ServiceManager
 
 
 @contextmanager

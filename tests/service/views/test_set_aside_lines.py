@@ -5,7 +5,7 @@ from structlog.testing import capture_logs
 
 from outrider.engine.ingest.set_aside import AFTER_END, FAULT, REASONS
 from outrider.ledger import SetAsideRecord
-from outrider.service.pump import SetAsideLog
+from outrider.service.daemon.pump import SetAsideLog
 
 
 def aside(reason: str, subject: str, detail: str = "") -> SetAsideRecord:

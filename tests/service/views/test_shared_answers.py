@@ -2,7 +2,7 @@
 
 import gzip
 
-from outrider.service.daemon_view import MOST, SharedAnswers
+from outrider.service.daemon.daemon_view import MOST, SharedAnswers
 
 
 class Clock:

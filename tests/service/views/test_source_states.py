@@ -3,7 +3,7 @@
 from typing import Any
 
 from outrider.api import Batch
-from outrider.service.source_state import HANGS_AFTER_S, MOST_COUNTED, SourceState, add_bounded
+from outrider.service.core.source_state import HANGS_AFTER_S, MOST_COUNTED, SourceState, add_bounded
 from tests.fixtures.clocks import SetClock
 
 STALE_AFTER_S = 60.0

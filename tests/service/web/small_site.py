@@ -13,11 +13,11 @@ from aiohttp import web
 from msgspec import UNSET
 
 from outrider.model.errors import LedgerError
-from outrider.service.daemon_view import SharedAnswers
+from outrider.service.core.personal_vos import PersonalVos
+from outrider.service.core.pseudonyms import Pseudonyms
+from outrider.service.core.user_names import UserNames
+from outrider.service.daemon.daemon_view import SharedAnswers
 from outrider.service.metrics import MetricStore, Snapshot
-from outrider.service.personal_vos import PersonalVos
-from outrider.service.pseudonyms import Pseudonyms
-from outrider.service.user_names import UserNames
 from outrider.service.web import make_app, serve
 from outrider.service.web.access import Access
 from outrider.service.web.endpoint import Answer, Call, NotFoundError

@@ -16,11 +16,11 @@ from outrider.model.errors import LedgerError
 from outrider.model.events import STARTED, SUBMITTED, NamedEvent
 from outrider.model.jobs import JobSpec
 from outrider.service.config.loaded import check_config
-from outrider.service.daemon_view import DaemonView
+from outrider.service.daemon.daemon_view import DaemonView
+from outrider.service.host.sdnotify import ServiceManager
+from outrider.service.journal.recording import Recording
 from outrider.service.mqtt.publisher import Publisher
-from outrider.service.recording import Recording
-from outrider.service.sdnotify import ServiceManager
-from outrider.service.supervisor import Supervisor
+from outrider.service.process.supervisor import Supervisor
 from outrider.service.views.decision_rows import decision_rows
 from outrider.service.views.job_runs import MOST_RUNS, run_row
 from outrider.service.web import make_app, serve

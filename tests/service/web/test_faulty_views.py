@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from outrider.service.app import tell_status
-from outrider.service.daemon_view import DaemonView
-from outrider.service.sdnotify import ServiceManager
+from outrider.service.daemon.daemon_view import DaemonView
+from outrider.service.host.sdnotify import ServiceManager
+from outrider.service.process.app import tell_status
 
 
 def fail() -> str:
@@ -30,7 +30,7 @@ class Line(ServiceManager):
 async def test_a_sentence_that_cannot_be_made_does_not_end_the_daemon(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("outrider.service.app._STATUS_EVERY_S", 0.01)
+    monkeypatch.setattr("outrider.service.process.app._STATUS_EVERY_S", 0.01)
     sentences: Iterator[Callable[[], str]] = iter([fail, lambda: "all is well"])
 
     class View:

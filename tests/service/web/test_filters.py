@@ -15,11 +15,11 @@ from outrider.model.events import (
     SUBMITTED,
     NamedEvent,
 )
-from outrider.service.core import Core
-from outrider.service.personal_vos import PersonalVos
-from outrider.service.pseudonyms import Pseudonyms
-from outrider.service.state_words import StateWords
-from outrider.service.user_names import UserNames
+from outrider.service.core.core import Core
+from outrider.service.core.personal_vos import PersonalVos
+from outrider.service.core.pseudonyms import Pseudonyms
+from outrider.service.core.state_words import StateWords
+from outrider.service.core.user_names import UserNames
 from outrider.service.views.users import user_rows
 from outrider.service.web.endpoints import jobs, machines, users
 from outrider.service.web.endpoints.jobs import JobsQuery

@@ -8,11 +8,11 @@ import pytest
 
 from outrider.api import JobSpec, MachineSpec
 from outrider.model.events import EVICTED, JOINED, REMOVED, RESUMED, STARTED, SUBMITTED, SUSPENDED
-from outrider.service.core import Core
-from outrider.service.personal_vos import PersonalVos
-from outrider.service.pseudonyms import Pseudonyms
-from outrider.service.state_words import StateWords
-from outrider.service.user_names import UserNames
+from outrider.service.core.core import Core
+from outrider.service.core.personal_vos import PersonalVos
+from outrider.service.core.pseudonyms import Pseudonyms
+from outrider.service.core.state_words import StateWords
+from outrider.service.core.user_names import UserNames
 from outrider.service.views.job_order import JOB_SORTS
 from outrider.service.web.endpoints import jobs
 from outrider.service.web.endpoints.jobs import JobsQuery

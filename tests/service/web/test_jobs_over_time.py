@@ -13,7 +13,7 @@ from outrider.api import JobSpec, MachineSpec
 from outrider.ledger import Entry, Journal, RunRecord
 from outrider.model.errors import LedgerError
 from outrider.model.events import JOINED, STARTED, SUBMITTED
-from outrider.service.core import Core
+from outrider.service.core.core import Core
 from outrider.service.views import jobs_over_time as view_module
 from outrider.service.views import kept_answers
 from outrider.service.views.curves import Curve

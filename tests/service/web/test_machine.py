@@ -21,10 +21,10 @@ from outrider.model.events import (
     USABLE,
     NamedEvent,
 )
-from outrider.service.core import Core
-from outrider.service.personal_vos import PersonalVos
-from outrider.service.pseudonyms import Pseudonyms, is_pseudonym
-from outrider.service.user_names import UserNames
+from outrider.service.core.core import Core
+from outrider.service.core.personal_vos import PersonalVos
+from outrider.service.core.pseudonyms import Pseudonyms, is_pseudonym
+from outrider.service.core.user_names import UserNames
 from outrider.service.views.one_machine import MachineHistories
 from outrider.service.web.endpoint import NotFoundError
 from outrider.service.web.endpoints import machine as endpoint

@@ -12,9 +12,9 @@ import pytest
 
 from outrider.model.events import COMPLETED, EVICTED, STARTED, SUBMITTED
 from outrider.model.jobs import JobSpec
-from outrider.service.daemon_view import DaemonView
+from outrider.service.daemon.daemon_view import DaemonView
+from outrider.service.journal.recording import Recording
 from outrider.service.mqtt.publisher import Publisher
-from outrider.service.recording import Recording
 from outrider.service.web import endpoints, make_app, serve
 from tests.fixtures.cores import T, core_of, tell
 

@@ -10,8 +10,8 @@ import pytest
 from outrider.api import Batch, JobSpec, MachineSpec
 from outrider.model.events import JOINED, SUBMITTED, NamedEvent
 from outrider.service.config.loaded import check_config
-from outrider.service.core import Core
-from outrider.service.source_state import SourceState
+from outrider.service.core.core import Core
+from outrider.service.core.source_state import SourceState
 from outrider.service.twin.starts_file import StartsFile, StartTold
 from outrider.service.twin.watch import TwinWatch
 from outrider.service.views.expected_starts import ExpectedStarts

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from outrider.service.daemon_view import DaemonView
+from outrider.service.daemon.daemon_view import DaemonView
+from outrider.service.journal.recording import Recording
 from outrider.service.metrics import expose
 from outrider.service.mqtt.publisher import Publisher
-from outrider.service.recording import Recording
 from outrider.service.web.endpoints import metrics
 from tests.fixtures.cores import core_of
 from tests.service.web.small_site import SmallSite, visit

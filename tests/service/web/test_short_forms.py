@@ -8,9 +8,9 @@ import aiohttp
 
 from outrider.api import JobSpec, events
 from outrider.ledger import Entry
-from outrider.service.daemon_view import DaemonView
+from outrider.service.daemon.daemon_view import DaemonView
+from outrider.service.journal.recording import Recording
 from outrider.service.mqtt.publisher import Publisher
-from outrider.service.recording import Recording
 from outrider.service.web import make_app, serve
 from outrider.service.web.shapes.explanation import Ambiguity, Explanation
 from tests.fixtures.cores import T, core_of, tell

@@ -8,10 +8,10 @@ import pytest
 
 from outrider.api import JobSpec, MachineSpec
 from outrider.model.events import COMPLETED, EVICTED, JOINED, STARTED, SUBMITTED, NamedEvent
-from outrider.service.core import Core
-from outrider.service.personal_vos import PersonalVos
-from outrider.service.pseudonyms import Pseudonyms
-from outrider.service.user_names import UserNames
+from outrider.service.core.core import Core
+from outrider.service.core.personal_vos import PersonalVos
+from outrider.service.core.pseudonyms import Pseudonyms
+from outrider.service.core.user_names import UserNames
 from outrider.service.views.vo_rows import quantile
 from outrider.service.web.endpoints import vos
 from outrider.service.web.endpoints.vos import Vos, VosQuery

@@ -19,11 +19,11 @@ from outrider.api import (
 )
 from outrider.cli.commands.explain import _lines
 from outrider.model.jobs import JobSpec
-from outrider.service import waiting_reasons
-from outrider.service.daemon_view import DaemonView
+from outrider.service.daemon.daemon_view import DaemonView
+from outrider.service.journal.recording import Recording
 from outrider.service.mqtt.publisher import Publisher
-from outrider.service.recording import Recording
-from outrider.service.waiting_reasons import KEPT_S, NOBODY_ASKED, Said, WaitingReasons
+from outrider.service.views import waiting_reasons
+from outrider.service.views.waiting_reasons import KEPT_S, NOBODY_ASKED, Said, WaitingReasons
 from outrider.service.web import make_app, serve
 from outrider.service.web.access import Access
 from outrider.service.web.shapes.explanation import Explanation

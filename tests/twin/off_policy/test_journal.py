@@ -23,7 +23,7 @@ from outrider.model.localtime import ZoneTime
 from outrider.model.machines import MachineSpec
 from outrider.model.site_habits import SiteHabits
 from outrider.plugins.making import make_policy
-from outrider.service.simulated_journal import write_journal
+from outrider.service.demo.simulated_journal import write_journal
 from outrider.simulation.generators.campus import generate_campus
 from outrider.twin.off_policy.journal import (
     DecisionsOnRecord,

@@ -10,7 +10,7 @@ from outrider.ledger import Journal
 from outrider.model import events as ev
 from outrider.model.disciplines import FIRST_FIT
 from outrider.model.localtime import HOUR_S
-from outrider.service.simulated_journal import write_journal
+from outrider.service.demo.simulated_journal import write_journal
 from outrider.simulation.generators.campus import generate_campus
 from outrider.twin.starts.closures_ahead import NOTHING_CLOSED, ClosuresLately
 from outrider.twin.starts.followed_site import FollowedSite

@@ -33,7 +33,7 @@ def command(file: Path | None, example: bool, as_json: bool) -> None:
     Units stand in the names of settings: _s seconds, _w watts.
     """
     if example:
-        from outrider.service.example_config import example_toml
+        from outrider.service.demo.example_config import example_toml
 
         click.echo(example_toml(), nl=False)
         return
@@ -69,7 +69,7 @@ def meaning(loaded: "LoadedConfig") -> dict[str, Any]:
 
     from outrider.cli.configuration import journal_path
     from outrider.service.config.declarations import adapter_of
-    from outrider.service.policies import make_runners
+    from outrider.service.core.policies import make_runners
 
     config = loaded.config
     values = msgspec.to_builtins(config)

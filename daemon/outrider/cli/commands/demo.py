@@ -46,7 +46,7 @@ def command(
     Example:
       outrider demo --machines 300 --speed 600
     """
-    from outrider.service.demo import run_demo
+    from outrider.service.demo.demo import run_demo
 
     return run_demo(
         port=port, machines=machines, weeks=weeks, speed=speed, seed=seed, for_s=for_s, mqtt=mqtt

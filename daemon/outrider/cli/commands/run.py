@@ -28,6 +28,6 @@ def command(config: Path) -> int:
     In the configuration times end in _s (seconds) and powers in _w (watts).
     """
     from outrider.cli.configuration import load
-    from outrider.service.app import run
+    from outrider.service.process.app import run
 
     return run(load(config))

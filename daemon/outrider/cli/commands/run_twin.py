@@ -34,7 +34,7 @@ def command(config: Path, once: bool, parent: int | None) -> int:
     """
     from outrider.cli.configuration import load
     from outrider.service.config.declarations import twin_of
-    from outrider.service.logs import Mode, set_up_logs
+    from outrider.service.host.logs import Mode, set_up_logs
     from outrider.service.twin.candidates_cycle import CandidatesCycle
     from outrider.service.twin.cycle import TwinCycle, be_modest, end_when_told
     from outrider.service.twin.one_more_cycle import OneMoreCycle

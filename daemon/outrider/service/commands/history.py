@@ -10,7 +10,7 @@ import structlog
 
 from outrider.ledger import CommandRecord, Entry, Journal
 from outrider.model.errors import LedgerError
-from outrider.service.recording import Recording
+from outrider.service.journal.recording import Recording
 
 CONFIGURATION: Final = "configuration"
 """Of a record: the mode in force is another, though nobody commanded that."""

@@ -4,7 +4,7 @@ import asyncio
 import pwd
 
 from outrider.service.commands.command import Sender
-from outrider.service.own_thread import in_own_thread
+from outrider.service.host.own_thread import in_own_thread
 
 
 class Senders:

@@ -8,7 +8,7 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from outrider.api.lever import Lever
-from outrider.service.own_thread import in_own_thread
+from outrider.service.host.own_thread import in_own_thread
 
 
 class TakenBack(Struct, frozen=True):

@@ -1,1 +1,1 @@
-"""What the daemon asks of the machine it runs on: threads, private files, the clock, systemd, logs."""
+"""What the daemon asks of its machine: threads, private files, the clock, systemd, logs."""

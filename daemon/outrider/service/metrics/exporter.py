@@ -20,7 +20,7 @@ from outrider.engine.scheduling.placement import WHYS
 from outrider.model.events import KIND_NAMES
 from outrider.model.jobs import JOB_STATE_NAMES
 from outrider.service.config.declarations import Config, policies_of
-from outrider.service.core import Core
+from outrider.service.core.core import Core
 from outrider.service.metrics.declarations import METRICS
 from outrider.service.metrics.declarations.evidence import (
     ANSWERS,

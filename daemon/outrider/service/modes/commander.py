@@ -30,9 +30,9 @@ from outrider.service.commands.history import CommandHistory
 from outrider.service.commands.senders import Senders
 from outrider.service.commands.taking_back import TakingBack
 from outrider.service.config.declarations import acting_of
-from outrider.service.daemon_state import DaemonState
-from outrider.service.levers import make_levers
-from outrider.service.mode_limit import BY_COMMAND, ModeLimit, rank
+from outrider.service.core.mode_limit import BY_COMMAND, ModeLimit, rank
+from outrider.service.daemon.daemon_state import DaemonState
+from outrider.service.daemon.levers import make_levers
 from outrider.service.modes.mode_changes import ModeChanges
 
 WITHIN_S: Final = 45.0

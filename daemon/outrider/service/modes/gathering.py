@@ -19,9 +19,9 @@ from outrider.service.commands.evidence import (
 from outrider.service.commands.history import CommandHistory
 from outrider.service.commands.watched_time import WatchedTime
 from outrider.service.config.declarations import Config, acting_of, policies_of
-from outrider.service.core import Core
-from outrider.service.daemon_state import DaemonState
-from outrider.service.guard_watch import bounds_of
+from outrider.service.core.core import Core
+from outrider.service.daemon.daemon_state import DaemonState
+from outrider.service.modes.guard_watch import bounds_of
 from outrider.service.twin.twin_file import TwinFile
 from outrider.service.views.twin import twin_shown
 

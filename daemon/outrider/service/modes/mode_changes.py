@@ -13,9 +13,7 @@ from outrider.model.errors import ConfigurationError, LedgerError, OutriderError
 from outrider.service.commands.history import CommandHistory
 from outrider.service.commands.watched_time import WatchedTime
 from outrider.service.config.loaded import LoadedConfig
-from outrider.service.daemon_state import DaemonState
-from outrider.service.levers import close_levers
-from outrider.service.mode_limit import (
+from outrider.service.core.mode_limit import (
     BY_GUARD,
     ModeLimit,
     in_mode,
@@ -23,6 +21,8 @@ from outrider.service.mode_limit import (
     limit_of,
     note_of,
 )
+from outrider.service.daemon.daemon_state import DaemonState
+from outrider.service.daemon.levers import close_levers
 
 Reload = Callable[[Callable[[], LoadedConfig], str | None], Awaitable[None]]
 _SHADOW: Final = "shadow"

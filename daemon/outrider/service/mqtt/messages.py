@@ -10,8 +10,8 @@ import msgspec
 from outrider import __version__
 from outrider.ledger import OutcomeRecord
 from outrider.model.decisions import DecisionRow
-from outrider.service.core import Core
-from outrider.service.user_names import UserNames
+from outrider.service.core.core import Core
+from outrider.service.core.user_names import UserNames
 from outrider.service.views.counts import job_counts
 
 STATUS: Final = "status"

@@ -25,7 +25,9 @@ from outrider.model.errors import LedgerError, OutriderError, PeerError
 from outrider.model.outcomes import COMPLETED_RUN
 from outrider.service.config.declarations import Config
 from outrider.service.config.mqtt_settings import PublishSettings
-from outrider.service.core import Core
+from outrider.service.core.core import Core
+from outrider.service.core.user_names import UserNames
+from outrider.service.journal.recording import Recording
 from outrider.service.mqtt import messages
 from outrider.service.mqtt.messages import (
     HEALTH,
@@ -37,8 +39,6 @@ from outrider.service.mqtt.messages import (
     row_kind,
     row_message,
 )
-from outrider.service.recording import Recording
-from outrider.service.user_names import UserNames
 
 if TYPE_CHECKING:
     import aiomqtt

@@ -18,9 +18,9 @@ from outrider.model.events import NamedEvent
 from outrider.model.localtime import DAY_S
 from outrider.service.config.declarations import acting_of, twin_of
 from outrider.service.config.loaded import LoadedConfig
-from outrider.service.core import Core
-from outrider.service.locked_folder import SNAPSHOTS_NAME
-from outrider.service.refeeding import refeed
+from outrider.service.core.core import Core
+from outrider.service.journal.locked_folder import SNAPSHOTS_NAME
+from outrider.service.journal.refeeding import refeed
 from outrider.service.twin.asking import candidates_of, maker_of
 from outrider.service.twin.starts_file import StartTold
 from outrider.twin.ahead.candidate_starts import HORIZON_DAYS, CandidateStarts

@@ -14,7 +14,7 @@ from outrider.ledger.site_facts import facts_on_record
 from outrider.model.disciplines import CONSERVATIVE, EASY, EASY_SJBF, FIRST_FIT, Discipline
 from outrider.model.errors import LedgerError, OutriderError
 from outrider.model.localtime import HOUR_S
-from outrider.service.locked_folder import SNAPSHOTS_NAME
+from outrider.service.journal.locked_folder import SNAPSHOTS_NAME
 from outrider.service.twin import starts_file
 from outrider.service.twin.candidates_cycle import CandidatesCycle
 from outrider.service.twin.one_more_cycle import OneMoreCycle

@@ -5,7 +5,7 @@ from math import inf
 from typing import Final
 
 from outrider.model.jobs import JOB_STATE_NAMES, QUEUED
-from outrider.service.core import Core
+from outrider.service.core.core import Core
 
 NO_QUEUE: Final = ([0] * len(JOB_STATE_NAMES), 0.0)
 """What `vo_queues` would say of a VO without a job."""

@@ -5,7 +5,7 @@ from typing import Final, NamedTuple
 
 from outrider.ledger.run_sums import AtBins
 from outrider.model.jobs import RUNNING, SUSPENDED_STATE
-from outrider.service.core import Core
+from outrider.service.core.core import Core
 
 WITHIN_S: Final = 5.0
 """What reading the journal for a curve may take."""

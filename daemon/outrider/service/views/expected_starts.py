@@ -6,7 +6,7 @@ from typing import Any, Final
 import msgspec
 
 from outrider.service.config.declarations import twin_of
-from outrider.service.core import Core
+from outrider.service.core.core import Core
 from outrider.service.twin.starts_file import STARTS_NAME, StartTold
 from outrider.service.twin.watch import FRESH_S, TwinWatch
 

@@ -14,12 +14,12 @@ from outrider.model.job_names import stands_for
 from outrider.model.jobs import HELD_STATE, JOB_STATE_NAMES, QUEUED, Job
 from outrider.model.localtime import WEEK_S
 from outrider.service.config.declarations import Config
-from outrider.service.core import Core
+from outrider.service.core.core import Core
 from outrider.service.views.acting import lease_in_words
 from outrider.service.views.expected_starts import ExpectedStarts
 from outrider.service.views.job_runs import end_row, how_it_left
 from outrider.service.views.sentence import moment
-from outrider.service.waiting_reasons import NOBODY_ASKED, Said
+from outrider.service.views.waiting_reasons import NOBODY_ASKED, Said
 
 
 def jobs_meant(core: Core, short: str) -> list[str]:

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from outrider.engine.state.site import Site
 from outrider.model.jobs import HELD_STATE, JOB_STATE_NAMES, QUEUED, Job
-from outrider.service.core import Core
+from outrider.service.core.core import Core
 from outrider.service.views.job_waits import waits_s
 
 

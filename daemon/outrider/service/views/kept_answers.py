@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from math import inf
 from typing import Any, Final, TypeAlias
 
-from outrider.service.own_thread import in_own_thread
+from outrider.service.host.own_thread import in_own_thread
 
 PATIENCE_S: Final = 20.0
 """So long a client waits for it: a disk that hangs holds up no more."""

@@ -13,8 +13,8 @@ from outrider.engine.accounting.machine_power import ASLEEP, IDLING
 from outrider.ledger import Journal
 from outrider.model.jobs import JOB_STATE_NAMES, RUNNING, Job
 from outrider.model.localtime import DAY_S, HOUR_S, WEEK_S, LocalTime
-from outrider.service.core import Core
-from outrider.service.failed_starts import LOOK_BACK_S
+from outrider.service.core.core import Core
+from outrider.service.core.failed_starts import LOOK_BACK_S
 from outrider.service.views.counts import machine_state
 from outrider.service.views.kept_answers import KeptAnswers, Make
 

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from outrider.model.jobs import RUNNING
-from outrider.service.core import Core
+from outrider.service.core.core import Core
 
 
 class Power(NamedTuple):

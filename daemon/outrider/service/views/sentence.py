@@ -5,7 +5,7 @@ from typing import Any
 
 from outrider.engine.scheduling.policy_runner import PolicyRunner
 from outrider.model.localtime import time_zone
-from outrider.service.core import Core
+from outrider.service.core.core import Core
 from outrider.service.views.twin import NOT_ESTIMATED
 
 

@@ -10,7 +10,7 @@ from outrider.acting.gate import ACT, ACTING_MODES, BUDGET, STALE
 from outrider.engine.accounting.distribution import WAIT_BOUNDS_S
 from outrider.engine.accounting.report import report
 from outrider.engine.scheduling.policy_runner import PolicyRunner
-from outrider.service.core import Core
+from outrider.service.core.core import Core
 from outrider.service.views.counts import job_counts, machine_counts
 from outrider.service.views.sentence import measured_ratio, sentence
 from outrider.service.views.twin import NOT_ESTIMATED

@@ -3,7 +3,7 @@
 from typing import Any
 
 from outrider.engine.accounting.report import report
-from outrider.service.core import Core
+from outrider.service.core.core import Core
 from outrider.service.views.counts import job_counts
 from outrider.service.views.expected_starts import ExpectedStarts
 

@@ -8,8 +8,8 @@ import msgspec
 import structlog
 from aiohttp import web
 
-from outrider.service.daemon_view import DaemonView
-from outrider.service.starting_view import StartingView
+from outrider.service.daemon.daemon_view import DaemonView
+from outrider.service.daemon.starting_view import StartingView
 from outrider.service.web.access import ACCESS, Access, Allowed, Refused, is_local
 from outrider.service.web.auth import CHALLENGES
 from outrider.service.web.endpoint import (

@@ -12,8 +12,8 @@ import msgspec
 from aiohttp import web
 from msgspec import Struct
 
-from outrider.service.daemon_view import DaemonView
-from outrider.service.user_names import UserNames
+from outrider.service.core.user_names import UserNames
+from outrider.service.daemon.daemon_view import DaemonView
 
 JSON: Final = "application/json"
 LARGEST_ON_THE_LOOP: Final = 32 * 1024

@@ -7,7 +7,7 @@ from typing import Any
 from aiohttp import web
 
 from outrider.ledger import Journal
-from outrider.service.daemon_view import DaemonView
+from outrider.service.daemon.daemon_view import DaemonView
 from outrider.service.views.acting import lease_of
 from outrider.service.views.decision_rows import decision_rows
 from outrider.service.views.explanation import (
@@ -18,7 +18,7 @@ from outrider.service.views.explanation import (
     states_of,
 )
 from outrider.service.views.job_runs import runs_and_end
-from outrider.service.waiting_reasons import NOBODY_ASKED
+from outrider.service.views.waiting_reasons import NOBODY_ASKED
 from outrider.service.web.endpoint import (
     Answer,
     Call,

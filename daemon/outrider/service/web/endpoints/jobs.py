@@ -6,8 +6,8 @@ from typing import Annotated, Any
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from outrider.model.jobs import JOB_STATE_NAMES, QUEUED, Job
-from outrider.service.core import Core
-from outrider.service.state_words import OURS
+from outrider.service.core.core import Core
+from outrider.service.core.state_words import OURS
 from outrider.service.views.expected_starts import NOT_SAID, ExpectedStarts
 from outrider.service.views.job_filters import JobFilters, reasons_of
 from outrider.service.views.job_order import KNOWN, CursorError, JobOrder, JobSort

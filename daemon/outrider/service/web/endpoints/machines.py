@@ -5,7 +5,7 @@ from typing import Annotated, Any
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from outrider.model.machines import MachineSpec
-from outrider.service.core import Core
+from outrider.service.core.core import Core
 from outrider.service.views.counts import machine_state
 from outrider.service.web.endpoint import Answer, Call, Endpoint
 from outrider.service.web.paging import After, Next, page_of

@@ -4,8 +4,8 @@ import asyncio
 
 from aiohttp import web
 
+from outrider.service.core.user_names import UserNames
 from outrider.service.metrics import Snapshot, expose
-from outrider.service.user_names import UserNames
 from outrider.service.web.endpoint import Call, Endpoint, NoQuery, response
 
 

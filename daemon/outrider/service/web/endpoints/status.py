@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 
-from outrider.service.daemon_view import DaemonView
+from outrider.service.daemon.daemon_view import DaemonView
 from outrider.service.views.acting import levers_shown
 from outrider.service.views.commands import mode_shown
 from outrider.service.views.status import status

@@ -32,17 +32,17 @@ from outrider.model.events import TICK, NamedEvent
 from outrider.model.localtime import ZoneTime
 from outrider.service.config.declarations import Config, acting_of
 from outrider.service.config.loaded import LoadedConfig
-from outrider.service.core_state import restore_state, saved_state
-from outrider.service.decision_log import NO_LEVERS, JournalledDecisions, canary_of
-from outrider.service.guarded_feed import GuardedFeed
-from outrider.service.guards import GuardedEstimator, GuardedUtility, guarded_utilities
-from outrider.service.malformed import is_well_formed
-from outrider.service.personal_vos import PersonalVos
-from outrider.service.policies import make_runners, policies_without_runner
-from outrider.service.pseudonyms import Pseudonyms
-from outrider.service.run_log import JournalledAccounting
-from outrider.service.source_state import SourceState, add_bounded
-from outrider.service.trials.followed import FollowedTrial
+from outrider.service.core.core_state import restore_state, saved_state
+from outrider.service.core.decision_log import NO_LEVERS, JournalledDecisions, canary_of
+from outrider.service.core.followed_trial import FollowedTrial
+from outrider.service.core.guarded_feed import GuardedFeed
+from outrider.service.core.guards import GuardedEstimator, GuardedUtility, guarded_utilities
+from outrider.service.core.malformed import is_well_formed
+from outrider.service.core.personal_vos import PersonalVos
+from outrider.service.core.policies import make_runners, policies_without_runner
+from outrider.service.core.pseudonyms import Pseudonyms
+from outrider.service.core.run_log import JournalledAccounting
+from outrider.service.core.source_state import SourceState, add_bounded
 
 PERSONAL_VOS_KEY: Final = "personal_vos"
 """Where the journal keeps which VOs are named for a user."""

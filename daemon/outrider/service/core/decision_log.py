@@ -28,7 +28,7 @@ from outrider.model.events import JOB_KINDS, NamedEvent
 from outrider.model.jobs import Job
 from outrider.service.config.acting_settings import ActingSettings
 from outrider.service.config.declarations import Config, acting_of
-from outrider.service.pseudonyms import Pseudonyms
+from outrider.service.core.pseudonyms import Pseudonyms
 
 NO_LEVERS: Final[Mapping[str, Collection[str]]] = MappingProxyType({})
 

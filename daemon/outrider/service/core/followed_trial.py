@@ -5,8 +5,8 @@ from typing import Any
 
 from outrider.acting.trial import Trial
 from outrider.acting.trial_tally import DaySums, TrialTally
-from outrider.service.decision_log import JournalledDecisions
-from outrider.service.run_log import JournalledAccounting
+from outrider.service.core.decision_log import JournalledDecisions
+from outrider.service.core.run_log import JournalledAccounting
 
 
 class FollowedTrial:

@@ -15,11 +15,11 @@ from outrider.model.errors import ConfigurationError
 from outrider.plugins.making import make_policy
 from outrider.service.config.loaded import LoadedConfig, check_config
 from outrider.service.config.state_folder import JOURNAL_NAME
-from outrider.service.core import Core
-from outrider.service.daemon_state import DaemonState
-from outrider.service.pump import Pumps
-from outrider.service.recording import Recording
-from outrider.service.sources import opened
+from outrider.service.core.core import Core
+from outrider.service.daemon.daemon_state import DaemonState
+from outrider.service.daemon.pump import Pumps
+from outrider.service.daemon.sources import opened
+from outrider.service.journal.recording import Recording
 
 LABEL: Final = "campus"
 """Of the adapter, in the journal."""

@@ -13,16 +13,16 @@ from outrider.acting.lever_runner import LeverRunner
 from outrider.api.adapter import Adapter
 from outrider.engine.accounting.report import report
 from outrider.service.commands.port import CommandPort
-from outrider.service.core import Core
+from outrider.service.core.core import Core
+from outrider.service.core.mode_limit import ModeLimit
+from outrider.service.core.state_words import StateWords
+from outrider.service.core.user_names import UserNames
+from outrider.service.journal.recording import Recording
 from outrider.service.metrics import Snapshot
 from outrider.service.metrics.exporter import MetricsExporter
-from outrider.service.mode_limit import ModeLimit
 from outrider.service.mqtt.publisher import Publisher
-from outrider.service.recording import Recording
-from outrider.service.state_words import StateWords
 from outrider.service.trials.shown import TrialShown
 from outrider.service.twin.watch import TwinWatch
-from outrider.service.user_names import UserNames
 from outrider.service.views.acting import levers_shown
 from outrider.service.views.expected_starts import ExpectedStarts
 from outrider.service.views.jobs_over_time import JobsOverTime
@@ -31,7 +31,7 @@ from outrider.service.views.sentence import sentence
 from outrider.service.views.twin import saving_text, twin_shown
 from outrider.service.views.use_over_time import UseOverTime
 from outrider.service.views.users import user_rows
-from outrider.service.waiting_reasons import WaitingReasons
+from outrider.service.views.waiting_reasons import WaitingReasons
 
 _REFUSED: Final = "reload refused: "
 _MOST_NOTES: Final = 100

@@ -9,12 +9,12 @@ from outrider.api.adapter import Adapter
 from outrider.model.errors import ConfigurationError
 from outrider.service.config.declarations import Config
 from outrider.service.config.loaded import LoadedConfig
-from outrider.service.core import Core
-from outrider.service.daemon_state import DaemonState, make_core, notes_on
-from outrider.service.levers import close_levers
-from outrider.service.mode_limit import in_force
-from outrider.service.pump import Pumps
-from outrider.service.sources import make_adapters
+from outrider.service.core.core import Core
+from outrider.service.core.mode_limit import in_force
+from outrider.service.daemon.daemon_state import DaemonState, make_core, notes_on
+from outrider.service.daemon.levers import close_levers
+from outrider.service.daemon.pump import Pumps
+from outrider.service.daemon.sources import make_adapters
 
 _CLOSING_S = 5.0
 _FIXED: Final = (

@@ -22,20 +22,20 @@ from outrider.service.commands.history import CONFIGURATION, CommandHistory
 from outrider.service.commands.watched_time import WATCHED_KEY, WatchedTime
 from outrider.service.config.declarations import policies_of, twin_of
 from outrider.service.config.loaded import LoadedConfig
-from outrider.service.daemon_state import DaemonState
-from outrider.service.daemon_view import DaemonView
-from outrider.service.guard_watch import GuardWatch
-from outrider.service.levers import close_levers
+from outrider.service.core.source_state import SourceState
+from outrider.service.daemon.daemon_state import DaemonState
+from outrider.service.daemon.daemon_view import DaemonView
+from outrider.service.daemon.levers import close_levers
+from outrider.service.daemon.pump import Pumps
+from outrider.service.daemon.reload import reload
+from outrider.service.host.sdnotify import ServiceManager
+from outrider.service.journal.recording import Recording
+from outrider.service.journal.start_progress import StartProgress
 from outrider.service.modes.commander import Commander
 from outrider.service.modes.gathering import gather
+from outrider.service.modes.guard_watch import GuardWatch
 from outrider.service.modes.mode_changes import ModeChanges
 from outrider.service.modes.trial_watch import TrialWatch
-from outrider.service.pump import Pumps
-from outrider.service.recording import Recording
-from outrider.service.reload import reload
-from outrider.service.sdnotify import ServiceManager
-from outrider.service.source_state import SourceState
-from outrider.service.start_progress import StartProgress
 from outrider.service.twin.child import TwinChild
 from outrider.service.twin.planned_file import keep_planned_starts
 
@@ -133,7 +133,7 @@ class Supervisor:
             await close_levers(state.levers)
 
     async def reload(self, loaded: LoadedConfig) -> None:
-        """Put another configuration in force; see `outrider.service.reload.reload`.
+        """Put another configuration in force; see `outrider.service.daemon.reload.reload`.
 
         Raises:
             OutriderError: it cannot be put in force; nothing has changed.

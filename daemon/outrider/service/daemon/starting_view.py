@@ -6,12 +6,12 @@ import time
 from typing import Final
 
 from outrider import __version__
-from outrider.service.daemon_view import DaemonView
+from outrider.service.core.personal_vos import PersonalVos
+from outrider.service.core.pseudonyms import Pseudonyms
+from outrider.service.core.user_names import UserNames
+from outrider.service.daemon.daemon_view import DaemonView
+from outrider.service.journal.start_progress import StartProgress
 from outrider.service.metrics import MetricStore, Snapshot
-from outrider.service.personal_vos import PersonalVos
-from outrider.service.pseudonyms import Pseudonyms
-from outrider.service.start_progress import StartProgress
-from outrider.service.user_names import UserNames
 
 _TOLD: Final = ("start_ratio", "start_seconds", "mode", "build_info")
 """Metrics with values at the start. A counter at 0 would be taken for one that began again."""

@@ -7,9 +7,9 @@ from typing import Any, Final
 
 import msgspec
 
-from outrider.service.mode_limit import ModeLimit
-from outrider.service.personal_vos import PersonalVos
-from outrider.service.pseudonyms import Pseudonyms, is_pseudonym
+from outrider.service.core.mode_limit import ModeLimit
+from outrider.service.core.personal_vos import PersonalVos
+from outrider.service.core.pseudonyms import Pseudonyms, is_pseudonym
 
 _VO: Final = "vo"
 _WORD: Final = re.compile(r"\w[\w.@/+-]*(?<![.])")

@@ -17,9 +17,9 @@ import structlog
 from outrider.ledger import Entry, Journal, SnapshotStore, Writer, open_or_begin_anew
 from outrider.model.errors import LedgerError
 from outrider.service.config.state_folder import JOURNAL_NAME
-from outrider.service.core import Core
-from outrider.service.locked_folder import SNAPSHOTS_NAME, open_locked
-from outrider.service.pseudonyms import KEY_NAME, Pseudonyms, load_key
+from outrider.service.core.core import Core
+from outrider.service.core.pseudonyms import KEY_NAME, Pseudonyms, load_key
+from outrider.service.journal.locked_folder import SNAPSHOTS_NAME, open_locked
 
 ROWS_KEY = "rows"
 _ROW_KINDS: Final = ("inputs", "decisions", "outcomes", "set_aside")

@@ -14,9 +14,9 @@ from outrider.model.setting_kinds import toml_text
 from outrider.plugins.making import make_policy
 from outrider.replay.keeping import keep_nothing
 from outrider.replay.run import CampusRun
-from outrider.service.app import run
 from outrider.service.config.loaded import load_config
-from outrider.service.demo_broker import demo_broker
+from outrider.service.demo.demo_broker import demo_broker
+from outrider.service.process.app import run
 from outrider.simulation.generators.campus import generate_campus
 
 _DAY_S = 86_400.0

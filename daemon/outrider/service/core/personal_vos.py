@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from outrider.model.events import CHANGED, SUBMITTED, NamedEvent
-from outrider.service.pseudonyms import is_named_for
+from outrider.service.core.pseudonyms import is_named_for
 
 MOST_PERSONAL_VOS: Final = 10_000
 

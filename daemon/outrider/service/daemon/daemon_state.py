@@ -15,23 +15,23 @@ from outrider.ledger.snapshots import LEAST_LEAP_S
 from outrider.model.clusters import ClusterSpec
 from outrider.model.site_habits import SiteHabits
 from outrider.service.config.loaded import LoadedConfig
-from outrider.service.core import Core
-from outrider.service.daemon_view import DaemonView
-from outrider.service.levers import carried_actions, make_lever_runner
-from outrider.service.mode_limit import in_force, limit_of
+from outrider.service.core.core import Core
+from outrider.service.core.mode_limit import in_force, limit_of
+from outrider.service.core.policies import LostPolicyLog
+from outrider.service.core.pseudonyms import KEY_NAME, Pseudonyms, load_key
+from outrider.service.core.source_state import SourceState
+from outrider.service.daemon.daemon_view import DaemonView
+from outrider.service.daemon.levers import carried_actions, make_lever_runner
+from outrider.service.daemon.sources import make_adapters
+from outrider.service.host.wall_clock import WallClock
+from outrider.service.journal.recording import Recording
+from outrider.service.journal.restart import bring_up
+from outrider.service.journal.start_progress import StartProgress
 from outrider.service.mqtt.publisher import Publisher
-from outrider.service.policies import LostPolicyLog
-from outrider.service.pseudonyms import KEY_NAME, Pseudonyms, load_key
-from outrider.service.recording import Recording
-from outrider.service.restart import bring_up
-from outrider.service.source_state import SourceState
-from outrider.service.sources import make_adapters
-from outrider.service.start_progress import StartProgress
 from outrider.service.trials.record import TrialRecord, trial_on_record
 from outrider.service.trials.record import in_force as trial_in_force
 from outrider.service.trials.shown import trial_shown
 from outrider.service.views.utility import utility
-from outrider.service.wall_clock import WallClock
 
 
 def make_core(

@@ -20,12 +20,12 @@ from outrider.engine.state.standing import told_of_machines
 from outrider.ledger import Entry, SetAsideRecord
 from outrider.ledger.standing_machines import standing_meta
 from outrider.model.errors import OutriderError
-from outrider.service.core import Core
-from outrider.service.daemon_state import DaemonState
-from outrider.service.restart import bring_up
-from outrider.service.source_state import SourceState
-from outrider.service.sources import check_batch, opened, seen_until
-from outrider.service.undo_file import UndoFile
+from outrider.service.core.core import Core
+from outrider.service.core.source_state import SourceState
+from outrider.service.daemon.daemon_state import DaemonState
+from outrider.service.daemon.sources import check_batch, opened, seen_until
+from outrider.service.daemon.undo_file import UndoFile
+from outrider.service.journal.restart import bring_up
 
 _SLICE_EVENTS: Final = 50
 """Events that enter the engine before other tasks get their turn."""

@@ -19,15 +19,15 @@ from outrider.api.adapter import Adapter
 from outrider.formats.campus.files import read_campus
 from outrider.service.commands.history import CommandHistory
 from outrider.service.config.loaded import LoadedConfig, check_config
-from outrider.service.daemon_state import DaemonState
-from outrider.service.levers import lease_bounds, make_levers
-from outrider.service.mode_limit import in_mode
+from outrider.service.core.mode_limit import in_mode
+from outrider.service.daemon.daemon_state import DaemonState
+from outrider.service.daemon.levers import lease_bounds, make_levers
+from outrider.service.daemon.pump import Pumps
+from outrider.service.daemon.reload import reload
+from outrider.service.daemon.sources import opened
+from outrider.service.demo.simulated_journal import LABEL
+from outrider.service.journal.recording import Recording
 from outrider.service.modes.trial_watch import TrialWatch
-from outrider.service.pump import Pumps
-from outrider.service.recording import Recording
-from outrider.service.reload import reload
-from outrider.service.simulated_journal import LABEL
-from outrider.service.sources import opened
 from outrider.service.trials.record import RUNNING, TrialRecord
 from outrider.service.twin.cycle import TwinCycle
 

@@ -5,8 +5,8 @@ from typing import Final
 
 from outrider.engine.ingest.set_aside import SetAside, TimeLimits
 from outrider.model.events import TICK, NamedEvent
-from outrider.service.core import Core
-from outrider.service.guarded_feed import GuardedFeed
+from outrider.service.core.core import Core
+from outrider.service.core.guarded_feed import GuardedFeed
 
 _AT_ONCE: Final = 10_000
 

@@ -6,7 +6,7 @@ from typing import Any, Final
 from outrider.engine import Engine, EventMerger
 from outrider.ledger.extras import decode_extra, encode_extra
 from outrider.model.events import NamedEvent
-from outrider.service.decision_log import JournalledDecisions
+from outrider.service.core.decision_log import JournalledDecisions
 
 STATE_VERSION: Final = 5
 

@@ -12,7 +12,7 @@ import structlog
 
 from outrider.api.undo_log import Undo, UndoLog
 from outrider.model.errors import PeerError
-from outrider.service.private_folder import make_private_file
+from outrider.service.host.private_folder import make_private_file
 
 UNDO_FILE: Final = "undo.sqlite"
 _WAIT_S: Final = 5.0

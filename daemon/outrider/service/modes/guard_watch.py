@@ -12,8 +12,8 @@ from outrider.acting.lever_runner import LeverRunner
 from outrider.model.errors import OutriderError
 from outrider.service.config.acting_settings import ActingSettings
 from outrider.service.config.declarations import acting_of
-from outrider.service.core import Core
-from outrider.service.daemon_state import DaemonState
+from outrider.service.core.core import Core
+from outrider.service.daemon.daemon_state import DaemonState
 
 _EVERY_S: Final = 10.0
 _CHANGED: Final = ("applied", "renewed", "withdrawn")

@@ -5,7 +5,7 @@ the state is repaired, and the next events go on. One `try` stands around many e
 costs nothing for each.
 
 Where the repair fails as well, the feed still goes on, but the state is in doubt: the event is
-noted in `unrepaired`, and the daemon makes its state anew (`outrider.service.pump`).
+noted in `unrepaired`, and the daemon makes its state anew (`outrider.service.daemon.pump`).
 """
 
 from collections.abc import Iterable, Iterator

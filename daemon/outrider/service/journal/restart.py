@@ -12,12 +12,12 @@ from outrider.ledger import Journal, check_end
 from outrider.ledger.snapshots import Snapshot
 from outrider.model.errors import LedgerError
 from outrider.model.events import TICK, NamedEvent
-from outrider.service.core import PERSONAL_VOS_KEY, Core
-from outrider.service.core_state import site_time_of
-from outrider.service.recording import Recording
-from outrider.service.refeeding import refeed
-from outrider.service.start_progress import StartProgress
-from outrider.service.wall_clock import SITE_AHEAD_S, WallClock
+from outrider.service.core.core import PERSONAL_VOS_KEY, Core
+from outrider.service.core.core_state import site_time_of
+from outrider.service.host.wall_clock import SITE_AHEAD_S, WallClock
+from outrider.service.journal.recording import Recording
+from outrider.service.journal.refeeding import refeed
+from outrider.service.journal.start_progress import StartProgress
 
 _TRIES: Final = 3
 """Each leaves out the events after which the one before could not repair its state."""

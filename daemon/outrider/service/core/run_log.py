@@ -8,7 +8,7 @@ from outrider.engine import EventMerger
 from outrider.engine.accounting.accounting import Accounting
 from outrider.ledger.records import RunRecord
 from outrider.model.jobs import Job
-from outrider.service.failed_starts import FailedStarts
+from outrider.service.core.failed_starts import FailedStarts
 
 
 class JournalledAccounting(Accounting):

@@ -6,8 +6,8 @@ from typing import Final, TextIO
 
 from outrider.model.errors import LedgerError
 from outrider.service.config.state_folder import JOURNAL_NAME, TOKEN_NAME
-from outrider.service.private_folder import make_private, make_private_file
-from outrider.service.pseudonyms import KEY_NAME
+from outrider.service.core.pseudonyms import KEY_NAME
+from outrider.service.host.private_folder import make_private, make_private_file
 
 SNAPSHOTS_NAME: Final = "snapshots"
 _LOCK_NAME: Final = "lock"

@@ -16,7 +16,7 @@ from outrider.model.settings import build
 from outrider.plugins.finding import load_adapter
 from outrider.service.config.declarations import adapter_of
 from outrider.service.config.loaded import LoadedConfig
-from outrider.service.malformed import is_well_formed
+from outrider.service.core.malformed import is_well_formed
 
 _MOST_AHEAD_S: Final = 3_600.0
 CLOSES_WITHIN_S: Final = 2.0
