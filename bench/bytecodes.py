@@ -19,7 +19,7 @@ from typing import Any
 
 from options import parsed
 
-from outrider.ledger import LedgerHash
+from outrider.journal import LedgerHash
 from outrider.plugins.making import make_policy
 from outrider.replay.keeping import hashed
 from outrider.replay.run import CampusRun

@@ -24,9 +24,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from options import parsed
 
+from outrider.forecast.candidate_starts import CandidateStarts, Future
+from outrider.forecast.followed_site import FollowedSite
+from outrider.forecast.lately import Arrival
+from outrider.forecast.outlook import Outlook
+from outrider.forecast.present import Present
 from outrider.formats.campus.files import write_campus
 from outrider.formats.workload import Workload
-from outrider.ledger import Entry, Journal
+from outrider.journal import Entry, Journal
 from outrider.model import events as ev
 from outrider.model.errors import OutriderError
 from outrider.model.events import Event, NamedEvent
@@ -40,11 +45,6 @@ from outrider.service.twin.candidates_cycle import present_of, told_starts
 from outrider.service.twin.starts_file import StartTold
 from outrider.simulation.generators.campus import generate_campus
 from outrider.testing.planned import Asked, make_workload
-from outrider.twin.ahead.candidate_starts import CandidateStarts, Future
-from outrider.twin.ahead.lately import Arrival
-from outrider.twin.ahead.present import Present
-from outrider.twin.starts.followed_site import FollowedSite
-from outrider.twin.starts.outlook import Outlook
 
 EPOCH_S = 1_600_000_000.0
 SEEN_EVERY_S, HOUR_S = 600.0, 3_600.0

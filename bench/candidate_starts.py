@@ -19,7 +19,9 @@ import numpy as np
 from calibration import calibration_s
 from options import parsed
 
-from outrider.ledger import Entry, Journal, SnapshotStore
+from outrider.forecast.candidate_starts import LEAST, CandidateStarts
+from outrider.forecast.followed_site import FollowedSite
+from outrider.journal import Entry, Journal, SnapshotStore
 from outrider.model import events as ev
 from outrider.model.events import NamedEvent
 from outrider.model.jobs import JobSpec
@@ -29,8 +31,6 @@ from outrider.service.config.loaded import check_config
 from outrider.service.config.state_folder import JOURNAL_NAME
 from outrider.service.journal.locked_folder import SNAPSHOTS_NAME
 from outrider.service.twin.candidates_cycle import present_of, recall_core
-from outrider.twin.ahead.candidate_starts import LEAST, CandidateStarts
-from outrider.twin.starts.followed_site import FollowedSite
 
 BEGIN_S = 1_600_000_000.0
 NOW_S = BEGIN_S + 3 * 86_400.0

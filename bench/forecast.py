@@ -16,12 +16,12 @@ import numpy as np
 from calibration import calibration_s
 from options import parsed
 
+from outrider.forecast.compiling import HAS_COMPILER
+from outrider.forecast.expected_starts import KNOWN_DISCIPLINES, expected_starts
+from outrider.forecast.queue_state import Jobs, QueueState, RecentArrivals
+from outrider.forecast.run_time_draws import draw_run_times
+from outrider.forecast.run_time_history import GROUP_LEVELS, RunTimeHistory
 from outrider.model.localtime import DAY_S
-from outrider.twin.starts.compiling import HAS_COMPILER
-from outrider.twin.starts.expected_starts import KNOWN_DISCIPLINES, expected_starts
-from outrider.twin.starts.queue_state import Jobs, QueueState, RecentArrivals
-from outrider.twin.starts.run_time_draws import draw_run_times
-from outrider.twin.starts.run_time_history import GROUP_LEVELS, RunTimeHistory
 
 BUDGET_S = 60.0
 """For the whole queue, beside the loop (10,000 jobs, 100 replicates, compiled)."""

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from options import parsed
 
-from outrider.ledger import Entry, Journal, LedgerFile, LedgerHash, Writer
+from outrider.journal import Entry, Journal, LedgerFile, LedgerHash, Writer
 from outrider.model.decisions import DecisionRow
 from outrider.model.events import COMPLETED, STARTED, SUBMITTED, NamedEvent
 from outrider.model.jobs import JobSpec

@@ -24,7 +24,7 @@ import structlog
 from calibration import calibration_s
 from options import parsed
 
-from outrider.ledger import Entry, Journal
+from outrider.journal import Entry, Journal
 from outrider.model.events import COMPLETED, EVICTED, STARTED, SUBMITTED, TICK, NamedEvent
 from outrider.model.jobs import JobSpec
 from outrider.service.config.loaded import LoadedConfig, check_config

@@ -10,13 +10,13 @@ from typing import Any
 __version__ = "0.1.0"
 
 _PLACES = {
-    "compare": "outrider.scripting.comparing",
-    "generate_campus": "outrider.scripting.traces",
-    "generate_grid": "outrider.scripting.traces",
-    "ingest": "outrider.scripting.logs",
-    "open_journal": "outrider.scripting.journals",
-    "read_campus": "outrider.scripting.traces",
-    "read_swf": "outrider.scripting.traces",
+    "compare": "outrider.python_api.comparing",
+    "generate_campus": "outrider.python_api.traces",
+    "generate_grid": "outrider.python_api.traces",
+    "ingest": "outrider.python_api.logs",
+    "open_journal": "outrider.python_api.journals",
+    "read_campus": "outrider.python_api.traces",
+    "read_swf": "outrider.python_api.traces",
     "replay": "outrider.replay",  # the room can be called: see there
 }
 """Where each name of the API is; their types are in `__init__.pyi`, beside this file."""

@@ -9,7 +9,7 @@ from threading import Thread
 
 import pytest
 
-from outrider.ledger import Entry, Journal, RunRecord
+from outrider.journal import Entry, Journal, RunRecord
 from tests.cli.running import get, outrider
 from tests.service.web.small_answers import STATUS
 

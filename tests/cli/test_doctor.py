@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from outrider.ledger import Entry, Journal
+from outrider.journal import Entry, Journal
 from outrider.model.decisions import DecisionRow
 from tests.cli.running import outrider, shell
 from tests.free_port import free_port

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from outrider.ledger.site_facts import Incumbent, facts_on_record
+from outrider.journal.site_facts import Incumbent, facts_on_record
 from tests.cli.running import outrider
 from tests.logs_as_before import logs_as_before
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from outrider.ledger import CommandRecord, Entry, Journal, SetAsideRecord
+from outrider.journal import CommandRecord, Entry, Journal, SetAsideRecord
 from tests.cli.running import outrider, shell
 
 ROW_FIELDS = {

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from outrider.formats.tables import VERSION
-from outrider.ledger import CommandRecord, Entry, Journal, RunRecord, verify
-from outrider.ledger.tables import DECISIONS, TABLES
+from outrider.journal import CommandRecord, Entry, Journal, RunRecord, verify
+from outrider.journal.tables import DECISIONS, TABLES
 from tests.cli.running import outrider, shell
 
 duckdb: Any = pytest.importorskip("duckdb")

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from outrider.ledger import Journal, LedgerHash
+from outrider.journal import Journal, LedgerHash
 from outrider.model.events import EVICTION_REASONS
 from outrider_policies.bandits.bandit import BanditSettings
 from tests.cli.running import COMMAND, WITHIN_S, outrider, shell

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from outrider.api import Batch
-from outrider.ledger import Journal, SnapshotStore
+from outrider.journal import Journal, SnapshotStore
 from outrider.service.config.loaded import check_config
 from outrider.service.core.core import Core
 from outrider.service.core.source_state import SourceState

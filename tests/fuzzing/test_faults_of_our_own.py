@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from outrider.api import Batch
-from outrider.ledger import Journal
+from outrider.journal import Journal
 from outrider.model.events import COMPLETED, EVICTED, STARTED, SUBMITTED, NamedEvent
 from outrider.model.jobs import JobSpec
 from outrider.service.core.core import Core

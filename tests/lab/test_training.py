@@ -16,7 +16,7 @@ from click.testing import CliRunner
 
 from outrider.api.policy import Policy
 from outrider.formats.workload import Workload
-from outrider.ledger import Entry, Journal
+from outrider.journal import Entry, Journal
 from outrider.model import events as ev
 from outrider.model.decisions import Decision
 from outrider.model.errors import ConfigurationError, OutriderError, TraceError

@@ -22,7 +22,7 @@ class Room(NamedTuple):
 
 ROOMS: Final = (
     Room("daemon/outrider/engine", ("tests/engine", "tests/policies")),
-    Room("daemon/outrider/ledger", ("tests/ledger", "tests/service/restarting")),
+    Room("daemon/outrider/journal", ("tests/journal", "tests/service/restarting")),
     Room("daemon/outrider/acting", ("tests/acting", "tests/service/running/test_gate.py")),
     Room("daemon/outrider/service", ("tests/service", "tests/docs/test_generated.py")),
     Room("policies/outrider_policies", ("tests/policies",)),

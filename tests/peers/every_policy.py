@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from outrider.ledger import Journal
+from outrider.journal import Journal
 from outrider.plugins.finding import POLICIES, find, load_policy
 
 

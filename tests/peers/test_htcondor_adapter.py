@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from outrider.ledger import Journal
+from outrider.journal import Journal
 from outrider.model.events import (
     CHANGED,
     COMPLETED,

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from outrider.api import ReaderOptions, Reading
-from outrider.ledger import Journal
+from outrider.journal import Journal
 from outrider.model.events import KIND_NAMES, TICK, NamedEvent
 from outrider.plugins.finding import load_reader
 from tests.peers.pool import HTCondorPool

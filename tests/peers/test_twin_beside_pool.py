@@ -6,7 +6,7 @@ from typing import Final
 
 import pytest
 
-from outrider.ledger import Journal
+from outrider.journal import Journal
 from outrider.model.events import STARTED
 from outrider.twin.observed import observe
 from tests.cli.running import shell

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from outrider.ledger import Entry, Journal
+from outrider.journal import Entry, Journal
 from outrider.model.events import TICK, NamedEvent
 from outrider.model.settings import build
 from outrider.plugins.finding import load_adapter

@@ -11,8 +11,8 @@ import msgspec
 import pytest
 
 from outrider.formats.campus.files import read_campus, write_campus
-from outrider.ledger import Entry, Journal
-from outrider.ledger.site_facts import HABITS_KEY, SiteFacts, facts_on_record
+from outrider.journal import Entry, Journal
+from outrider.journal.site_facts import HABITS_KEY, SiteFacts, facts_on_record
 from outrider.model import events as ev
 from outrider.model.clusters import ClusterSpec
 from outrider.model.errors import LedgerError

@@ -6,8 +6,8 @@ import pytest
 
 from outrider.engine.state.site import Site
 from outrider.engine.state.standing import told_of_machines
-from outrider.ledger import Entry, Journal
-from outrider.ledger.standing_machines import STANDING_KEY, standing_meta
+from outrider.journal import Entry, Journal
+from outrider.journal.standing_machines import STANDING_KEY, standing_meta
 from outrider.model import events as ev
 from outrider.model.errors import LedgerError
 from outrider.model.events import NamedEvent

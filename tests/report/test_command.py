@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from outrider.cli.report_tables import columns_of
-from outrider.ledger import Journal
+from outrider.journal import Journal
 from outrider.service.twin import twin_file
 from outrider.service.twin.asking import no_answer
 from tests.cli.running import outrider

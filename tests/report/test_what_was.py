@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from outrider.ledger import TIMEZONE_KEY, Journal
+from outrider.journal import TIMEZONE_KEY, Journal
 from outrider.model import events as ev
 from outrider.report.html import html
 from outrider.report.tariff import Tariff

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from outrider.ledger import Journal
+from outrider.journal import Journal
 from outrider.model import events as ev
 from outrider.model.errors import ConfigurationError
 from outrider.model.localtime import time_zone

@@ -11,8 +11,8 @@ import pytest
 from aiohttp import web
 
 from outrider.api import Batch, JobSpec, MachineSpec
-from outrider.ledger import Entry, Journal, run_sums
-from outrider.ledger.records import RunRecord
+from outrider.journal import Entry, Journal, run_sums
+from outrider.journal.records import RunRecord
 from outrider.model.errors import LedgerError
 from outrider.model.events import JOINED, STARTED, SUBMITTED
 from outrider.service.core.core import Core

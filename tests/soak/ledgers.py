@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from outrider.engine.ingest.set_aside import REASONS
-from outrider.ledger import Journal
+from outrider.journal import Journal
 from outrider.model.events import KIND_NAMES, TICK
 
 METERS: Final = "meters"

@@ -9,7 +9,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from outrider.ledger import Journal
+from outrider.journal import Journal
 from tests.service.running.process import DaemonProcess
 from tests.soak.attacks import ATTACKS, Attack
 from tests.soak.ledgers import differences, recorded_events

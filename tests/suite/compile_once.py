@@ -4,9 +4,9 @@ Machine code is kept beside the modules. Without it each of the processes that s
 each that they start, would compile by itself, at the same time.
 """
 
-from outrider.twin.starts.compiling import HAS_COMPILER
-from outrider.twin.starts.expected_starts import KNOWN_DISCIPLINES
-from tests.twin.starts.test_rules import forward, moments
+from outrider.forecast.compiling import HAS_COMPILER
+from outrider.forecast.expected_starts import KNOWN_DISCIPLINES
+from tests.forecast.test_rules import forward, moments
 
 
 def main() -> None:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from outrider.formats.campus.campus import Campus
-from outrider.ledger import Journal
+from outrider.journal import Journal
 from outrider.model import events as ev
 from outrider.model.events import NamedEvent
 from tests.twin.sites import altered, journal_of

@@ -6,8 +6,8 @@ from pathlib import Path
 from outrider.api.policy import Policy
 from outrider.formats.campus.campus import Campus
 from outrider.formats.campus.files import write_campus
-from outrider.ledger import Entry, Journal
-from outrider.ledger.site_facts import facts_on_record
+from outrider.journal import Entry, Journal
+from outrider.journal.site_facts import facts_on_record
 from outrider.model.errors import LedgerError
 from outrider.model.events import NamedEvent
 from outrider.plugins.making import make_policy

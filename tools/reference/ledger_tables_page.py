@@ -2,7 +2,7 @@
 
 from outrider.formats.table_files import ENDINGS
 from outrider.formats.tables import VERSION, Column, Table
-from outrider.ledger.tables import TABLES
+from outrider.journal.tables import TABLES
 from outrider.replay.job_table import JOBS
 
 _ENDINGS = ", ".join(f"`{ending}`" for ending in ENDINGS)
@@ -10,7 +10,7 @@ _COLUMNS = "| column | type | null | what it says |\n|---|---|---|---|\n"
 _HEAD = f"""\
 # Tables
 
-<!-- Made by `make docs` from daemon/outrider/ledger/tables.py and replay/job_table.py. -->
+<!-- Made by `make docs` from daemon/outrider/journal/tables.py and replay/job_table.py. -->
 
 **Version {VERSION}.** It is raised when a column goes, changes its type or means something else; a
 new column at the end of a table does not raise it. Parquet files carry it in their own metadata

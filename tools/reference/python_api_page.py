@@ -5,18 +5,18 @@ import re
 from collections.abc import Callable
 from typing import Any, Final
 
-from outrider.scripting.comparing import compare
-from outrider.scripting.fields import Fields, Run
-from outrider.scripting.journals import JournalTables, open_journal
-from outrider.scripting.logs import ingest
-from outrider.scripting.records import Records
-from outrider.scripting.replaying import replay
-from outrider.scripting.traces import generate_campus, generate_grid, read_campus, read_swf
+from outrider.python_api.comparing import compare
+from outrider.python_api.fields import Fields, Run
+from outrider.python_api.journals import JournalTables, open_journal
+from outrider.python_api.logs import ingest
+from outrider.python_api.records import Records
+from outrider.python_api.replaying import replay
+from outrider.python_api.traces import generate_campus, generate_grid, read_campus, read_swf
 
 _HEAD = """\
 # The Python API, name by name
 
-<!-- Made by `make docs` from the docstrings of daemon/outrider/scripting. -->
+<!-- Made by `make docs` from the docstrings of daemon/outrider/python_api. -->
 
 How to use it: [the Python API](../python-api.md). These names, their arguments and the fields of a
 run are stable: one that goes is announced in the [changelog](../../CHANGELOG.md) a minor version

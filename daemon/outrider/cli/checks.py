@@ -117,7 +117,7 @@ def check_free_space(folder: Path) -> Check:
 
 def check_journal(path: Path) -> Check:
     """Whether the journal opens and is whole."""
-    from outrider.ledger import Journal, verify
+    from outrider.journal import Journal, verify
 
     if not path.exists():
         return Check("journal", "ok", f"{path}: none yet; the daemon begins one")
@@ -159,7 +159,7 @@ def check_clock(path: Path, loaded: "LoadedConfig") -> Check:
 
 
 def _newest_decision_s(path: Path) -> float | None:
-    from outrider.ledger import Journal
+    from outrider.journal import Journal
 
     try:
         with Journal(path, read_only=True) as journal:

@@ -6,19 +6,19 @@ from typing import TYPE_CHECKING
 from outrider.cli.printing import clock
 
 if TYPE_CHECKING:
-    from outrider.ledger import Journal
+    from outrider.journal import Journal
 
 
 def open_journal(file: Path) -> "Journal":
     """A journal, to read, even while a daemon writes it. Raises `LedgerError`."""
-    from outrider.ledger import Journal
+    from outrider.journal import Journal
 
     return Journal(file, read_only=True)
 
 
 def zone_of(journal: "Journal") -> str:
     """The time zone of its site."""
-    from outrider.ledger import TIMEZONE_KEY
+    from outrider.journal import TIMEZONE_KEY
 
     zone: str = journal.meta(TIMEZONE_KEY, "UTC")
     return zone

@@ -11,6 +11,13 @@ from numpy.typing import NDArray
 
 from outrider.cli.printing import count, figure, print_table, ratio, shown
 from outrider.cli.traces import check_traces
+from outrider.forecast.compiling import HAS_COMPILER
+from outrider.forecast.expected_starts import KNOWN_DISCIPLINES
+from outrider.forecast.forecasts import Forecasts, forecasts
+from outrider.forecast.job_log import recorded_log, simulated_log
+from outrider.forecast.questions import Questions
+from outrider.forecast.scores import scores
+from outrider.forecast.walk import walk
 from outrider.formats.swf.reading import read_swf
 from outrider.formats.workload import Workload
 from outrider.model.disciplines import Discipline
@@ -24,13 +31,6 @@ from outrider.simulation.estimates import (
     estimated,
 )
 from outrider.simulation.truth_told import truth_told
-from outrider.twin.starts.compiling import HAS_COMPILER
-from outrider.twin.starts.expected_starts import KNOWN_DISCIPLINES
-from outrider.twin.starts.forecasts import Forecasts, forecasts
-from outrider.twin.starts.job_log import recorded_log, simulated_log
-from outrider.twin.starts.questions import Questions
-from outrider.twin.starts.scores import scores
-from outrider.twin.starts.walk import walk
 
 _COLUMNS: Final = ("job", "asked_s", "low_s", "median_s", "high_s")
 _DIGITS: Final = 1  # of a second

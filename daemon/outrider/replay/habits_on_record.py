@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from outrider.formats.campus.site_file import NO_REBOOT, SiteFile, SiteTable
-from outrider.ledger.site_facts import SiteFacts, facts_on_record
+from outrider.journal.site_facts import SiteFacts, facts_on_record
 from outrider.model.errors import LedgerError
 from outrider.model.localtime import day_second
 from outrider.replay.recorded_campus import inferred_habits, utc_offset_s

@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterator
 from math import inf
 
 from outrider.engine import EventMerger
-from outrider.ledger import Journal
-from outrider.ledger.standing_machines import STANDING_KEY, standing_on_record
+from outrider.journal import Journal
+from outrider.journal.standing_machines import STANDING_KEY, standing_on_record
 from outrider.model.events import TICK, Event
 from outrider.model.machines import MachineSpec
 from outrider.replay.ingestion import inferred_machine

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from outrider.engine.state.site import Site
-from outrider.ledger import LedgerFile, LedgerHash, OutcomeRecord
+from outrider.journal import LedgerFile, LedgerHash, OutcomeRecord
 from outrider.model.decisions import NOWHERE, Decision, DecisionRow, Names
 from outrider.model.jobs import Job
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from outrider.ledger import Journal
+from outrider.journal import Journal
 from outrider.model.errors import TraceError
 from outrider.replay.ingestion import Ingestion
 from outrider.replay.journal_events import JournalEvents

@@ -9,7 +9,7 @@ from outrider.api.policy import Policy
 from outrider.formats.campus.campus import Campus
 from outrider.formats.table_files import format_of, write_rows
 from outrider.formats.workload import Workload
-from outrider.ledger import LedgerFile, LedgerHash
+from outrider.journal import LedgerFile, LedgerHash
 from outrider.model.disciplines import FIRST_FIT, STRICT
 from outrider.model.errors import ConfigurationError
 from outrider.plugins.making import make_estimator, make_policy

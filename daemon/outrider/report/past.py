@@ -10,8 +10,8 @@ from outrider.engine import Engine
 from outrider.engine.accounting.accounting import Accounting
 from outrider.engine.accounting.report import open_energy_j, report
 from outrider.engine.state.site import Site
-from outrider.ledger import TIMEZONE_KEY, Journal
-from outrider.ledger.site_facts import facts_on_record
+from outrider.journal import TIMEZONE_KEY, Journal
+from outrider.journal.site_facts import facts_on_record
 from outrider.model.errors import TraceError
 from outrider.model.events import Event
 from outrider.model.localtime import ZoneTime

@@ -4,7 +4,7 @@ import datetime as dt
 from math import inf, nextafter
 from typing import Final, NamedTuple
 
-from outrider.ledger import Journal
+from outrider.journal import Journal
 from outrider.model.errors import ConfigurationError
 from outrider.model.events import TICK
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from outrider.api.policy import Policy
-from outrider.ledger import TIMEZONE_KEY, Journal
+from outrider.journal import TIMEZONE_KEY, Journal
 from outrider.model.localtime import time_zone
 from outrider.twin.answer import Answer, Ratios
 from outrider.twin.estimates import next_estimate, past_estimate

@@ -8,8 +8,8 @@ from typing import Final, NamedTuple
 from outrider.engine import Engine
 from outrider.engine.accounting.accounting import Accounting
 from outrider.engine.state.site import Site
-from outrider.ledger import Journal
-from outrider.ledger.site_facts import SiteFacts, facts_on_record
+from outrider.journal import Journal
+from outrider.journal.site_facts import SiteFacts, facts_on_record
 from outrider.model import events as ev
 from outrider.model.errors import TraceError
 from outrider.model.events import Event

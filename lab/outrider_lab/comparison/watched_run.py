@@ -10,7 +10,7 @@ import numpy as np
 from outrider.formats.digests import file_sha256
 from outrider.formats.job_classes import ClassRule
 from outrider.formats.workload import SHORT_BELOW_S
-from outrider.ledger import LedgerHash
+from outrider.journal import LedgerHash
 from outrider.model.disciplines import STRICT, Discipline
 from outrider.model.events import COMPLETED, STARTED, Event
 from outrider.model.utility import DEFAULT_UTILITIES, SHAPES, TimeUtility, make_utility

@@ -17,14 +17,14 @@ from numpy.typing import NDArray
 from outrider.api import WINDOW_FEATURES, Job, Observation, PolicySettings, WindowPolicy
 from outrider.engine.accounting.report import energy_wh
 from outrider.formats.workload import Workload
-from outrider.ledger import LedgerHash
+from outrider.journal import LedgerHash
 from outrider.model.errors import ConfigurationError, nearest
 from outrider.plugins.random_streams import stream
+from outrider.python_api.terms import shares_of, terms_of
 from outrider.replay.keeping import hashed
 from outrider.replay.run import TraceRun
 from outrider.replay.traces import Trace
 from outrider.replay.trials import Terms, Trial, run_of, stop_s
-from outrider.scripting.terms import shares_of, terms_of
 from outrider_lab.gym.episodes import Episode, EpisodeSource, TraceMaker
 
 # -- agent policy ----------------------------------------------------------------------------------

@@ -8,10 +8,10 @@ import numpy as np
 
 from outrider.formats.workload import Workload
 from outrider.model.errors import ConfigurationError
+from outrider.python_api.replaying import trace_of
+from outrider.python_api.traces import generate_grid
 from outrider.replay.traces import Trace
 from outrider.replay.workload_terms import WorkloadTerms
-from outrider.scripting.replaying import trace_of
-from outrider.scripting.traces import generate_grid
 from outrider.simulation.estimates import estimate_rule
 from outrider_lab.running.windows import part_of
 

@@ -9,7 +9,7 @@ import msgspec
 
 from outrider.engine.accounting.accounting import Accounting
 from outrider.engine.accounting.energy import BADPUT, GOODPUT
-from outrider.ledger import LedgerHash
+from outrider.journal import LedgerHash
 from outrider.model.events import Event
 from outrider.model.localtime import WEEK_S
 from outrider.replay.effective_settings import effective_settings

@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-from outrider.ledger import LedgerHash
+from outrider.journal import LedgerHash
 from outrider.model.disciplines import STRICT
 from outrider.plugins.making import make_estimator
 from outrider.replay.effective_settings import effective_settings

@@ -10,7 +10,7 @@ from outrider.engine import Engine, EventMerger, PolicyRunner
 from outrider.engine.accounting.accounting import Accounting
 from outrider.engine.state.site import Site
 from outrider.formats.workload import DECLARED, Workload
-from outrider.ledger import Journal
+from outrider.journal import Journal
 from outrider.model.errors import TraceError
 from outrider.model.events import REMOVED, TICK, Event
 from outrider.model.localtime import ZoneTime

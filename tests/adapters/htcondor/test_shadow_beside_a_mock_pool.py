@@ -3,7 +3,7 @@
 from collections import Counter
 from pathlib import Path
 
-from outrider.ledger import Journal
+from outrider.journal import Journal
 from outrider.model.events import JOINED, KIND_NAMES, SUBMITTED, TICK
 from tests.service.running.process import DaemonProcess
 

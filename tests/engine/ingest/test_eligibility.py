@@ -3,7 +3,7 @@
 from typing import Any
 
 from outrider.engine.ingest.normaliser import Normaliser
-from outrider.ledger.extras import decode_extra, encode_extra
+from outrider.journal.extras import decode_extra, encode_extra
 from outrider.model import events as ev
 from outrider.model.jobs import JobSpec
 from outrider.model.machines import MachineSpec

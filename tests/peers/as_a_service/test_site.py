@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from outrider.ledger import Journal
+from outrider.journal import Journal
 from outrider.model.events import COMPLETED, STARTED
 from tests.cli.running import COMMAND
 from tests.conftest import REPOSITORY

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from outrider.ledger import Journal
+from outrider.journal import Journal
 from outrider.model.events import KIND_NAMES, TICK
 from tests.cli.running import COMMAND
 from tests.peers.as_a_service.machine import UNITS, Machine

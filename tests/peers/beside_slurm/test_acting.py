@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from outrider.ledger import Journal
+from outrider.journal import Journal
 from outrider.model.events import KIND_NAMES
 from tests.cli.running import shell
 from tests.peers.beside_slurm.acting_daemon import LEASE_S, SLACK_S, acting, begins_s, kept, runs

@@ -15,7 +15,7 @@ from urllib.parse import quote
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from outrider.ledger import verify
+from outrider.journal import verify
 from tests.cli.running import shell
 from tests.peers.pool import HTCondorPool, missing_reason
 from tests.peers.presence import require_peer

@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 
 import pytest
 
-from outrider.ledger import Journal
+from outrider.journal import Journal
 from outrider.model.events import (
     COMPLETED,
     EVICTED,

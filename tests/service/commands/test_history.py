@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
-from outrider.ledger import CommandRecord, Journal
+from outrider.journal import CommandRecord, Journal
 from outrider.model.errors import LedgerError
 from outrider.service.commands.history import CONFIGURATION, MOST_SHOWN, CommandHistory
 from outrider.service.journal.recording import Recording

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from outrider.api import Adapter
-from outrider.ledger import Journal
+from outrider.journal import Journal
 from outrider.model.errors import ConfigurationError
 from outrider.service.commands.command import Promote, SetMode
 from outrider.service.core.mode_limit import LIMIT_NAME

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from outrider.cli.evidence import evidence_lines
-from outrider.ledger import Journal
+from outrider.journal import Journal
 from outrider.service.commands.command import Promote, Release, SetMode
 from outrider.service.commands.watched_time import WATCHED_KEY
 from outrider.service.core.mode_limit import limit_of

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from outrider.acting.trial import Trial
-from outrider.ledger import CommandRecord, Entry, Journal
+from outrider.journal import CommandRecord, Entry, Journal
 from outrider.service.config.loaded import LoadedConfig, check_config
 from outrider.service.core.followed_trial import FollowedTrial
 from outrider.service.core.mode_limit import ModeLimit

@@ -5,7 +5,7 @@ import time
 from pathlib import Path
 from typing import Any, Final
 
-from outrider.ledger import AlikeDecision, Journal, OutcomeRecord
+from outrider.journal import AlikeDecision, Journal, OutcomeRecord
 from outrider.model.decisions import DecisionRow
 from tests.peers.mosquitto import Mosquitto
 from tests.service.mqtt.listener import Listener

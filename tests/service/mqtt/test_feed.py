@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from outrider.ledger import Entry, Journal, OutcomeRecord
+from outrider.journal import Entry, Journal, OutcomeRecord
 from outrider.model.decisions import DecisionRow
 from outrider.service.mqtt.publisher import PIECE_ROWS, Numbered, read_piece
 

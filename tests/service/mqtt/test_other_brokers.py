@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from outrider.ledger import Entry
+from outrider.journal import Entry
 from outrider.model.errors import PeerError
 from outrider.service.config.declarations import Config
 from outrider.service.config.mqtt_settings import PublishSettings
@@ -18,7 +18,7 @@ from outrider.service.journal.recording import Recording
 from outrider.service.mqtt import publisher as publishing
 from outrider.service.mqtt.publisher import Publisher
 from tests.fixtures.small_figures import small_figures
-from tests.ledger.samples import decision
+from tests.journal.samples import decision
 from tests.service.mqtt.test_rows_confirmed import Broker
 from tests.service.running.scripted import until
 

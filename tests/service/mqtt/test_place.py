@@ -3,12 +3,12 @@
 import asyncio
 from pathlib import Path
 
-from outrider.ledger import Entry
+from outrider.journal import Entry
 from outrider.service.journal.recording import Recording
 from outrider.service.mqtt import publisher
 from outrider.service.mqtt.publisher import Place
 from tests.fixtures.clocks import SetClock
-from tests.ledger.samples import numbered_entry
+from tests.journal.samples import numbered_entry
 
 
 async def recorded(recording: Recording, *entries: Entry) -> None:

@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from outrider.ledger import Entry
+from outrider.journal import Entry
 from outrider.model.errors import PeerError
 from outrider.service.config.declarations import Config
 from outrider.service.config.mqtt_settings import PublishSettings
 from outrider.service.journal.recording import Recording
 from outrider.service.mqtt.publisher import Publisher
 from tests.fixtures.small_figures import small_figures
-from tests.ledger.samples import decision, outcome
+from tests.journal.samples import decision, outcome
 
 
 class Broker:

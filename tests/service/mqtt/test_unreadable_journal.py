@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from outrider.ledger import Entry
+from outrider.journal import Entry
 from outrider.model.errors import LedgerError
 from outrider.service.config.declarations import Config
 from outrider.service.config.mqtt_settings import PublishSettings
@@ -15,7 +15,7 @@ from outrider.service.journal.recording import Recording
 from outrider.service.mqtt import publisher as module
 from outrider.service.mqtt.publisher import Publisher
 from tests.fixtures.small_figures import small_figures
-from tests.ledger.samples import decision
+from tests.journal.samples import decision
 from tests.service.mqtt.test_rows_confirmed import Broker
 
 

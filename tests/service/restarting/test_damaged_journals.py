@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from outrider.ledger import verify
+from outrider.journal import verify
 from outrider.model.errors import LedgerError
 from outrider.service.core.core import Core
 from outrider.service.journal.recording import Recording

@@ -1,7 +1,7 @@
 """Each run that ended becomes one row for the journal, with who, where, when and why."""
 
 from outrider.api import JobSpec
-from outrider.ledger import RunRecord
+from outrider.journal import RunRecord
 from tests.fixtures.cores import T
 from tests.fixtures.small_figures import small_figures
 

@@ -16,7 +16,7 @@ import msgspec
 import pytest
 
 from outrider.api import Batch
-from outrider.ledger import Journal, SnapshotStore
+from outrider.journal import Journal, SnapshotStore
 from outrider.model.events import KIND_NAMES, TICK
 from outrider.service.config.loaded import check_config
 from outrider.service.core.core import Core

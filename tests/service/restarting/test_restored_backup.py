@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from outrider.ledger import verify
+from outrider.journal import verify
 from tests.service.restarting.test_killed_daemon import decided, learned
 from tests.service.running.process import OUTRIDER
 from tests.service.running.small_site import LOG_TABLE, SmallSite

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from outrider.ledger import SnapshotStore
+from outrider.journal import SnapshotStore
 from outrider.service.core.core import Core
 from outrider.service.host.wall_clock import WallClock
 from outrider.service.journal.recording import Recording

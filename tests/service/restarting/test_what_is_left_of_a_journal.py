@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from outrider.engine.ingest.set_aside import IMPLAUSIBLE_TIME, TimeLimits
-from outrider.ledger import Entry
+from outrider.journal import Entry
 from outrider.model.events import SUBMITTED, TICK
 from outrider.model.jobs import JobSpec
 from outrider.service.core.core import Core

@@ -5,7 +5,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from outrider.ledger import Journal
+from outrider.journal import Journal
 from outrider.model.events import KIND_NAMES, TICK
 from tests.service.running.event_log import EventLog
 from tests.service.running.process import DaemonProcess

@@ -6,10 +6,10 @@ from pathlib import Path
 
 from structlog.testing import capture_logs
 
-from outrider.ledger import Journal
+from outrider.journal import Journal
 from outrider.service.journal import recording as module
 from outrider.service.journal.recording import Recording
-from tests.ledger.samples import numbered_entry
+from tests.journal.samples import numbered_entry
 from tests.service.running.disks import fill, small_disk
 
 

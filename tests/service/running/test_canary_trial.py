@@ -9,7 +9,7 @@ from typing import NamedTuple
 import pytest
 
 from outrider.formats.campus.files import read_campus, write_campus
-from outrider.ledger import CommandRecord, Journal
+from outrider.journal import CommandRecord, Journal
 from outrider.model.decisions import DecisionRow
 from outrider.model.events import STARTED
 from outrider.service.config.state_folder import JOURNAL_NAME

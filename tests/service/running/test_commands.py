@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from outrider.ledger import Journal
+from outrider.journal import Journal
 from tests.cli.running import outrider, shell
 from tests.service.running.other_users import NOBODY, as_user, get, need_root
 from tests.service.running.small_site import SmallSite

@@ -11,7 +11,7 @@ from structlog.testing import capture_logs
 
 from outrider.acting import guards
 from outrider.api import DecisionRow
-from outrider.ledger import CommandRecord
+from outrider.journal import CommandRecord
 from outrider.model.errors import ConfigurationError, LedgerError
 from outrider.service.core.mode_limit import BY_GUARD, LIMIT_NAME, keep_limit, limit_of
 from outrider.service.host.sdnotify import ServiceManager

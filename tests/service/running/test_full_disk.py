@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from outrider.ledger import verify
+from outrider.journal import verify
 from tests.service.running.disks import fill, mounted, relieve, small_disk
 from tests.service.running.small_site import SmallSite
 
@@ -91,7 +91,7 @@ def test_an_input_for_which_there_is_no_room_is_read_again_after_a_stop(tmp_path
         room = tmp_path / "room"
         room.mkdir()
         (room / "sitecustomize.py").write_text(
-            "import outrider.ledger.writer as writer\n"
+            "import outrider.journal.writer as writer\n"
             "writer.Writer.__init__.__kwdefaults__['queue_rows'] = 50\n"
         )
         path = os.pathsep.join([str(room), os.environ.get("PYTHONPATH", "")])

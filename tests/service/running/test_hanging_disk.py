@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
-from outrider.ledger import Journal, Writer
+from outrider.journal import Journal, Writer
 from outrider.model.errors import LedgerError
 from outrider.service.journal import recording
 from outrider.service.journal import recording as recording_module
 from outrider.service.journal.recording import Recording
 from tests.fixtures.cores import core_of
-from tests.ledger.samples import entry_numbers, numbered_entry
+from tests.journal.samples import entry_numbers, numbered_entry
 from tests.service.running.disks import freezable_disk, frozen
 from tests.service.running.small_site import SmallSite
 

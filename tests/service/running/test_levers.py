@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from outrider.ledger import Journal
+from outrider.journal import Journal
 from outrider.model.errors import ConfigurationError
 from outrider.plugins.finding import find
 from outrider.service.config.loaded import LoadedConfig, check_config

@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
-from outrider.ledger import Journal
+from outrider.journal import Journal
 from outrider.service.daemon.daemon_view import DaemonView
 from outrider.service.journal import recording as module
 from outrider.service.journal.recording import Recording
 from outrider.service.mqtt.publisher import Publisher
 from outrider.service.web.endpoints.status import whole_status
 from tests.fixtures.cores import core_of
-from tests.ledger.samples import big_entry, entry_numbers
+from tests.journal.samples import big_entry, entry_numbers
 from tests.service.running.disks import fill, relieve, small_disk
 
 

@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from outrider.ledger import Journal
+from outrider.journal import Journal
 from tests.service.running.small_site import SmallSite
 
 NAMES = ("alice.wonder", "bob.builder")

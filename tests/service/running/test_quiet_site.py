@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from outrider.api import Adapter, Batch
-from outrider.ledger import Journal
+from outrider.journal import Journal
 from outrider.model.events import JOINED, STARTED, SUBMITTED, TICK, NamedEvent
 from outrider.model.jobs import JobSpec
 from outrider.model.machines import MachineSpec

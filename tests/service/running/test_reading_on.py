@@ -9,7 +9,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from outrider.api import JobSpec, PeerError, events
-from outrider.ledger import Journal
+from outrider.journal import Journal
 from outrider.service.core import source_state
 from outrider.service.daemon import pump
 from outrider.service.process import supervisor

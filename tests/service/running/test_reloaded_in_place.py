@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from outrider.api import JobSpec, events
-from outrider.ledger.snapshots import LEAST_LEAP_S
+from outrider.journal.snapshots import LEAST_LEAP_S
 from outrider.model.errors import ConfigurationError
 from outrider.service.web.endpoints.status import whole_status
 from tests.service.running.scripted import Scripted, loaded, running, scripts, told, until

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from outrider.ledger import Entry
+from outrider.journal import Entry
 from outrider.model.decisions import DecisionRow
 from outrider.model.events import SUBMITTED
 from outrider.model.jobs import JobSpec

@@ -9,7 +9,7 @@ import pytest
 
 from outrider.formats.campus.campus import Campus
 from outrider.formats.campus.files import read_campus, write_campus
-from outrider.ledger import Journal
+from outrider.journal import Journal
 from outrider.model.errors import LedgerError
 from outrider.model.events import SUBMITTED, TICK, NamedEvent
 from outrider.plugins.making import make_policy

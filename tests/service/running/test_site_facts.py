@@ -9,8 +9,8 @@ import pytest
 import structlog
 
 from outrider.api import JobSpec, SiteHabits, events
-from outrider.ledger import Journal
-from outrider.ledger.site_facts import HABITS_KEY, INCUMBENT_KEY, Incumbent, facts_on_record
+from outrider.journal import Journal
+from outrider.journal.site_facts import HABITS_KEY, INCUMBENT_KEY, Incumbent, facts_on_record
 from outrider.model.clusters import NEVER_S
 from outrider.plugins.finding import POLICIES, find, load_adapter
 from outrider.service.config.loaded import check_config

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from outrider.ledger import Entry, Journal
+from outrider.journal import Entry, Journal
 from outrider.model.events import TICK, NamedEvent
 from tests.fixtures.cores import T, run_of
 from tests.service.running.process import STOP_WITHIN_S

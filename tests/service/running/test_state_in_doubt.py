@@ -8,7 +8,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from outrider.api import JobSpec, events
-from outrider.ledger import Journal
+from outrider.journal import Journal
 from outrider.service.daemon import pump
 from outrider.service.journal.restart import bring_up
 from outrider.service.web.endpoints.status import whole_status

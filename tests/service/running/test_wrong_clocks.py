@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from outrider.ledger import Journal
+from outrider.journal import Journal
 from outrider.model.events import TICK
 from tests.service.running.small_site import SmallSite
 from tests.service.running.wrong_clock import WrongClock

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from outrider.formats.workload import Workload
-from outrider.ledger import Entry, Journal, SnapshotStore
-from outrider.ledger.site_facts import SiteFacts
+from outrider.journal import Entry, Journal, SnapshotStore
+from outrider.journal.site_facts import SiteFacts
 from outrider.model.disciplines import STRICT
 from outrider.model.events import NamedEvent
 from outrider.model.site_habits import SiteHabits
@@ -21,7 +21,7 @@ from outrider.service.twin.candidates_cycle import CandidatesCycle, recall_core,
 from outrider.service.twin.starts_cycle import StartsCycle
 from outrider.service.twin.starts_file import StartsFile, StartTold
 from tests.fixtures.cores import packed
-from tests.twin.starts.recorded_grid import EPOCH_S, busy_weeks, started, told_by
+from tests.forecast.recorded_grid import EPOCH_S, busy_weeks, started, told_by
 
 NOW_S = EPOCH_S + 30 * 3_600.0
 POLICIES: dict[str, Any] = {"fifo": {}, "sjf": {}}
@@ -65,7 +65,7 @@ def look(folder: Path, loaded: LoadedConfig | None = None) -> StartsFile:
 @pytest.fixture(autouse=True)
 def few_replicates(monkeypatch: pytest.MonkeyPatch) -> None:
     """Run a candidate forward twelve times at most."""
-    monkeypatch.setattr("outrider.twin.ahead.candidate_starts.MOST", 12)
+    monkeypatch.setattr("outrider.forecast.candidate_starts.MOST", 12)
 
 
 @pytest.fixture(scope="module")

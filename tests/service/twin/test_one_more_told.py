@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from outrider.forecast.one_more import Kind, OneMore
 from outrider.model.jobs import JobSpec
 from outrider.service.config.loaded import load_config
 from outrider.service.core.core import Core
@@ -17,7 +18,6 @@ from outrider.service.twin.starts_cycle import StartsCycle
 from outrider.service.twin.starts_file import OneMoreTold, StartsFile, Wait
 from outrider.service.twin.watch import FRESH_S, TwinWatch
 from outrider.service.views.utility import utility
-from outrider.twin.starts.one_more import Kind, OneMore
 from tests.fixtures.cores import T, core_of
 from tests.service.twin.conftest import MakeSite
 from tests.service.twin.test_starts_cycle import waiting_until_the_end

@@ -5,10 +5,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from outrider.ledger import Entry, Journal
+from outrider.journal import Entry, Journal
 from outrider.service.twin import starts_file
 from outrider.service.twin.starts_cycle import StartsCycle
-from tests.twin.starts.recorded_grid import EPOCH_S, busy_weeks, journal, names, started, told_by
+from tests.forecast.recorded_grid import EPOCH_S, busy_weeks, journal, names, started, told_by
 
 
 def waiting_until_the_end(path: Path) -> tuple[Path, float, set[str]]:

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from outrider.ledger import Entry, Journal
+from outrider.journal import Entry, Journal
 from outrider.model.errors import LedgerError
 from outrider.service.views.decision_rows import decision_rows
-from tests.ledger.samples import decision
+from tests.journal.samples import decision
 
 
 async def test_the_newest_come_first_and_those_after_a_number_in_their_order(

@@ -6,8 +6,8 @@ import pytest
 
 from outrider.api import NOWHERE, Choice, JobSpec, MachineSpec
 from outrider.engine.accounting.report import report
-from outrider.ledger.extras import decode_extra, encode_extra
-from outrider.ledger.job_ends import JobEnd
+from outrider.journal.extras import decode_extra, encode_extra
+from outrider.journal.job_ends import JobEnd
 from outrider.model.events import EVICTED, HELD, JOINED, RELEASED, STARTED, SUBMITTED, NamedEvent
 from outrider.model.jobs import Job
 from outrider.service.views.explanation import (

@@ -4,7 +4,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from outrider.engine.ingest.set_aside import AFTER_END, FAULT, REASONS
-from outrider.ledger import SetAsideRecord
+from outrider.journal import SetAsideRecord
 from outrider.service.daemon.pump import SetAsideLog
 
 

@@ -11,7 +11,7 @@ import aiohttp
 import msgspec
 import pytest
 
-from outrider.ledger import Journal
+from outrider.journal import Journal
 from outrider.model.errors import LedgerError
 from outrider.model.events import STARTED, SUBMITTED, NamedEvent
 from outrider.model.jobs import JobSpec

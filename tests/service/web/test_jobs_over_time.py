@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from outrider.api import JobSpec, MachineSpec
-from outrider.ledger import Entry, Journal, RunRecord
+from outrider.journal import Entry, Journal, RunRecord
 from outrider.model.errors import LedgerError
 from outrider.model.events import JOINED, STARTED, SUBMITTED
 from outrider.service.core.core import Core

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from outrider.api import JobSpec, MachineSpec
-from outrider.ledger import Entry, Journal, RunRecord
+from outrider.journal import Entry, Journal, RunRecord
 from outrider.model.events import (
     EVICTED,
     JOINED,

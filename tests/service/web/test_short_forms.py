@@ -7,14 +7,14 @@ from pathlib import Path
 import aiohttp
 
 from outrider.api import JobSpec, events
-from outrider.ledger import Entry
+from outrider.journal import Entry
 from outrider.service.daemon.daemon_view import DaemonView
 from outrider.service.journal.recording import Recording
 from outrider.service.mqtt.publisher import Publisher
 from outrider.service.web import make_app, serve
 from outrider.service.web.shapes.explanation import Ambiguity, Explanation
 from tests.fixtures.cores import T, core_of, tell
-from tests.ledger.samples import decision
+from tests.journal.samples import decision
 from tests.service.web.test_answers import check
 
 

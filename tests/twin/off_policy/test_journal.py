@@ -12,8 +12,8 @@ from outrider.engine import PolicyRunner
 from outrider.engine.state.site import Site
 from outrider.formats.campus.campus import Campus
 from outrider.formats.campus.files import write_campus
-from outrider.ledger import Entry, Journal
-from outrider.ledger.site_facts import Incumbent, SiteFacts
+from outrider.journal import Entry, Journal
+from outrider.journal.site_facts import Incumbent, SiteFacts
 from outrider.model import events as ev
 from outrider.model.disciplines import FIRST_FIT
 from outrider.model.errors import ConfigurationError, PluginError

@@ -6,7 +6,7 @@ import pytest
 
 from outrider.acting.gate import ACT
 from outrider.formats.campus.files import write_campus
-from outrider.ledger import Entry, Journal
+from outrider.journal import Entry, Journal
 from outrider.model import events as ev
 from outrider.model.decisions import DEFER, START, DecisionRow
 from outrider.simulation.generators.campus import generate_campus

@@ -97,7 +97,7 @@ def _unexplained(job: str, source: str, error: str, candidates: list[str]) -> di
 
 
 def _from_ledger(job: str, path: Path) -> dict[str, Any]:
-    from outrider.ledger import TIMEZONE_KEY, Journal
+    from outrider.journal import TIMEZONE_KEY, Journal
     from outrider.service.views.job_runs import MOST_RUNS, end_row, how_it_left, run_row
 
     with Journal(path, read_only=True) as journal:

@@ -173,7 +173,7 @@ def verify(file: Path, snapshots: Path | None, as_json: bool) -> int:
     Example:
       outrider ledger verify journal.sqlite --snapshots snapshots
     """
-    from outrider.ledger import verify as verify_ledger
+    from outrider.journal import verify as verify_ledger
 
     report = verify_ledger(file, snapshots)
     if as_json:
@@ -224,7 +224,7 @@ def direct(
 
 def _export(file: Path, job: str | None, out: Path | None, table: str, form: str | None) -> None:
     from outrider.formats.table_files import format_of, stream_rows, write_rows
-    from outrider.ledger import rows_of
+    from outrider.journal import rows_of
 
     form = format_of(out, form, "--out")
     with open_journal(file) as journal:

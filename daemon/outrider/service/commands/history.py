@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import structlog
 
-from outrider.ledger import CommandRecord, Entry, Journal
+from outrider.journal import CommandRecord, Entry, Journal
 from outrider.model.errors import LedgerError
 from outrider.service.journal.recording import Recording
 

@@ -26,7 +26,7 @@ from outrider.engine.ingest.bounded_names import (
 from outrider.engine.ingest.event_merger import EventIdentity
 from outrider.engine.ingest.set_aside import FAULT, FIRST_S, LAST_S, TimeLimits
 from outrider.engine.state.site import Site
-from outrider.ledger.records import TIMEZONE_KEY, Entry, SetAsideRecord
+from outrider.journal.records import TIMEZONE_KEY, Entry, SetAsideRecord
 from outrider.model.clusters import ClusterSpec
 from outrider.model.events import TICK, NamedEvent
 from outrider.model.localtime import ZoneTime

@@ -4,7 +4,7 @@ from math import inf
 from typing import Any, Final
 
 from outrider.engine import Engine, EventMerger
-from outrider.ledger.extras import decode_extra, encode_extra
+from outrider.journal.extras import decode_extra, encode_extra
 from outrider.model.events import NamedEvent
 from outrider.service.core.decision_log import JournalledDecisions
 

@@ -15,7 +15,7 @@ from outrider.acting.gate import CANARY, Budget, Gate
 from outrider.acting.trial import Trial
 from outrider.engine import EventMerger
 from outrider.engine.state.site import Site
-from outrider.ledger.records import OutcomeRecord
+from outrider.journal.records import OutcomeRecord
 from outrider.model.decisions import (
     DEFER,
     NO_MACHINE,

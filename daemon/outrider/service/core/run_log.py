@@ -6,7 +6,7 @@ from typing import Any
 from outrider.acting.trial_tally import TrialTally
 from outrider.engine import EventMerger
 from outrider.engine.accounting.accounting import Accounting
-from outrider.ledger.records import RunRecord
+from outrider.journal.records import RunRecord
 from outrider.model.jobs import Job
 from outrider.service.core.failed_starts import FailedStarts
 

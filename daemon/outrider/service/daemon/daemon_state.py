@@ -9,9 +9,9 @@ import structlog
 
 from outrider.acting.lever_runner import LeverRunner
 from outrider.api.adapter import Adapter
-from outrider.ledger import Entry, SetAsideRecord
-from outrider.ledger.site_facts import Incumbent, SiteFacts
-from outrider.ledger.snapshots import LEAST_LEAP_S
+from outrider.journal import Entry, SetAsideRecord
+from outrider.journal.site_facts import Incumbent, SiteFacts
+from outrider.journal.snapshots import LEAST_LEAP_S
 from outrider.model.clusters import ClusterSpec
 from outrider.model.site_habits import SiteHabits
 from outrider.service.config.loaded import LoadedConfig

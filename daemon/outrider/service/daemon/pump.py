@@ -17,8 +17,8 @@ from outrider.api.adapter import Adapter, Batch
 from outrider.api.in_progress import InProgress
 from outrider.engine.ingest.set_aside import FAULT, REASONS
 from outrider.engine.state.standing import told_of_machines
-from outrider.ledger import Entry, SetAsideRecord
-from outrider.ledger.standing_machines import standing_meta
+from outrider.journal import Entry, SetAsideRecord
+from outrider.journal.standing_machines import standing_meta
 from outrider.model.errors import OutriderError
 from outrider.service.core.core import Core
 from outrider.service.core.source_state import SourceState

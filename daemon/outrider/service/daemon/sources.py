@@ -10,7 +10,7 @@ from typing import Any, Final
 import structlog
 
 from outrider.api.adapter import Adapter, Batch
-from outrider.ledger.extras import encode_json
+from outrider.journal.extras import encode_json
 from outrider.model.errors import ConfigurationError, OutriderError, PluginError
 from outrider.model.settings import build
 from outrider.plugins.finding import load_adapter

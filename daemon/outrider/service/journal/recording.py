@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import structlog
 
-from outrider.ledger import Entry, Journal, SnapshotStore, Writer, open_or_begin_anew
+from outrider.journal import Entry, Journal, SnapshotStore, Writer, open_or_begin_anew
 from outrider.model.errors import LedgerError
 from outrider.service.config.state_folder import JOURNAL_NAME
 from outrider.service.core.core import Core

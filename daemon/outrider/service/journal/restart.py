@@ -8,8 +8,8 @@ import structlog
 
 from outrider.engine.ingest.event_merger import EventIdentity
 from outrider.engine.ingest.set_aside import IMPLAUSIBLE_TIME
-from outrider.ledger import Journal, check_end
-from outrider.ledger.snapshots import Snapshot
+from outrider.journal import Journal, check_end
+from outrider.journal.snapshots import Snapshot
 from outrider.model.errors import LedgerError
 from outrider.model.events import TICK, NamedEvent
 from outrider.service.core.core import PERSONAL_VOS_KEY, Core

@@ -9,7 +9,7 @@ import msgspec
 import structlog
 
 from outrider.acting.gate import ACTING_MODES, CANARY
-from outrider.ledger import CommandRecord
+from outrider.journal import CommandRecord
 from outrider.model.errors import OutriderError
 from outrider.service.commands.command import (
     DONE,

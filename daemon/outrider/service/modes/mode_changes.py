@@ -8,7 +8,7 @@ from typing import Final
 import structlog
 
 from outrider.acting.gate import ACTING_MODES
-from outrider.ledger import CommandRecord
+from outrider.journal import CommandRecord
 from outrider.model.errors import ConfigurationError, LedgerError, OutriderError
 from outrider.service.commands.history import CommandHistory
 from outrider.service.commands.watched_time import WatchedTime

@@ -10,7 +10,7 @@ import structlog
 
 from outrider.acting.gate import ACTING_MODES, CANARY
 from outrider.acting.trial_outcome import MEASURES, outcome_of
-from outrider.ledger import CommandRecord
+from outrider.journal import CommandRecord
 from outrider.service.config.declarations import Config, acting_of, policies_of
 from outrider.service.daemon.daemon_state import DaemonState
 from outrider.service.trials.record import (

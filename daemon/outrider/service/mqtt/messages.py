@@ -8,7 +8,7 @@ from typing import Any, Final
 import msgspec
 
 from outrider import __version__
-from outrider.ledger import OutcomeRecord
+from outrider.journal import OutcomeRecord
 from outrider.model.decisions import DecisionRow
 from outrider.service.core.core import Core
 from outrider.service.core.user_names import UserNames

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 import structlog
 
 from outrider.api.broker import backoff, connected
-from outrider.ledger import Entry, Journal, OutcomeRecord
+from outrider.journal import Entry, Journal, OutcomeRecord
 from outrider.model.decisions import DecisionRow
 from outrider.model.errors import LedgerError, OutriderError, PeerError
 from outrider.model.outcomes import COMPLETED_RUN

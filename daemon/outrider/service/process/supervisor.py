@@ -15,7 +15,7 @@ from typing import Any, Final
 import structlog
 
 from outrider.engine.ingest.set_aside import LAST_S
-from outrider.ledger import CommandRecord, Entry, Journal
+from outrider.journal import CommandRecord, Entry, Journal
 from outrider.model.errors import LedgerError
 from outrider.service.commands.evidence import Evidence
 from outrider.service.commands.history import CONFIGURATION, CommandHistory

@@ -10,7 +10,7 @@ import structlog
 from outrider.acting.gate import CANARY
 from outrider.acting.trial import Trial
 from outrider.acting.trial_outcome import TrialOutcome
-from outrider.ledger import Journal
+from outrider.journal import Journal
 from outrider.model.errors import LedgerError
 from outrider.service.config.declarations import Config, acting_of
 

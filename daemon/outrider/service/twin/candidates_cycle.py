@@ -9,9 +9,14 @@ from typing import Final, NamedTuple
 import numpy as np
 import structlog
 
-from outrider.ledger import Journal, SnapshotStore
-from outrider.ledger.site_facts import facts_on_record
-from outrider.ledger.snapshots import Snapshot
+from outrider.forecast.candidate_starts import HORIZON_DAYS, CandidateStarts
+from outrider.forecast.followed_site import FollowedSite
+from outrider.forecast.present import Present, SiteRules
+from outrider.forecast.queue_state import Floats
+from outrider.forecast.recalibration import LEVELS, as_log, as_seconds
+from outrider.journal import Journal, SnapshotStore
+from outrider.journal.site_facts import facts_on_record
+from outrider.journal.snapshots import Snapshot
 from outrider.model.clusters import ClusterSpec
 from outrider.model.errors import OutriderError
 from outrider.model.events import NamedEvent
@@ -23,11 +28,6 @@ from outrider.service.journal.locked_folder import SNAPSHOTS_NAME
 from outrider.service.journal.refeeding import refeed
 from outrider.service.twin.asking import candidates_of, maker_of
 from outrider.service.twin.starts_file import StartTold
-from outrider.twin.ahead.candidate_starts import HORIZON_DAYS, CandidateStarts
-from outrider.twin.ahead.present import Present, SiteRules
-from outrider.twin.starts.followed_site import FollowedSite
-from outrider.twin.starts.queue_state import Floats
-from outrider.twin.starts.recalibration import LEVELS, as_log, as_seconds
 
 MOST_TOLD: Final = 100_000
 """Starts under all candidates together; of a longer queue the first jobs have one."""

@@ -15,8 +15,8 @@ from typing import Any, Final
 import msgspec
 import structlog
 
-from outrider.ledger import Journal
-from outrider.ledger.records import RunRecord
+from outrider.journal import Journal
+from outrider.journal.records import RunRecord
 from outrider.model.errors import LedgerError, OutriderError
 from outrider.model.events import TICK
 from outrider.service.config.declarations import acting_of, twin_of

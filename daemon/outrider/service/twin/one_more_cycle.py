@@ -8,13 +8,13 @@ from typing import Final
 import numpy as np
 import structlog
 
+from outrider.forecast.followed_site import FollowedSite
+from outrider.forecast.one_more import OneMore, one_more
+from outrider.forecast.outlook import Outlook
 from outrider.model.disciplines import Discipline
 from outrider.model.utility import TimeUtility
 from outrider.service.config.loaded import LoadedConfig
 from outrider.service.twin.starts_file import OneMoreTold, Wait
-from outrider.twin.starts.followed_site import FollowedSite
-from outrider.twin.starts.one_more import OneMore, one_more
-from outrider.twin.starts.outlook import Outlook
 
 _REST: Final = 10.0
 """So many times as long as a look took it rests: expected starts come first."""

@@ -10,7 +10,10 @@ from typing import Any, Final
 import msgspec
 import structlog
 
-from outrider.ledger.site_facts import facts_on_record
+from outrider.forecast.compiling import HAS_COMPILER
+from outrider.forecast.followed_site import FollowedSite
+from outrider.forecast.outlook import Outlook
+from outrider.journal.site_facts import facts_on_record
 from outrider.model.disciplines import CONSERVATIVE, EASY, EASY_SJBF, FIRST_FIT, Discipline
 from outrider.model.errors import LedgerError, OutriderError
 from outrider.model.localtime import HOUR_S
@@ -20,9 +23,6 @@ from outrider.service.twin.candidates_cycle import CandidatesCycle
 from outrider.service.twin.one_more_cycle import OneMoreCycle
 from outrider.service.twin.planned_file import planned_near
 from outrider.service.twin.starts_file import Score, StartsFile, StartTold
-from outrider.twin.starts.compiling import HAS_COMPILER
-from outrider.twin.starts.followed_site import FollowedSite
-from outrider.twin.starts.outlook import Outlook
 
 _LEARNED_FROM_S: Final = 14 * 86_400.0
 """Of a journal that is longer, the questions of the last two weeks are asked anew at the start."""

@@ -4,7 +4,7 @@ from typing import Any, Final
 
 import msgspec
 
-from outrider.ledger import CommandRecord
+from outrider.journal import CommandRecord
 from outrider.service.commands.port import CommandPort
 
 _LAST: Final = 5

@@ -3,7 +3,7 @@
 import asyncio
 from typing import Final, NamedTuple
 
-from outrider.ledger.run_sums import AtBins
+from outrider.journal.run_sums import AtBins
 from outrider.model.jobs import RUNNING, SUSPENDED_STATE
 from outrider.service.core.core import Core
 

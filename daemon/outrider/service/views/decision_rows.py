@@ -4,7 +4,7 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
-from outrider.ledger import Journal
+from outrider.journal import Journal
 
 
 async def decision_rows(

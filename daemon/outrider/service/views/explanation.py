@@ -8,7 +8,7 @@ from typing import Any, Final
 import msgspec
 
 from outrider.engine.scheduling.policy_runner import PolicyRunner
-from outrider.ledger.job_ends import JobEnd
+from outrider.journal.job_ends import JobEnd
 from outrider.model.decisions import DEFER, IMPOSSIBLE, NO_MACHINE, NOWHERE
 from outrider.model.job_names import stands_for
 from outrider.model.jobs import HELD_STATE, JOB_STATE_NAMES, QUEUED, Job

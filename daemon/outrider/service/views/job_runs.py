@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from outrider.ledger import Journal
-from outrider.ledger.job_ends import JobEnd
-from outrider.ledger.records import RunRecord
+from outrider.journal import Journal
+from outrider.journal.job_ends import JobEnd
+from outrider.journal.records import RunRecord
 from outrider.model.localtime import time_zone
 
 MOST_RUNS: Final = 20

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from outrider.engine.accounting.machine_power import ASLEEP, IDLING
-from outrider.ledger import Journal
+from outrider.journal import Journal
 from outrider.model.jobs import JOB_STATE_NAMES, RUNNING, Job
 from outrider.model.localtime import DAY_S, HOUR_S, WEEK_S, LocalTime
 from outrider.service.core.core import Core

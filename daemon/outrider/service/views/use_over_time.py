@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from outrider.ledger import Journal
-from outrider.ledger.run_sums import FATES
+from outrider.journal import Journal
+from outrider.journal.run_sums import FATES
 from outrider.service.core.core import Core
 from outrider.service.views.curves import WITHIN_S, Curve, OpenJob, open_jobs
 from outrider.service.views.kept_answers import KeptAnswers, Make

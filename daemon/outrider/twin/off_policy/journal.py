@@ -23,8 +23,8 @@ from outrider.engine.accounting.accounting import Accounting
 from outrider.engine.scheduling.open_places import OpenPlaces
 from outrider.engine.state.site import Site
 from outrider.formats.campus.site_file import NO_REBOOT
-from outrider.ledger import TIMEZONE_KEY, AlikeDecision, Journal
-from outrider.ledger.site_facts import SiteFacts, facts_on_record
+from outrider.journal import TIMEZONE_KEY, AlikeDecision, Journal
+from outrider.journal.site_facts import SiteFacts, facts_on_record
 from outrider.model import events as ev
 from outrider.model.decisions import START, Names
 from outrider.model.disciplines import FIRST_FIT

@@ -6,7 +6,7 @@ from typing import Any
 
 from aiohttp import web
 
-from outrider.ledger import Journal
+from outrider.journal import Journal
 from outrider.service.daemon.daemon_view import DaemonView
 from outrider.service.views.acting import lease_of
 from outrider.service.views.decision_rows import decision_rows

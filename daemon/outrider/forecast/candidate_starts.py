@@ -1,0 +1,438 @@
+"""When waiting jobs would start under a candidate: its own decisions, replicate after replicate."""
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from heapq import heappop, heappush
+from math import inf, nan
+from typing import Any, Final, NamedTuple
+
+import msgspec
+import numpy as np
+
+from outrider.forecast.expected_starts import draw_days
+from outrider.forecast.followed_site import FollowedSite
+from outrider.forecast.lately import Arrival, lately
+from outrider.forecast.present import Present
+from outrider.forecast.queue_state import Floats, Jobs, QueueState
+from outrider.forecast.recent_closures import OWNER, REBOOT, Closure
+from outrider.forecast.run_time_draws import draw_run_times
+from outrider.forecast.run_time_history import GROUP_LEVELS
+from outrider.model import events as ev
+from outrider.model.errors import OutriderError, PolicyError
+from outrider.model.events import Event
+from outrider.model.jobs import Job
+from outrider.model.localtime import DAY_S
+from outrider.twin.replicates import PolicyMaker
+
+LEAST: Final = 10
+"""With fewer replicates there is no answer."""
+MOST: Final = 100
+HORIZON_DAYS: Final = 14
+"""How far the site is run forward; what starts later does so in no replicate."""
+_NEEDS_TRUTH: Final = "it needs true run times, which nobody has before a run ends"
+
+
+class Future(NamedTuple):
+    """What comes, in one replicate.
+
+    Attributes:
+        run_s: (jobs,) whole run times of the present jobs, seconds.
+        coming: arrivals and closures, in the order of time, with that time, Unix seconds.
+        closed: until when each machine that is closed now stays so, by number.
+        evicting: reasons for which runs on a machine that closes are evicted.
+        policy_seed: of what the policy draws.
+    """
+
+    run_s: Sequence[float]
+    coming: Iterator[tuple[float, Arrival | Closure]]
+    closed: Mapping[int, float]
+    evicting: frozenset[str]
+    policy_seed: int
+
+
+class CandidateStarts:
+    """Runs the present state of a site forward under one policy after the other.
+
+    In one replicate every policy meets the same run times, the same arrivals and the same owners.
+
+    Args:
+        present: the site now.
+        followed: the same site, with what came lately and how long jobs ran.
+        make: makes a policy of a name and a seed.
+        seed: of all that is drawn.
+        clock: seconds that only ever go on.
+        incumbent: name of the policy that stands for the batch system; None: nobody knows it, and
+            a candidate stands for it itself where jobs may not be deferred any longer.
+
+    Attributes:
+        jobs: names of the jobs whose starts are told, in the order of the queue.
+        here: the present jobs, of which a `Future` has the run times.
+    """
+
+    def __init__(
+        self,
+        present: Present,
+        followed: FollowedSite,
+        make: PolicyMaker,
+        seed: int,
+        clock: Callable[[], float] = time.monotonic,
+        incumbent: str | None = None,
+    ) -> None:
+        self._present = present
+        self._make = make
+        self._seed = seed
+        self._clock = clock
+        self._incumbent = incumbent
+        self._history = followed.recent.whole_runs
+        self._wanted = present.possible()
+        self.jobs = [present.name(job) for job in self._wanted]
+        self._now_s = present.site.now
+        self.here, self._state = _state(present, followed)
+        columns = {present.name(job): n for n, job in enumerate(self.here)}
+        self._lately = lately(followed, columns, present.machines, present.shut)
+
+    def starts_s(self, policy: str, budget_s: float) -> Floats:
+        """(replicates, jobs) when each would start, Unix seconds; inf: not within `HORIZON_DAYS`.
+
+        Replicates are added while there is time for another one, up to `MOST`. There are `LEAST`
+        at least, for which it may take twice as long.
+
+        Args:
+            policy: its name.
+            budget_s: seconds for all replicates.
+
+        Raises:
+            OutriderError: it fails, needs what nobody can know, or takes too long; says why.
+        """
+        begin_s, longest_s = self._clock(), 0.0
+        rows: list[Floats] = []
+        while len(rows) < MOST:
+            spent_s = self._clock() - begin_s
+            if len(rows) >= LEAST and spent_s + longest_s > budget_s:
+                break
+            row = self.run(policy, self.future(len(rows)), begin_s + 2.0 * budget_s)
+            if row is None:
+                break
+            rows.append(row)
+            longest_s = max(longest_s, self._clock() - begin_s - spent_s)
+        if len(rows) < LEAST:
+            raise OutriderError(
+                f"{len(rows)} replicates in {2.0 * budget_s:.0f} s; right would be {LEAST}, which "
+                "a shorter queue or a quicker policy allow"
+            )
+        return np.stack(rows)
+
+    def future(self, replicate: int) -> Future:
+        """What is drawn for one replicate: the same for every policy."""
+        rng = np.random.default_rng((self._seed, replicate))
+        run_s = draw_run_times(self._state, self._history, 1, rng)[0].tolist()
+        days = draw_days(self._state, self._lately.since_s, 1, rng)[0]
+        closed = self._lately.reopenings(self._now_s, rng)
+        coming = self._lately.days(self._now_s, days[:HORIZON_DAYS].tolist(), run_s, closed)
+        return Future(run_s, coming, closed, self._lately.evicting, int(rng.integers(2**31)))
+
+    def run(self, name: str, future: Future, deadline_s: float = inf) -> Floats | None:
+        """(jobs,) starts under a policy in one replicate; None: there was no time for it.
+
+        Args:
+            name: of the policy.
+            future: what comes; used up.
+            deadline_s: by the clock.
+
+        Raises:
+            OutriderError: as `starts_s`.
+        """
+        policy = self._make(name, future.policy_seed)
+        if policy.needs_oracle:
+            raise OutriderError(_NEEDS_TRUTH)
+        policy.wants_scores = False
+
+        def goes_on() -> bool:
+            return not runner.broken and self._clock() < deadline_s
+
+        ahead = SiteAhead(
+            self._now_s, self._now_s + HORIZON_DAYS * DAY_S, self.here,
+            dict(zip((job.number for job in self.here), future.run_s, strict=True)),
+            future.closed, future.coming, future.evicting,
+            {job.number for job in self._wanted}, goes_on,
+        )  # fmt: skip
+        engine, runner = self._present.engine(
+            policy, future.policy_seed, ahead,
+            lambda: self._make(self._incumbent or name, future.policy_seed),
+        )  # fmt: skip
+        engine.feed(ahead.events())
+        if runner.broken:
+            raise PolicyError(runner.broken)
+        if self._clock() >= deadline_s:
+            return None
+        return np.array([ahead.starts_s.get(job.number, inf) for job in self._wanted])
+
+
+def _state(present: Present, followed: FollowedSite) -> tuple[list[Job], QueueState]:
+    """The present jobs, and the same as columns for the draws of run times.
+
+    A job that was evicted runs for longer than any of its runs did, as one that runs still.
+    """
+
+    def columns(jobs: list[Job]) -> Jobs:
+        estimate_s = np.array(
+            [nan if job.spec.estimate_s is None else job.spec.estimate_s for job in jobs],
+            dtype=np.float64,
+        )
+        groups = [followed.groups_named(present.name(job), job.spec) for job in jobs]
+        return Jobs(
+            np.array([job.cpus for job in jobs], dtype=np.int64), estimate_s, estimate_s,
+            np.array(groups, dtype=np.int64).reshape(-1, GROUP_LEVELS),
+        )  # fmt: skip
+
+    site, running, waiting = present.site, present.running, present.waiting
+    now_s = site.now
+    since_s = now_s - np.array([_ran_s(job, now_s) for job in running], dtype=np.float64)
+    lost_s = np.array([job.consumed_s for job in waiting], dtype=np.float64)
+    cpus = max(1, sum(site.cpus))
+    state = QueueState(
+        now_s, site.week_second(), 0, cpus, columns(running), since_s, columns(waiting), lost_s
+    )
+    return [*running, *waiting], state
+
+
+def _ran_s(job: Job, now_s: float) -> float:
+    """How long a job has run already: now, or in a run that it lost, if that was longer."""
+    return max(job.consumed_s, job.run_s(now_s) if job.machine >= 0 else 0.0)
+
+
+# -- site ahead ------------------------------------------------------------------------------------
+# What happens at a site from its present state on, under the starts of a policy.
+#
+# The simulated campus of `outrider.simulation` begins empty and has its whole trace at hand. Here
+# the site is as it is: jobs run, machines are closed, and what comes is drawn. The generator
+# `SiteAhead.events` resumes after the engine has handled an event, so it sees what was decided on
+# it.
+
+_TICK_LAST: Final = 64
+"""Sorts after all event kinds of the same time: decisions see everything that happened then."""
+_ASKED_EVERY: Final = 256
+_CLOSES: Final = {OWNER: ev.OWNER_CAME, REBOOT: ev.REBOOTED}
+
+
+class _Run(msgspec.Struct, eq=False):
+    """A run, with `left_s` seconds of work at `since_s`; `end_s` is inf while it rests."""
+
+    machine: int
+    cpus: int
+    rate: float
+    left_s: float
+    since_s: float
+    end_s: float = inf
+
+
+class SiteAhead:
+    """Carries decisions out (`outrider.engine.ports.PlanActuator`), and produces events.
+
+    A job that may not start yet is held until then. A run that is evicted begins anew. On fewer
+    CPUs than it asks for a job works at that part of its speed; one that is preempted keeps its
+    work and its machine.
+
+    Args:
+        now_s: the present moment, Unix seconds.
+        until_s: nothing is simulated after it.
+        here: the present jobs.
+        run_s: whole run time of each of them, seconds, by number.
+        closed: until when each machine that is closed now stays so, by number.
+        coming: what comes, in the order of time, with that time.
+        evicting: reasons for which runs on a machine that closes are evicted.
+        wanted: jobs whose first starts are wanted; with the last of them it ends.
+        goes_on: asked now and then; False: it ends here.
+
+    Attributes:
+        starts_s: when each of them started.
+    """
+
+    def __init__(
+        self,
+        now_s: float,
+        until_s: float,
+        here: Sequence[Job],
+        run_s: Mapping[int, float],
+        closed: Mapping[int, float],
+        coming: Iterator[tuple[float, Arrival | Closure]],
+        evicting: frozenset[str],
+        wanted: set[int],
+        goes_on: Callable[[], bool],
+    ) -> None:
+        self._now_s = now_s
+        self._until_s = until_s
+        self._run_s = dict(run_s)
+        self._asked = {job.number: job.spec.cpus for job in here}
+        self._coming = coming
+        self._evicting = evicting
+        self._wanted = set(wanted)
+        self._goes_on = goes_on
+        self.starts_s: dict[int, float] = {}
+        self._next_job = max(self._run_s, default=-1) + 1
+        self._closed = dict(closed)
+        self._runs: dict[int, _Run] = {}
+        self._on: dict[int, dict[int, None]] = {}  # jobs by machine, in order
+        self._started: list[Event] = []
+        self._heap: list[tuple[float, int, int]] = []
+        for machine, open_s in closed.items():
+            heappush(self._heap, (open_s, ev.USABLE, machine))
+        self._held = {
+            job.number: job.spec.eligible_s
+            for job in here
+            if job.machine < 0 and job.spec.eligible_s is not None and job.spec.eligible_s > now_s
+        }
+        for job in here:
+            if job.machine >= 0:
+                self._continue(job)
+
+    def _continue(self, job: Job) -> None:
+        """A run that goes on; one that was preempted rests until it is resumed."""
+        rests = job.gave_back
+        rate = job.cpus / job.spec.cpus
+        left_s = max(0.0, self._run_s[job.number] - job.run_s(self._now_s))
+        run = _Run(job.machine, 0 if rests else job.cpus, rate, left_s * rate, self._now_s)
+        self._runs[job.number] = run
+        self._on.setdefault(job.machine, {})[job.number] = None
+        if not rests:
+            self._schedule(job.number, run)
+
+    def _schedule(self, job: int, run: _Run) -> None:
+        run.end_s = max(self._now_s, run.since_s + run.left_s / run.rate)
+        heappush(self._heap, (run.end_s, ev.COMPLETED, job))
+
+    # -- actuator -----------------------------------------------------------------------------
+
+    def start(self, job: int, machine: int) -> None:
+        """Start a job."""
+        self._begin(job, machine, self._asked[job])
+
+    def _begin(self, job: int, machine: int, cpus: int) -> None:
+        now_s = self._now_s
+        run = _Run(machine, cpus, cpus / self._asked[job], self._run_s[job], now_s)
+        self._runs[job] = run
+        self._on.setdefault(machine, {})[job] = None
+        self._schedule(job, run)
+        if job in self._wanted:
+            self._wanted.discard(job)
+            self.starts_s[job] = now_s
+        self._started.append((now_s, ev.STARTED, job, (machine, cpus)))
+
+    def wake_at(self, time_s: float) -> None:
+        """Deliver a tick at `time_s`, after all other events of that moment."""
+        heappush(self._heap, (max(time_s, self._now_s), _TICK_LAST, 0))
+
+    def shrink(self, job: int, machine: int, cpus: int) -> None:
+        """Start a queued job on fewer CPUs than it asks for, or change those of a running one."""
+        run = self._runs.get(job)
+        if run is None:
+            self._begin(job, machine, cpus)
+            return
+        self._pause(run)
+        self._go_on(job, run, cpus)
+        self._started.append((self._now_s, ev.RESIZED, job, cpus))
+
+    def preempt(self, job: int) -> None:
+        """Suspend a running job, now."""
+        self._pause(self._runs[job])
+        self._started.append((self._now_s, ev.SUSPENDED, job, ev.CPUS_GIVEN_BACK))
+
+    def resume(self, job: int, cpus: int) -> None:
+        """A preempted job goes on, on its machine."""
+        run = self._runs[job]
+        self._go_on(job, run, cpus)
+        self._started.append((self._now_s, ev.RESUMED, job, (run.machine, cpus)))
+
+    def _pause(self, run: _Run) -> None:
+        run.left_s = max(0.0, run.left_s - (self._now_s - run.since_s) * run.rate)
+        run.end_s = inf
+
+    def _go_on(self, job: int, run: _Run, cpus: int) -> None:
+        run.cpus, run.rate, run.since_s = cpus, cpus / self._asked[job], self._now_s
+        self._schedule(job, run)
+
+    # -- events -------------------------------------------------------------------------------
+
+    def events(self) -> Iterator[Event]:
+        """All events in order, until every wanted job has started, or it has to end."""
+        heap, n = self._heap, 0
+        yield from self._hold()
+        self.wake_at(self._now_s)
+        coming_s, coming = next(self._coming, (inf, None))
+        while self._wanted:
+            n += 1
+            due_s = heap[0][0] if heap else inf
+            if min(coming_s, due_s) > self._until_s or (
+                n % _ASKED_EVERY == 0 and not self._goes_on()
+            ):
+                return
+            if coming is not None and coming_s < due_s:
+                self._now_s = max(self._now_s, coming_s)
+                if isinstance(coming, Closure):
+                    yield from self._close(coming)
+                else:
+                    yield self._submit(coming)
+                coming_s, coming = next(self._coming, (inf, None))
+            else:
+                due = heappop(heap)
+                while heap and heap[0] == due:  # a tick that was requested more than once
+                    heappop(heap)
+                self._now_s, kind, subject = due
+                yield from self._happens(kind, subject)
+
+    def _hold(self) -> Iterator[Event]:
+        """Jobs that may not start yet."""
+        for job, eligible_s in self._held.items():
+            heappush(self._heap, (eligible_s, ev.RELEASED, job))
+            yield self._now_s, ev.HELD, job, None
+
+    def _happens(self, kind: int, subject: int) -> Iterator[Event]:
+        """What was due now."""
+        now_s = self._now_s
+        if kind == _TICK_LAST:
+            yield now_s, ev.TICK, 0, None
+            yield from self._started
+            self._started.clear()
+        elif kind == ev.RELEASED:
+            yield now_s, kind, subject, None
+        elif kind == ev.USABLE:
+            if self._closed.get(subject) == now_s:
+                del self._closed[subject]
+                yield now_s, ev.OWNER_WENT, subject, None
+                yield now_s, kind, subject, None
+        elif self._ends(subject):
+            yield now_s, kind, subject, None
+
+    def _ends(self, job: int) -> bool:
+        """Whether the run that goes on ends now; if so, it has."""
+        run = self._runs.get(job)
+        if run is None or run.end_s != self._now_s:
+            return False
+        self._drop(job)
+        return True
+
+    def _drop(self, job: int) -> None:
+        del self._on[self._runs.pop(job).machine][job]
+
+    def _submit(self, came: Arrival) -> Event:
+        job = self._next_job
+        self._next_job += 1
+        self._run_s[job], self._asked[job] = came.run_s, came.spec.cpus
+        return self._now_s, ev.SUBMITTED, job, came.spec
+
+    def _close(self, closure: Closure) -> Iterator[Event]:
+        """A machine closes, and what runs there is evicted; one that is closed stays so longer."""
+        machine = closure.machine
+        until_s = self._closed.get(machine)
+        if until_s is not None and until_s >= closure.until_s:
+            return
+        self._closed[machine] = closure.until_s
+        heappush(self._heap, (closure.until_s, ev.USABLE, machine))
+        if until_s is not None:
+            return
+        if closure.reason in self._evicting:
+            for job in list(self._on.get(machine, ())):
+                self._drop(job)
+                yield self._now_s, ev.EVICTED, job, closure.reason
+        extra: Any = None
+        yield self._now_s, _CLOSES.get(closure.reason, ev.DRAINED), machine, extra

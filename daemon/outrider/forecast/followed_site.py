@@ -1,0 +1,483 @@
+"""A site as its journal tells, followed while the daemon writes it: what runs and waits now."""
+
+from bisect import bisect_left, bisect_right, insort
+from collections.abc import Hashable, Iterable, Iterator
+from itertools import groupby
+from math import ceil, inf, nan
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import msgspec
+import numpy as np
+import structlog
+
+from outrider.engine import Engine, EventMerger
+from outrider.engine.accounting.accounting import Accounting
+from outrider.engine.scheduling.placement import Possible, fits, kind_of
+from outrider.engine.state.machines import FREE, Machines
+from outrider.engine.state.room import Room
+from outrider.engine.state.site import Site
+from outrider.engine.state.standing import told_of_machines
+from outrider.forecast.closures_ahead import ClosuresLately, closures_lately, usable_cpus
+from outrider.forecast.queue_state import Floats, Jobs, QueueState, RecentArrivals
+from outrider.forecast.recent_closures import RecentClosures
+from outrider.forecast.recent_jobs import KEPT_S, RecentJobs, groups_in
+from outrider.forecast.run_time_history import GROUP_LEVELS, RunTimeHistory
+from outrider.journal import Journal
+from outrider.journal.extras import decode_extra
+from outrider.journal.snapshots import read_snapshot
+from outrider.model import events as ev
+from outrider.model.errors import LedgerError
+from outrider.model.events import Event, NamedEvent
+from outrider.model.jobs import HELD_STATE, QUEUED, RUNNING, SUSPENDED_STATE, Job, JobSpec
+from outrider.model.localtime import HOUR_S, ZoneTime
+from outrider.replay.ingestion import NoDecisionLog, inferred_machine
+
+# -- standing --------------------------------------------------------------------------------------
+# What stood at a site when a snapshot of its daemon was taken, told as events.
+#
+# Machines and jobs that a daemon finds at its first look are history: no journal has them. Nor has
+# it what was told before the oldest event that it still keeps.
+
+log = structlog.get_logger()
+
+
+class Standing(NamedTuple):
+    """What stood.
+
+    Attributes:
+        seq: number of the journal's last input by then.
+        time_s: up to when the site had been seen, Unix seconds.
+        machines: events that tell of machines, and of who may use them.
+        jobs: those that tell of each job, by its name.
+        awaited: had been told, and had not happened yet by the daemon's clock.
+    """
+
+    seq: int
+    time_s: float
+    machines: list[NamedEvent]
+    jobs: dict[str, list[NamedEvent]]
+    awaited: list[NamedEvent]
+
+
+def oldest_standing(folder: Path) -> Standing | None:
+    """What stood at the oldest snapshot of a folder that can be read; None: there is none."""
+    for path in sorted(folder.glob("snapshot-*.bin")):
+        try:
+            seq, state = read_snapshot(path)
+            return _standing(seq, state)
+        except (LedgerError, LookupError, TypeError, ValueError) as error:
+            log.warning("pass_over_snapshot", file=str(path), reason=str(error))
+    return None
+
+
+def _standing(seq: int, state: dict[str, Any]) -> Standing:
+    merger = EventMerger((), inferred_machine)
+    merger.restore(state["merger"], _event_of)
+    site = Site(ZoneTime("UTC"), [])
+    site.restore(state["engine"]["site"])
+    machine_names, job_names = merger.normaliser.machine_names, merger.normaliser.job_names
+    jobs = {
+        job_names[job.number]: list(_told_of(job, job_names[job.number], machine_names, site.now))
+        for job in site.jobs.values()
+    }
+    first_s = min((event[0] for told in jobs.values() for event in told), default=site.now)
+    machines = list(told_of_machines(site, machine_names, first_s))
+    awaited = [_event_of(event) for _, _, _, event in state["merger"]["waiting"]]
+    return Standing(seq, site.now, machines, jobs, awaited)
+
+
+def _told_of(job: Job, name: str, machine_names: list[str], now_s: float) -> Iterator[NamedEvent]:
+    yield now_s if job.submit_s is None else job.submit_s, ev.SUBMITTED, name, job.spec
+    if job.state in (RUNNING, SUSPENDED_STATE):
+        yield job.start_s, ev.STARTED, name, (machine_names[job.machine], job.cpus)
+    if job.state == SUSPENDED_STATE:
+        yield now_s, ev.SUSPENDED, name, ev.CPUS_GIVEN_BACK if job.gave_back else None
+    if job.state == HELD_STATE:
+        yield now_s, ev.HELD, name, job.held_because or None
+
+
+def _event_of(plain: list[Any]) -> NamedEvent:
+    time_s, kind, subject, extra = plain
+    return time_s, kind, subject, decode_extra(kind, extra)
+
+
+# -- followed site ---------------------------------------------------------------------------------
+
+_LAST_ROWS: Final = 10_000
+"""Of a journal, in which its end is looked for: decisions are rows of it, too."""
+
+
+class FollowedSite:
+    """The present state of a site, and the history of run times, from a journal that grows.
+
+    Args:
+        path: the journal.
+        snapshots: folder of its daemon's snapshots, for what stood before the journal; None: none.
+
+    Attributes:
+        recent: the jobs that came lately, and how long jobs run.
+        closures: when machines were closed to jobs lately.
+        requeueing: where those that lost their runs wait.
+        started: jobs that began to run since this was emptied, and when.
+        left: jobs that left since this was emptied.
+    """
+
+    def __init__(self, path: Path, snapshots: Path | None = None) -> None:
+        self._path = path
+        self._standing = None if snapshots is None else oldest_standing(snapshots)
+        self._merger = EventMerger((), inferred_machine)
+        utc = ZoneTime("UTC")
+        self._site = Site(utc, [])
+        self._engine = Engine(self._site, Accounting(utc), [], self._merger, NoDecisionLog())
+        self._possible = Possible(self._site)
+        self._seq = 0
+        self.recent = RecentJobs()
+        self.closures = RecentClosures()
+        self.requeueing = Requeueing()
+        self.started: list[tuple[int, float]] = []
+        self.left: list[int] = []
+
+    @property
+    def seq(self) -> int:
+        """Number of the journal's last input that was taken, at the end of a step of time."""
+        return self._seq
+
+    @property
+    def now_s(self) -> float:
+        """How far the journal tells, Unix seconds."""
+        return self._site.now
+
+    def catch_up(self) -> Iterator[float]:
+        """Take what the journal tells by now.
+
+        Yields after each step of time, and at the full hours within it, Unix seconds.
+
+        Raises:
+            LedgerError: the journal cannot be read.
+        """
+        with Journal(self._path, read_only=True) as journal:
+            for seq, label, event in journal.inputs_after(self._seq):
+                if self._standing is not None and seq > self._standing.seq:
+                    self._take_standing(self._standing)
+                self._seq = seq
+                if event[1] != ev.TICK:
+                    self._merger.arrive(label, (event,))
+                    continue
+                yield from self._go_on(event[0])
+        if self._standing is not None:
+            self._take_standing(self._standing)
+            yield self.now_s
+
+    def _go_on(self, time_s: float) -> Iterator[float]:
+        """Let all happen that does until a moment, hour by hour: a step may be days long."""
+        steps = groupby(self._merger.advance(time_s), lambda event: ceil(event[0] / HOUR_S))
+        for hours, events in steps:
+            self._engine.feed(self._watched(events))
+            full_hour_s = hours * HOUR_S
+            if self.now_s < full_hour_s < time_s:
+                self._engine.reach(full_hour_s)
+                yield self.now_s
+        self._engine.reach(time_s)
+        yield self.now_s
+
+    def recorded_until_s(self) -> float:
+        """Up to when the journal tells of the site, Unix seconds of its clock; -inf: not at all."""
+        with Journal(self._path, read_only=True) as journal:
+            last = journal.inputs_after(journal.last_seq() - _LAST_ROWS)
+            return max((event[0] for _, _, event in last), default=-inf)
+
+    def _take_standing(self, standing: Standing) -> None:
+        """Take what stood when the journal was here, as far as it did not tell of it."""
+        is_known = self._merger.normaliser.known_by
+        told = [e for job, of in standing.jobs.items() if is_known(job) is None for e in of]
+        awaited = [] if self._seq else standing.awaited  # else the journal had them, too
+        before, started_n = self.recent.arrivals, len(self.started)
+        self._merger.arrive("snapshot", [*standing.machines, *told, *awaited])
+        self._engine.feed(self._watched(self._merger.advance(standing.time_s)))
+        self._engine.reach(standing.time_s)
+        # of what came before, only what is still there is known: it is no record of arrivals
+        self.recent.arrivals = before
+        del self.started[started_n:]
+        self._standing = None
+
+    def _watched(self, events: Iterable[Event]) -> Iterator[Event]:
+        for event in events:
+            time_s, kind, job, extra = event
+            if kind == ev.SUBMITTED:
+                self.recent.submitted(time_s, job, extra)
+                self.requeueing.came(time_s, job)
+            elif kind == ev.STARTED:
+                self.started.append((job, time_s))
+                self.recent.started(time_s, job)
+                self.requeueing.started(time_s, job)
+            elif kind in (ev.COMPLETED, ev.EVICTED, ev.REMOVED):
+                self.recent.ended(time_s, job, leaves=kind != ev.EVICTED)
+                if kind == ev.EVICTED:
+                    self.requeueing.lost(time_s, job)
+                else:
+                    self.requeueing.left(job)
+                    self.left.append(job)
+            elif kind == ev.HELD:
+                self.requeueing.takes_no_part(job)
+            self.closures.watch(event)
+            yield event
+
+    # -- the present --------------------------------------------------------------------------
+
+    def name(self, job: int) -> str:
+        """The batch system's name of a job."""
+        return self._merger.normaliser.job_names[job]
+
+    def submit_s(self, job: int) -> float:
+        """When a job came, Unix seconds; as far as is known of one that was there before."""
+        came = self.recent.known(job)
+        return self.now_s if came is None else came.submit_s
+
+    def waiting(self) -> list[int]:
+        """Jobs that could start if there were room, in the order of the queue."""
+        jobs = [job for job, may_run in self._eligible() if may_run]
+        if self.requeueing.goes_behind:
+            joined_s = self.requeueing.lost_s
+            jobs.sort(key=lambda job: joined_s.get(job) or self.submit_s(job))
+        return jobs
+
+    def without_machine(self) -> list[int]:
+        """Jobs that could start if a machine were large enough and one that they may use."""
+        return [job for job, may_run in self._eligible() if not may_run]
+
+    def _eligible(self) -> Iterator[tuple[int, bool]]:
+        """Jobs that nothing but machines keeps from starting, and whether any could run them."""
+        site = self._site
+        for number, job in site.jobs.items():
+            if job.state == QUEUED and (job.spec.eligible_s or -inf) <= site.now:
+                yield number, self.may_run(job.spec)
+
+    def may_run(self, spec: JobSpec) -> bool:
+        """Whether any machine could run such a job if it were free."""
+        if spec.cpus > self._site.widest:  # it takes several: of which size is not known
+            spec = msgspec.structs.replace(spec, cpus=1, resources=None)
+        return self._possible(spec)
+
+    def has_room(self, spec: JobSpec) -> bool:
+        """Whether a machine has room for such a job now."""
+        return find_room(self._site, [spec])[0]
+
+    def find_room(self, jobs: list[int]) -> list[bool]:
+        """Whether each of these jobs finds a machine with room for it now, one after the other."""
+        return find_room(self._site, [self._site.jobs[job].spec for job in jobs])
+
+    def state(self) -> QueueState:
+        """The site now, of which owners keep some CPUs for a while; groups are of `run_times`."""
+        site = self._site
+        running = self._running()
+        waiting = [site.jobs[number] for number in self.waiting()]
+        free = sum(
+            site.cpus[machine] - site.busy[machine]
+            for machine, state in enumerate(site.state)
+            if state == FREE
+        )
+        # a job on several machines is on record with all its CPUs on the first of them
+        elsewhere = sum(max(0, n - cpus) for n, cpus in zip(site.busy, site.cpus, strict=True))
+        free = max(0, free - elsewhere)
+        used = sum(job.cpus for job in running)
+        kept = sum(usable_cpus(site, machine) for machine, *_ in self.closures.kept())
+        since_s = np.array([job.start_s for job in running], dtype=np.float64)
+        return QueueState(
+            self.now_s, site.week_second(), free, free + used + kept,
+            self._jobs(running, running=True), since_s,
+            self._jobs(waiting, running=False), self._lost_s(waiting),
+        )  # fmt: skip
+
+    def arrivals(self) -> RecentArrivals:
+        """What came in the last days."""
+        still_there = [*(job.number for job in self._running()), *self.waiting()]
+        place = {job: n for n, job in enumerate(still_there)}
+        rows = [
+            came for came in self.recent.lately if came.job in place or came.run_s == came.run_s
+        ]
+        return RecentArrivals(
+            self.known_since_s,
+            np.array([came.submit_s for came in rows], dtype=np.float64),
+            np.array([came.spec.cpus for came in rows], dtype=np.int64),
+            np.array([came.estimate_s for came in rows], dtype=np.float64),
+            np.array([came.run_s for came in rows], dtype=np.float64),
+            np.array([place.get(came.job, -1) for came in rows], dtype=np.int64),
+        )
+
+    def closures_lately(self) -> ClosuresLately:
+        """When owners and reboots closed machines in the last days."""
+        return closures_lately(
+            self.closures, self._site, self.known_since_s, self.requeueing.goes_behind
+        )
+
+    @property
+    def run_times(self) -> RunTimeHistory:
+        """How long jobs run, for those who reckon with `closures_lately`.
+
+        Where owners evict, these are whole runs: what an owner ends is no run time.
+        """
+        return self.recent.whole_runs if self.closures.evicting else self.recent.history
+
+    @property
+    def known_since_s(self) -> float:
+        """From when on what came lately is known, Unix seconds."""
+        return max(self.recent.first_s, self.now_s - KEPT_S)
+
+    def groups_named(self, name: str, spec: JobSpec) -> list[int]:
+        """(levels,) groups of a job in `RecentJobs.whole_runs`.
+
+        Args:
+            name: of the job; what it was submitted with counts, if that is known.
+            spec: what it asks for otherwise.
+        """
+        known = self._merger.normaliser.known_by(name)
+        came = None if known is None else self.recent.known(known.number)
+        return groups_in(self.recent.whole_runs, spec if came is None else came.spec)
+
+    def machine_name(self, machine: int) -> str:
+        """The name of a machine."""
+        return self._merger.normaliser.machine_names[machine]
+
+    def _running(self) -> list[Job]:
+        return [
+            job
+            for job in self._site.jobs.values()
+            if job.state == RUNNING or (job.state == SUSPENDED_STATE and not job.gave_back)
+        ]
+
+    def _jobs(self, jobs: list[Job], running: bool) -> Jobs:
+        estimate_s = np.array(
+            [nan if job.spec.estimate_s is None else job.spec.estimate_s for job in jobs],
+            dtype=np.float64,
+        )
+        groups = [
+            self.groups_named(self.name(job.number), job.spec)
+            if self.closures.evicting
+            else self.recent.groups_of(job.number, job.spec)
+            for job in jobs
+        ]
+        cpus = [job.cpus if running else job.spec.cpus for job in jobs]
+        return Jobs(
+            np.array(cpus, dtype=np.int64), estimate_s, estimate_s,
+            np.array(groups, dtype=np.int64).reshape(-1, GROUP_LEVELS),
+        )  # fmt: skip
+
+    def _lost_s(self, waiting: list[Job]) -> Floats:
+        """(waiting,) the longest run that each lost; only where run times are of whole runs."""
+        lost_s = np.array([job.consumed_s for job in waiting], dtype=np.float64)
+        return lost_s if self.closures.evicting else np.zeros(len(waiting))
+
+
+# -- requeueing ------------------------------------------------------------------------------------
+# Where a job whose run was lost waits: before those that came meanwhile, or behind them.
+
+LATELY_S: Final = 6 * 3_600.0
+"""A job that has waited for longer may wait for a machine of its own: it tells nothing."""
+
+
+class Requeueing:
+    """Watches in which of two orders jobs start: that of submission, or that of joining the queue.
+
+    Each start of one that never lost a run, while one that did, later, waits since lately and was
+    submitted before it, speaks for the second order; each start of one that lost a run, while one
+    waits that came before that, speaks for the first.
+
+    Attributes:
+        lost_s: when each job that waits again lost its run, Unix seconds.
+        before: starts that speak for the order of submission.
+        behind: starts that speak for the order of joining the queue.
+    """
+
+    def __init__(self) -> None:
+        self.lost_s: dict[int, float] = {}
+        self.before = 0
+        self.behind = 0
+        self._submit_s: dict[int, float] = {}
+        self._fresh: list[tuple[float, int]] = []  # (submitted, job)
+        self._lost: list[tuple[float, int]] = []  # (lost, job)
+
+    @property
+    def goes_behind(self) -> bool:
+        """Whether a job that lost its run joins the end of the queue; False where it is open."""
+        return self.behind > self.before
+
+    def came(self, time_s: float, job: int) -> None:
+        """A job was submitted."""
+        self._submit_s[job] = time_s
+        insort(self._fresh, (time_s, job))
+
+    def lost(self, time_s: float, job: int) -> None:
+        """A job lost its run and waits again."""
+        if job in self._submit_s:
+            self.takes_no_part(job)
+            self.lost_s[job] = time_s
+            insort(self._lost, (time_s, job))
+
+    def started(self, time_s: float, job: int) -> None:
+        """A job starts."""
+        came_s = self._submit_s.get(job)
+        lost_s = self.lost_s.get(job)
+        self.takes_no_part(job)
+        if came_s is None:
+            return
+        if lost_s is None:
+            after = bisect_right(self._lost, (max(came_s, time_s - LATELY_S), inf))
+            self.behind += any(self._submit_s[other] < came_s for _, other in self._lost[after:])
+        else:
+            before = bisect_left(self._fresh, (lost_s, -1)) - 1
+            since_s = max(came_s, time_s - LATELY_S)
+            self.before += before >= 0 and self._fresh[before][0] > since_s
+
+    def takes_no_part(self, job: int) -> None:
+        """A job is held, or no longer waits."""
+        lost_s = self.lost_s.pop(job, None)
+        times = self._fresh if lost_s is None else self._lost
+        entry = (self._submit_s.get(job, inf) if lost_s is None else lost_s, job)
+        place = bisect_left(times, entry)
+        if place < len(times) and times[place] == entry:
+            del times[place]
+
+    def left(self, job: int) -> None:
+        """A job has gone for good."""
+        self.takes_no_part(job)
+        self._submit_s.pop(job, None)
+
+
+# -- room now --------------------------------------------------------------------------------------
+# Which jobs find room on a machine now, where the forecast reckons with one pool of CPUs.
+
+
+def find_room(site: Machines, specs: Iterable[JobSpec]) -> list[bool]:
+    """Whether each of these jobs finds a machine with room for it, after those before it.
+
+    A job that is wider than any machine takes several, of which nothing is known: it finds room.
+
+    Args:
+        site: now.
+        specs: of the jobs, in the order in which they start.
+    """
+    rooms: dict[int, Room] = {}
+    next_try: dict[
+        Hashable, int
+    ] = {}  # room only shrinks: what had too little for a kind still has
+    found: list[bool] = []
+    for spec in specs:
+        kind = kind_of(spec)
+        machine = next_try.get(kind, 0)
+        while machine < site.machines_n and not _holds(site, rooms, spec, machine):
+            machine += 1
+        next_try[kind] = machine
+        is_there = machine < site.machines_n
+        if is_there:
+            rooms.setdefault(machine, site.room(machine)).take(spec.cpus, spec.resources)
+        found.append(is_there or spec.cpus > site.widest)
+    return found
+
+
+def _holds(site: Machines, rooms: dict[int, Room], spec: JobSpec, machine: int) -> bool:
+    room = rooms.get(machine)
+    if room is None:
+        return fits(site, spec, machine)
+    may_start = site.state[machine] == FREE and site.is_eligible(spec, machine)
+    return may_start and room.holds(spec.cpus, spec.resources)

@@ -1,0 +1,150 @@
+"""From what the replicates say to intervals that hold, question by question."""
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from outrider.forecast.expected_starts import DAYS_AHEAD
+from outrider.forecast.learned import REFIT_S, learned_quantiles
+from outrider.forecast.questions import FEATURES, HIGH, LOW, MEDIAN, Questions
+from outrider.forecast.queue_state import Floats
+from outrider.forecast.recalibration import (
+    EACH_S,
+    LAST,
+    LEAST,
+    LEVELS,
+    as_log,
+    as_seconds,
+    censoring_weights,
+    few_a_moment,
+    moments,
+    recalibrated,
+    recent_waits,
+)
+from outrider.model.localtime import DAY_S
+
+COLLAPSED: Final = 0.5
+"""Raw coverage of the 80 % interval below which the rule that is run forward is not the site's."""
+NEW_RATIO: Final = 0.5
+"""Nothing is said where users of whom nothing is known have more than this of the CPUs that a job
+waits for: those that run, and those asked for before it."""
+
+
+@dataclass(frozen=True)
+class Forecasts:
+    """One row a question.
+
+    Attributes:
+        wait_s: (questions, 3) low, median and high of the wait from the question on; nan: not
+            known.
+        learned: whether the quantile model said it, not the rule.
+    """
+
+    wait_s: Floats
+    learned: NDArray[np.bool_]
+
+    @property
+    def known(self) -> NDArray[np.bool_]:
+        """(questions,) whether there is an answer."""
+        is_known: NDArray[np.bool_] = np.logical_and.reduce(np.isfinite(self.wait_s), axis=1)
+        return is_known
+
+
+def forecasts(questions: Questions, total_cpus: int) -> Forecasts:
+    """The answers, each from what was known when it was asked.
+
+    At submission and at full hours apart: the replicates' quantiles, recalibrated; where their raw
+    coverage collapsed, those of a model that learned from them, once its pinball loss is less.
+    Where the loss of what was said lately is more than that of the recent waits of all jobs, which
+    ask for no simulation, these answers know nothing, as of a new kind of burst: none is given.
+
+    Args:
+        questions: in the order in which they were asked.
+        total_cpus: of the site.
+    """
+    wait_s = np.full((len(questions), len(LEVELS)), np.nan)
+    learned = np.zeros(len(questions), np.bool_)
+    for kind in (questions.at_submission, ~questions.at_submission):
+        if kind.any():
+            wait_s[kind], learned[kind] = _of_kind(questions.only(kind))
+    wait_s[_is_new(questions, total_cpus)] = np.nan
+    return Forecasts(wait_s, learned)
+
+
+def pinball(wait_s: Floats, quantiles_s: Floats) -> Floats:
+    """(questions,) mean pinball loss of the three quantiles, seconds (Koenker and Bassett 1978)."""
+    over = wait_s[:, None] - quantiles_s
+    levels = np.array(LEVELS)
+    loss: Floats = np.maximum(levels * over, (levels - 1.0) * over).mean(axis=1)
+    return loss
+
+
+def _of_kind(questions: Questions) -> tuple[Floats, NDArray[np.bool_]]:
+    """(questions, 3) waits, and whether the model said them, of questions of one kind."""
+    asked_s, wait_s = questions.asked_s, questions.wait_s
+    raw_s = questions.quantiles_s[:, [LOW, MEDIAN, HIGH]]
+    by_rule = as_seconds(recalibrated(asked_s, wait_s, as_log(raw_s)))
+    weeks = np.arange(asked_s[0] + REFIT_S, asked_s[-1] + REFIT_S, REFIT_S)
+    held = ((raw_s[:, 0] <= wait_s) & (wait_s <= raw_s[:, 2])).astype(float)
+    collapsed = [week for week in weeks if _lately(held, asked_s, wait_s, week) < COLLAPSED]
+    by_model = learned_quantiles(questions, np.array(collapsed))
+    said = ~np.isnan(by_model[:, 0])
+    takes_over = np.zeros(len(questions), np.bool_)
+    if said.any():
+        by_model[said] = recalibrated(asked_s[said], wait_s[said], by_model[said])
+        by_model = as_seconds(by_model)
+        answered, gain_s = np.isfinite(wait_s), np.full(len(questions), np.nan)
+        gain_s[answered] = pinball(wait_s[answered], by_rule[answered]) - pinball(
+            wait_s[answered], by_model[answered]
+        )
+        for week in collapsed:
+            if _lately(gain_s, asked_s, wait_s, week) > 0.0:
+                takes_over |= said & (asked_s >= week) & (asked_s < week + REFIT_S)
+    rival_s = as_seconds(recent_waits(asked_s, wait_s))
+    out = by_rule.copy()
+    out[_is_unproven(questions, by_rule, rival_s)] = np.nan
+    if takes_over.any():
+        by_model[_is_unproven(questions, by_model, rival_s)] = np.nan
+        out[takes_over] = by_model[takes_over]
+    return out, takes_over
+
+
+def _is_unproven(questions: Questions, said_s: Floats, rival_s: Floats) -> NDArray[np.bool_]:
+    """Where the rival, the recent waits, was the better forecast of late."""
+    asked_s = questions.asked_s
+    few = few_a_moment(asked_s)
+    some, said_s, rival_s = questions.at(few), said_s[few], rival_s[few]
+    # beyond both, every second more costs both the same: the gain is known before the answer is
+    wait_s = np.fmin(some.wait_s, np.fmax(said_s, rival_s).max(axis=1))
+    is_start = said_s[:, -1] < DAYS_AHEAD * DAY_S  # beyond, nothing was simulated
+    gain_s = np.full(len(few), np.nan)
+    gain_s[is_start] = (pinball(wait_s, rival_s) - pinball(wait_s, said_s))[is_start]
+    out, is_worse, reckoned_s = np.zeros(len(questions), np.bool_), False, -np.inf
+    for begin, end in moments(asked_s):
+        if asked_s[begin] - reckoned_s >= EACH_S:
+            reckoned_s = float(asked_s[begin])
+            is_worse = _lately(gain_s, some.asked_s, wait_s, reckoned_s) < 0.0
+        out[begin:end] = is_worse
+    return out
+
+
+def _lately(amounts: Floats, asked_s: Floats, wait_s: Floats, now_s: float) -> float:
+    """The mean over the last questions that were answered by a moment; nan: too few, or none."""
+    until = int(np.searchsorted(asked_s, now_s))
+    (rows,) = (~np.isnan(amounts[:until])).nonzero()
+    rows = rows[-LAST:]
+    seen, weights = censoring_weights(now_s - asked_s[rows], wait_s[rows])
+    if seen.sum() < LEAST:
+        return np.nan
+    return float(np.average(amounts[rows[seen]], weights=weights))
+
+
+def _is_new(questions: Questions, total_cpus: int) -> NDArray[np.bool_]:
+    """Where too much of what is waited for is of users of whom nothing is known."""
+    columns = dict(zip(FEATURES, questions.known.T, strict=True))
+    ahead = columns["ahead_cpus"] / total_cpus
+    share = (columns["running_new"] + columns["ahead_new"] * ahead) / (1.0 + ahead)
+    is_new: NDArray[np.bool_] = share > NEW_RATIO
+    return is_new

@@ -1,0 +1,222 @@
+"""A walk through a log that asks for the start of every waiting job, as somebody would have then.
+
+Asked is at the submission of each job that does not start at once, and then at each full hour of
+the log's clock while it waits. At fractions of its wait it would be told how long that is.
+"""
+
+import heapq
+from bisect import insort
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from outrider.forecast.expected_starts import DAYS_BACK, expected_starts
+from outrider.forecast.job_log import JobLog
+from outrider.forecast.questions import FEATURES, LEVELS, Questions
+from outrider.forecast.queue_state import (
+    NO_ARRIVALS,
+    Floats,
+    Ints,
+    Jobs,
+    QueueState,
+    RecentArrivals,
+)
+from outrider.forecast.run_time_history import GROUP_LEVELS, RunTimeHistory
+from outrider.model.disciplines import STRICT, Discipline
+from outrider.model.localtime import DAY_S, HOUR_S
+
+_NEW_BELOW = 3  # run times known of a user
+
+
+def walk(
+    log: JobLog,
+    discipline: Discipline,
+    replicates: int,
+    rng: np.random.Generator,
+    progress: Callable[[float], None] | None = None,
+) -> Questions:
+    """All questions, with the quantiles of the replicates and what came of them.
+
+    Args:
+        log: the truth, of which each answer is told what was known when it was asked.
+        discipline: the rule that is carried out.
+        replicates: for each question.
+        rng: chance.
+        progress: called from time to time with the ratio of the log that has passed.
+    """
+    rounds = list(_rounds(log, discipline, replicates, rng, progress))
+    if not rounds:
+        rounds.append((np.empty(0, np.int64), 0.0, np.empty((0, len(LEVELS))), _nothing()))
+    job = np.concatenate([asked for asked, *_ in rounds])
+    asked_s = np.concatenate([np.full(len(asked), time_s) for asked, time_s, *_ in rounds])
+    return Questions(
+        job, asked_s, log.submit_s[job] == asked_s,
+        np.concatenate([quantiles_s for _, _, quantiles_s, _ in rounds]),
+        np.concatenate([known for *_, known in rounds]), log.start_s[job] - asked_s,
+    )  # fmt: skip
+
+
+def _rounds(
+    log: JobLog,
+    discipline: Discipline,
+    replicates: int,
+    rng: np.random.Generator,
+    progress: Callable[[float], None] | None,
+) -> Iterator[tuple[Ints, float, Floats, Floats]]:
+    """One item a moment: jobs asked for, the moment, (jobs, levels) and (jobs, features)."""
+    site = SiteAt(log)
+    begin_s, span_s = float(log.submit_s[0]), max(1.0, float(np.ptp(log.submit_s)))
+    while (time_s := site.next_s) < np.inf:
+        hour_s = (np.floor(site.now_s / HOUR_S) + 1.0) * HOUR_S if site.waiting else np.inf
+        came = site.go_to(min(time_s, hour_s))
+        asked = site.waiting if site.now_s % HOUR_S == 0.0 else came
+        if not asked:
+            continue
+        first = site.waiting.index(asked[0])
+        state = site.state()
+        arrivals = NO_ARRIVALS if discipline == STRICT else site.arrivals()
+        starts_s = expected_starts(
+            state, site.history, arrivals, discipline, replicates, rng, first
+        )
+        places = np.searchsorted(site.waiting, asked)
+        waits_s = starts_s[:, places - first] - site.now_s
+        quantiles_s = np.quantile(waits_s, LEVELS, axis=0).T
+        known = known_features(state, site.history, log.submit_s[asked], places)
+        yield np.array(asked, np.int64), site.now_s, quantiles_s, known
+        if progress is not None:
+            progress(min(1.0, (site.now_s - begin_s) / span_s))
+
+
+def known_features(
+    state: QueueState, history: RunTimeHistory, submit_s: Floats, places: Ints
+) -> Floats:
+    """(jobs, features) of those that wait at these places of the queue."""
+    running, waiting = state.running, state.waiting
+
+    def before(amounts: Floats) -> Floats:
+        return (np.cumsum(amounts) - amounts)[places]
+
+    out = _nothing(len(places))
+    cpus = waiting.cpus.astype(float)
+    ahead_cpus = before(cpus)
+    length_s = np.nan_to_num(waiting.request_s, nan=HOUR_S)
+    running_new = float((running.cpus * _is_new(running, history)).sum())
+    columns: dict[str, Floats | Ints | float] = {
+        "waited_s": state.now_s - submit_s,
+        "cpus": cpus[places],
+        "request_s": waiting.request_s[places],
+        "ahead": places,
+        "ahead_cpus": ahead_cpus,
+        "ahead_work_s": before(cpus * length_s),
+        "free_cpus": state.free_cpus,
+        "running_new": running_new / max(1, state.total_cpus),
+        "ahead_new": before(cpus * _is_new(waiting, history)) / np.maximum(1.0, ahead_cpus),
+        "hour": state.now_s % DAY_S / HOUR_S,
+        "weekday": state.now_s // DAY_S % 7,
+    }
+    for place, name in enumerate(FEATURES):
+        out[:, place] = columns[name]
+    return out
+
+
+def _is_new(jobs: Jobs, history: RunTimeHistory) -> Floats:
+    return (history.totals[jobs.groups[:, 2]] < _NEW_BELOW).astype(float)
+
+
+def _nothing(rows: int = 0) -> Floats:
+    return np.empty((rows, len(FEATURES)))
+
+
+# -- site at ---------------------------------------------------------------------------------------
+# What is known at a moment of a log: the state of the site, the history, what came lately.
+
+
+class SiteAt:
+    """Goes through a log event by event; run times reach its history when their jobs have ended.
+
+    Args:
+        log: the truth.
+
+    Attributes:
+        now_s: the moment.
+        history: of the jobs that have ended.
+        waiting: numbers of those that wait, in the order of the queue.
+    """
+
+    def __init__(self, log: JobLog) -> None:
+        self._log = log
+        self.now_s = -np.inf
+        self.history = RunTimeHistory()
+        self.waiting: list[int] = []
+        self._running: dict[int, float] = {}
+        self._groups: Ints = np.zeros((len(log), GROUP_LEVELS), np.int64)
+        self._place: Ints = np.full(len(log), -1)
+        self._came = 0
+        self._starts: list[tuple[float, int]] = []
+        self._ends: list[tuple[float, int]] = []
+
+    @property
+    def next_s(self) -> float:
+        """When something happens next; inf: nothing does any more."""
+        submit_s = self._log.submit_s
+        coming_s = float(submit_s[self._came]) if self._came < len(submit_s) else np.inf
+        start_s = self._starts[0][0] if self._starts else np.inf
+        return min(coming_s, start_s, self._ends[0][0] if self._ends else np.inf)
+
+    def go_to(self, time_s: float) -> list[int]:
+        """Let all happen that does until a moment, in its order; returns who came and waits.
+
+        Args:
+            time_s: at most `next_s`, or nothing of what comes first is seen.
+        """
+        log, came = self._log, []
+        self.now_s = time_s
+        while self._ends and self._ends[0][0] <= time_s:
+            _, job = heapq.heappop(self._ends)
+            del self._running[job]
+            self.history.add(self._groups[job], float(log.run_s[job]), float(log.request_s[job]))
+        while self._came < len(log) and log.submit_s[self._came] <= time_s:
+            job = self._came
+            self._came += 1
+            self._groups[job] = self.history.groups_of(
+                log.user[job], float(log.request_s[job]), log.job_class[job], int(log.cpus[job])
+            )
+            came.append(job)
+            insort(self.waiting, job)
+            heapq.heappush(self._starts, (float(log.start_s[job]), job))
+        while self._starts and self._starts[0][0] <= time_s:
+            start_s, job = heapq.heappop(self._starts)
+            self.waiting.remove(job)
+            self._running[job] = start_s
+            heapq.heappush(self._ends, (start_s + float(log.run_s[job]), job))
+        return [job for job in came if job not in self._running]
+
+    def state(self) -> QueueState:
+        """The site now."""
+        log = self._log
+        running = np.fromiter(self._running, np.int64, len(self._running))
+        since_s = np.fromiter(self._running.values(), float, len(self._running))
+        free_cpus = max(0, log.total_cpus - int(log.cpus[running].sum()))
+        waiting = np.array(self.waiting, np.int64)
+        return QueueState(
+            self.now_s, log.clock.week_second(self.now_s), free_cpus, log.total_cpus,
+            self._jobs(running), since_s, self._jobs(waiting),
+        )  # fmt: skip
+
+    def arrivals(self) -> RecentArrivals:
+        """What came in the last days, up to now."""
+        log = self._log
+        since_s = max(float(log.submit_s[0]), self.now_s - (DAYS_BACK + 1) * DAY_S)
+        rows = slice(int(np.searchsorted(log.submit_s, since_s)), self._came)
+        open_jobs = [*self._running, *self.waiting]
+        self._place[open_jobs] = np.arange(len(open_jobs))
+        job = self._place[rows].copy()
+        self._place[open_jobs] = -1
+        run_s: Floats = np.where(job < 0, log.run_s[rows], np.nan)
+        return RecentArrivals(
+            since_s, log.submit_s[rows], log.cpus[rows], log.estimate_s[rows], run_s, job
+        )
+
+    def _jobs(self, rows: Ints) -> Jobs:
+        log = self._log
+        return Jobs(log.cpus[rows], log.estimate_s[rows], log.request_s[rows], self._groups[rows])

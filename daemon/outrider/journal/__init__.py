@@ -1,0 +1,43 @@
+"""The ledger: inputs, decisions and outcomes on disk, so that a restart loses nothing.
+
+The journal is the truth: inputs, decisions, outcomes and cursors under one sequence number.
+Snapshots only save the time it takes to feed a long journal again.
+"""
+
+from outrider.journal.damaged import open_or_begin_anew
+from outrider.journal.export import LedgerHash
+from outrider.journal.journal import Journal
+from outrider.journal.ledger_file import LedgerFile
+from outrider.journal.records import (
+    TIMEZONE_KEY,
+    AlikeDecision,
+    CommandRecord,
+    Entry,
+    OutcomeRecord,
+    RunRecord,
+    SetAsideRecord,
+)
+from outrider.journal.snapshots import SnapshotStore
+from outrider.journal.tables import rows_of
+from outrider.journal.verify import Report, check_end, verify
+from outrider.journal.writer import Writer
+
+__all__ = [
+    "TIMEZONE_KEY",
+    "AlikeDecision",
+    "CommandRecord",
+    "Entry",
+    "Journal",
+    "LedgerFile",
+    "LedgerHash",
+    "OutcomeRecord",
+    "Report",
+    "RunRecord",
+    "SetAsideRecord",
+    "SnapshotStore",
+    "Writer",
+    "check_end",
+    "open_or_begin_anew",
+    "rows_of",
+    "verify",
+]

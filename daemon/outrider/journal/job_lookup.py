@@ -1,0 +1,72 @@
+"""Jobs in a journal by the short form of their names, without reading all rows."""
+
+# ruff: noqa: S608 - names of tables are constants of ours; values are bound.
+
+from collections.abc import Callable, Iterator
+from typing import Any, Final, TypeAlias
+
+from outrider.journal.extras import encode_json
+from outrider.journal.records import Row
+from outrider.model.job_names import AFTER_SHORT_FORM, stands_for, system_of
+
+_MOST_SYSTEMS: Final = 100
+_LAST: Final = "\U0010ffff"
+_AFTER_DIGITS: Final = ":"
+
+_OF_JOB: Final = """seq IN (
+    SELECT seq FROM decisions WHERE job = :job
+    UNION SELECT seq FROM decisions WHERE jobs IS NOT NULL AND instr(jobs, :quoted)
+      AND EXISTS (SELECT 1 FROM json_each(jobs) WHERE value = :job))"""
+
+Fetch: TypeAlias = Callable[[str, dict[str, Any]], list[Row]]
+
+
+def find_jobs(fetch: Fetch, table: str, short: str, limit: int) -> list[str]:
+    """Names of the jobs that a short form can mean, at most `limit` of them.
+
+    A name begins with that of its system, or with the id if the system comes after it. So the query
+    takes a few index lookups for each system, however many decisions there are.
+
+    Args:
+        fetch: runs a query on the journal.
+        table: with an index by job: ``decisions``, ``runs``,
+            `outrider.journal.job_ends.ENDED_JOBS`.
+        short: the short form.
+        limit: of the number of names.
+    """
+    found: dict[str, None] = {}
+    for begin in ["", *_systems(fetch, table)]:
+        for separator in AFTER_SHORT_FORM:
+            low = f"{begin}{short}{separator}"
+            names = _between(fetch, table, low, low + _LAST, limit)
+            found |= dict.fromkeys(name for name in names if stands_for(short, name))
+        whole = begin + short
+        found |= dict.fromkeys(_between(fetch, table, whole, whole, 1))
+    return list(found)[:limit]
+
+
+def _systems(fetch: Fetch, table: str) -> Iterator[str]:
+    """The parts before the ids in the job names of the journal."""
+    after = ""
+    for _ in range(_MOST_SYSTEMS):
+        [(name,)] = fetch(f"SELECT min(job) FROM {table} WHERE job > :after", {"after": after})
+        if name is None:
+            return
+        system = system_of(name)
+        if system:
+            yield system
+            after = system + _LAST
+        else:
+            after = _AFTER_DIGITS if name[0].isdigit() else name
+
+
+def _between(fetch: Fetch, table: str, low: str, high: str, limit: int) -> list[str]:
+    query = f"SELECT DISTINCT job FROM {table} WHERE job >= :low AND job <= :high LIMIT :limit"
+    return [name for (name,) in fetch(query, {"low": low, "high": high, "limit": limit})]
+
+
+def about(job: str | None) -> tuple[str, dict[str, Any]]:
+    """The condition for decisions about a job, alone or among alike jobs, and its values."""
+    if job is None:
+        return "1", {}
+    return _OF_JOB, {"job": job, "quoted": encode_json(job)}

@@ -1,0 +1,168 @@
+"""`outrider.replay`: a trace under a policy."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from outrider.api.policy import Policy
+from outrider.formats.campus.campus import Campus
+from outrider.formats.workload import Workload, one_cpu_machines, one_pool
+from outrider.model.errors import ConfigurationError, TraceError
+from outrider.python_api.fields import Run
+from outrider.python_api.records import Records
+from outrider.python_api.terms import check_seconds, seed_of, shares_of, terms_of
+from outrider.replay.job_table import JobTable
+from outrider.replay.recorded_run import RECORDED
+from outrider.replay.traces import Trace, read_trace
+from outrider.replay.trials import Terms, Trial, run_trial
+from outrider.replay.workload_terms import WorkloadTerms
+
+_OF_READING = ("class_by", "vo", "group_vos_below")
+
+
+def replay(
+    trace: Trace | Path | str,
+    policy: str | type[Policy] = "fifo",
+    *,
+    seed: int = 0,
+    settings: Mapping[str, Any] | None = None,
+    preset: str | None = None,
+    machines: int | None = None,
+    estimates: str | None = None,
+    discipline: str | None = None,
+    class_by: str | None = None,
+    interactive_below_s: float | None = None,
+    vo: str | None = None,
+    group_vos_below: float | None = None,
+    shares: Mapping[str, float] | None = None,
+    utilities: Mapping[str, str] | None = None,
+    until_s: float | None = None,
+    ledger: Path | str | None = None,
+    jobs: bool = True,
+    skip_bad: bool = False,
+) -> Run:
+    """Run a trace under a policy, as ``outrider replay`` does; its figures to the last digit.
+
+    Args:
+        trace: a campus or a workload, or the path of a campus folder or a workload file.
+        policy: the name of an installed policy, ``recorded`` for what the scheduler of a workload
+            file did, or the class of a policy that is not installed.
+        seed: of the policy's chance, and of the estimates'.
+        settings: of the policy, by name.
+        preset: a named bundle of its settings; `settings` win over it.
+        machines: of workloads: one-CPU machines, or CPUs of the pool where jobs are parallel.
+        estimates: what policies are told of run times: ``exact``, ``requested``,
+            ``lognormal:SIGMA`` or ``learned``; of a campus ``requested`` or ``learned``.
+        discipline: who may start before a job that does not fit: ``first_fit``, ``strict``,
+            ``easy`` or ``conservative``. None: strict; of a campus first_fit.
+        class_by: as of `outrider.read_swf`; of a path only.
+        vo: as of `outrider.read_swf`; of a path only.
+        group_vos_below: as of `outrider.read_swf`; of a path only.
+        interactive_below_s: the run groups waits by whether a job ran strictly less, in seconds.
+        shares: fair shares by VO, summing to 1; None: equal.
+        utilities: what completing a job is worth, by class, as ``{"batch": "linear:zero_at=3"}``.
+        until_s: stop after this second of the trace.
+        ledger: file for every decision with its scores, and every outcome with its reward.
+        jobs: keep a record for each job (`Run.job_rows`); that takes time on long queues.
+        skip_bad: of a path: leave out bad rows and count them.
+
+    Returns:
+        The run. Its field `trace` is the path as it was given, or the name of the trace.
+
+    Raises:
+        ConfigurationError: an argument or a setting is wrong, or does not fit the trace.
+        PluginError: there is no such policy, or it cannot be made.
+        PolicyError: the policy does what the site forbids, or fails.
+        TraceError: the trace cannot be read.
+        LedgerError: the ledger cannot be written.
+    """
+    seed = seed_of(seed)
+    if until_s is not None:
+        check_seconds("until_s", until_s)
+    terms = terms_of(
+        machines=machines, class_by=class_by, interactive_below_s=interactive_below_s, vo=vo,
+        group_vos_below=group_vos_below, estimates=estimates, discipline=discipline,
+        utilities=utilities,
+    )  # fmt: skip
+    name, kinds = _named(policy)
+    asked = Terms(
+        {name: dict(settings or {})}, {name: preset}, until_s, shares_of(shares), terms, kinds
+    )
+    asked.make(name, seed)  # refuse what is wrong before a trace is read, not after it
+    found, label = trace_of(trace, terms, skip_bad)
+    if not isinstance(found, Workload):
+        terms.refuse_for_campus(label)
+        if name == RECORDED:
+            raise ConfigurationError(f"policy {RECORDED}: a campus has no scheduler of its own")
+    table = JobTable(found.job_names) if jobs else None
+    trial = Trial(label, name, seed, None if ledger is None else Path(ledger))
+    document = run_trial(trial, found, asked, table=table)
+    return Run(document, None if table is None else Records(table.as_rows().table, table.rows))
+
+
+def _named(policy: Any) -> tuple[str, dict[str, type[Policy]]]:
+    """The name of a policy, and its class if it is given. Raises `ConfigurationError`."""
+    if isinstance(policy, str):
+        return policy, {}
+    if not (isinstance(policy, type) and issubclass(policy, Policy)):
+        raise ConfigurationError(
+            f"policy = {policy!r}; right would be the name of an installed policy, or a class that "
+            "is based on outrider.api.Policy"
+        )
+    name = getattr(policy, "name", None)
+    if not isinstance(name, str):
+        raise ConfigurationError(
+            f'policy {policy.__name__} has no name; right would be name = "..." in its class'
+        )
+    return name, {name: policy}
+
+
+def trace_of(trace: Trace | Path | str, terms: WorkloadTerms, skip_bad: bool) -> tuple[Trace, str]:
+    """The trace and what it is called: as it was given, or its name.
+
+    Args:
+        trace: or its path.
+        terms: what is asked of it.
+        skip_bad: of a path: leave out bad rows and count them.
+
+    Raises:
+        ConfigurationError: what is asked does not fit it.
+        TraceError: it cannot be read, or is not there.
+    """
+    if isinstance(trace, str | Path):
+        if not Path(trace).exists():
+            raise TraceError(f"{trace}: there is no such file or folder")
+        if Path(trace).is_dir():
+            terms.refuse_for_campus(str(trace))
+        return read_trace(Path(trace), terms, skip_bad), str(trace)
+    if isinstance(trace, Workload):
+        for word in _OF_READING:
+            if word in terms.given:
+                raise ConfigurationError(
+                    f"{word}: is decided when a file is read; right would be "
+                    f"outrider.read_swf(path, {word}=...)"
+                )
+        if terms.machines is not None:
+            return _with_machines(trace, terms.machines), trace.name
+    elif not isinstance(trace, Campus):
+        raise ConfigurationError(
+            f"trace = {trace!r}; right would be a path, or what outrider.read_swf, read_campus or "
+            "generate_... gave"
+        )
+    return trace, trace.name
+
+
+def _with_machines(workload: Workload, cpus: int) -> Workload:
+    """The workload on other machines, as if its file were read so. Raises `TraceError`."""
+    from dataclasses import replace
+
+    widest = int(np.max(workload.cpus, initial=1))
+    if widest > cpus:
+        raise TraceError(
+            f"{workload.name}: a job asks for {widest} CPUs, and machines = {cpus}; right would be "
+            f"{widest} or more"
+        )
+    names, machines = one_pool(cpus) if workload.is_parallel else one_cpu_machines(cpus)
+    return replace(workload, machine_names=names, machines=machines)

@@ -1,1 +1,0 @@
-"""The present state of a site run forward with another policy deciding: its expected starts."""
