@@ -10,6 +10,7 @@ from typing import Any
 from outrider.api import Policy
 from outrider.engine import Engine, EventMerger, PolicyRunner
 from outrider.engine.accounting.accounting import Accounting
+from outrider.engine.ingest.machine_registry import inferred_machine
 from outrider.engine.state.site import Site
 from outrider.forecast.candidate_starts import CandidateStarts
 from outrider.forecast.followed_site import FollowedSite
@@ -22,7 +23,7 @@ from outrider.model.jobs import JobSpec
 from outrider.model.localtime import ZoneTime
 from outrider.model.machines import MachineSpec
 from outrider.plugins.making import make_policy
-from outrider.replay.ingestion import NoDecisionLog, inferred_machine
+from outrider.replay.ingestion import NoDecisionLog
 
 BEGIN_S = 1_600_000_000.0
 NOW_S = BEGIN_S + 20 * 3_600.0

@@ -6,6 +6,7 @@ import pytest
 
 from outrider.engine import Engine, EventMerger
 from outrider.engine.accounting.accounting import Accounting
+from outrider.engine.ingest.machine_registry import inferred_machine
 from outrider.engine.state.site import Site
 from outrider.forecast.followed_site import FollowedSite
 from outrider.journal import Entry, Journal
@@ -16,7 +17,7 @@ from outrider.model.events import NamedEvent
 from outrider.model.jobs import JobSpec
 from outrider.model.localtime import ZoneTime
 from outrider.model.machines import MachineSpec
-from outrider.replay.ingestion import NoDecisionLog, inferred_machine
+from outrider.replay.ingestion import NoDecisionLog
 
 T = 1_600_000_000.0
 BEFORE: list[NamedEvent] = [

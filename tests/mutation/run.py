@@ -1,4 +1,4 @@
-"""Do the tests notice faults? ``python -m tests.mutation.run --mutants 40 --seed 3 engine journal``.
+"""Do the tests notice faults? ``python -m tests.mutation.run --mutants 40 --seed 3 engine acting``.
 
 Measures once which tests run which line, then puts small faults (mutants, made by Cosmic Ray) one
 after another into a copy of the tree, and asks the tests that run the line: the room's own first,

@@ -6,10 +6,11 @@ from pathlib import Path
 import pytest
 
 from outrider.journal import Journal
+from outrider.journal.journal_events import last_moment_s
 from outrider.model import events as ev
 from outrider.model.errors import ConfigurationError
 from outrider.model.localtime import time_zone
-from outrider.report.windows import Window, asked_for, last_moment_s, whole_weeks
+from outrider.report.windows import Window, asked_for, whole_weeks
 from tests.report.journals import MONDAY_S, WEEK, at, machine, write
 
 BERLIN = time_zone("Europe/Berlin")

@@ -13,6 +13,7 @@ import structlog
 
 from outrider.engine import Engine, EventMerger
 from outrider.engine.accounting.accounting import Accounting
+from outrider.engine.ingest.machine_registry import inferred_machine
 from outrider.engine.scheduling.placement import Possible, fits, kind_of
 from outrider.engine.state.machines import FREE, Machines
 from outrider.engine.state.room import Room
@@ -25,13 +26,14 @@ from outrider.forecast.recent_jobs import KEPT_S, RecentJobs, groups_in
 from outrider.forecast.run_time_history import GROUP_LEVELS, RunTimeHistory
 from outrider.journal import Journal
 from outrider.journal.extras import decode_extra
+from outrider.journal.journal_events import JournalEvents, last_moment_s
 from outrider.journal.snapshots import read_snapshot
 from outrider.model import events as ev
 from outrider.model.errors import LedgerError
 from outrider.model.events import Event, NamedEvent
 from outrider.model.jobs import HELD_STATE, QUEUED, RUNNING, SUSPENDED_STATE, Job, JobSpec
 from outrider.model.localtime import HOUR_S, ZoneTime
-from outrider.replay.ingestion import NoDecisionLog, inferred_machine
+from outrider.replay.ingestion import NoDecisionLog
 
 # -- standing --------------------------------------------------------------------------------------
 # What stood at a site when a snapshot of its daemon was taken, told as events.
@@ -104,9 +106,6 @@ def _event_of(plain: list[Any]) -> NamedEvent:
 
 # -- followed site ---------------------------------------------------------------------------------
 
-_LAST_ROWS: Final = 10_000
-"""Of a journal, in which its end is looked for: decisions are rows of it, too."""
-
 
 class FollowedSite:
     """The present state of a site, and the history of run times, from a journal that grows.
@@ -126,12 +125,12 @@ class FollowedSite:
     def __init__(self, path: Path, snapshots: Path | None = None) -> None:
         self._path = path
         self._standing = None if snapshots is None else oldest_standing(snapshots)
-        self._merger = EventMerger((), inferred_machine)
+        self._recorded = JournalEvents()
+        self._merger = self._recorded.merger
         utc = ZoneTime("UTC")
         self._site = Site(utc, [])
         self._engine = Engine(self._site, Accounting(utc), [], self._merger, NoDecisionLog())
         self._possible = Possible(self._site)
-        self._seq = 0
         self.recent = RecentJobs()
         self.closures = RecentClosures()
         self.requeueing = Requeueing()
@@ -141,7 +140,7 @@ class FollowedSite:
     @property
     def seq(self) -> int:
         """Number of the journal's last input that was taken, at the end of a step of time."""
-        return self._seq
+        return self._recorded.seq
 
     @property
     def now_s(self) -> float:
@@ -157,23 +156,18 @@ class FollowedSite:
             LedgerError: the journal cannot be read.
         """
         with Journal(self._path, read_only=True) as journal:
-            for seq, label, event in journal.inputs_after(self._seq):
-                if self._standing is not None and seq > self._standing.seq:
-                    self._take_standing(self._standing)
-                self._seq = seq
-                if event[1] != ev.TICK:
-                    self._merger.arrive(label, (event,))
-                    continue
-                yield from self._go_on(event[0])
-        if self._standing is not None:
-            self._take_standing(self._standing)
-            yield self.now_s
+            if self._standing is not None:
+                for time_s, events in self._recorded.read(journal, self._standing.seq):
+                    yield from self._go_on(time_s, events)
+                self._take_standing(self._standing)
+                yield self.now_s
+            for time_s, events in self._recorded.read(journal):
+                yield from self._go_on(time_s, events)
 
-    def _go_on(self, time_s: float) -> Iterator[float]:
+    def _go_on(self, time_s: float, events: Iterator[Event]) -> Iterator[float]:
         """Let all happen that does until a moment, hour by hour: a step may be days long."""
-        steps = groupby(self._merger.advance(time_s), lambda event: ceil(event[0] / HOUR_S))
-        for hours, events in steps:
-            self._engine.feed(self._watched(events))
+        for hours, of_hour in groupby(events, lambda event: ceil(event[0] / HOUR_S)):
+            self._engine.feed(self._watched(of_hour))
             full_hour_s = hours * HOUR_S
             if self.now_s < full_hour_s < time_s:
                 self._engine.reach(full_hour_s)
@@ -184,14 +178,15 @@ class FollowedSite:
     def recorded_until_s(self) -> float:
         """Up to when the journal tells of the site, Unix seconds of its clock; -inf: not at all."""
         with Journal(self._path, read_only=True) as journal:
-            last = journal.inputs_after(journal.last_seq() - _LAST_ROWS)
-            return max((event[0] for _, _, event in last), default=-inf)
+            last_s = last_moment_s(journal)
+        return -inf if last_s is None else last_s
 
     def _take_standing(self, standing: Standing) -> None:
         """Take what stood when the journal was here, as far as it did not tell of it."""
         is_known = self._merger.normaliser.known_by
         told = [e for job, of in standing.jobs.items() if is_known(job) is None for e in of]
-        awaited = [] if self._seq else standing.awaited  # else the journal had them, too
+        awaited = [] if self.seq else standing.awaited  # else the journal had them, too
+        self._recorded.go_on_after(standing.seq)
         before, started_n = self.recent.arrivals, len(self.started)
         self._merger.arrive("snapshot", [*standing.machines, *told, *awaited])
         self._engine.feed(self._watched(self._merger.advance(standing.time_s)))

@@ -14,6 +14,7 @@ from typing import Any, Final
 from outrider.engine import Engine, EventMerger
 from outrider.engine.accounting.accounting import Accounting
 from outrider.engine.accounting.report import report
+from outrider.engine.ingest.machine_registry import inferred_machine
 from outrider.engine.ingest.normaliser import Normaliser
 from outrider.engine.ingest.set_aside import NotApplicableError
 from outrider.engine.state.site import Site
@@ -105,11 +106,6 @@ class _WatchedNormaliser(Normaliser):
             own = self.name_at(time_s, subject) if kind in JOB_KINDS else subject
             self._news((time_s, kind, own, extra))
         return steps
-
-
-def inferred_machine(name: str) -> MachineSpec:
-    """A machine that is only known because a job ran there."""
-    return MachineSpec(inferred=True)
 
 
 class Ingestion:

@@ -4,9 +4,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from outrider.journal import Journal
+from outrider.journal.journal_events import JournalEvents
 from outrider.model.errors import TraceError
 from outrider.replay.ingestion import Ingestion
-from outrider.replay.journal_events import JournalEvents
 from outrider.replay.log_files import LogFile
 from outrider.replay.site_record import SiteRecord
 
@@ -19,9 +19,9 @@ def record_of_ledger(path: Path) -> SiteRecord:
         TraceError: it holds no events.
     """
     with Journal(path, read_only=True) as journal:
-        events = JournalEvents(journal)
+        events = JournalEvents()
         record = SiteRecord(events.merger.normaliser)
-        record.take_all(events)
+        record.take_all(events.all_of(journal))
     if not record.machines and not record.jobs:
         raise TraceError(
             f"{path}: holds no events of a site; right would be the journal of a daemon (what a "

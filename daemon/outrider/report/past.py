@@ -11,12 +11,12 @@ from outrider.engine.accounting.accounting import Accounting
 from outrider.engine.accounting.report import open_energy_j, report
 from outrider.engine.state.site import Site
 from outrider.journal import TIMEZONE_KEY, Journal
+from outrider.journal.journal_events import JournalEvents
 from outrider.journal.site_facts import facts_on_record
 from outrider.model.errors import TraceError
 from outrider.model.events import Event
 from outrider.model.localtime import ZoneTime
 from outrider.replay.ingestion import NoDecisionLog
-from outrider.replay.journal_events import JournalEvents
 from outrider.report.runs import Runs
 from outrider.report.windows import Window
 
@@ -97,11 +97,11 @@ def read_past(
         zone = ZoneTime(journal.meta(TIMEZONE_KEY, "UTC"))
         clusters = [] if facts is None else list(facts.clusters)
         site, accounting = Site(zone, clusters), Accounting(zone, targets, exact=True)
-        events = JournalEvents(journal)
+        events = JournalEvents()
         engine = Engine(site, accounting, [], events.merger, NoDecisionLog())
         names = events.merger.normaliser.job_names
         walk = _Walk(engine, accounting, names, windows, more)
-        engine.feed(walk.watch(events))
+        engine.feed(walk.watch(events.all_of(journal)))
         pruned = journal.pruned_inputs_seq() > 0
     if walk.first_s == inf:
         raise TraceError(

@@ -2,13 +2,9 @@
 
 import datetime as dt
 from math import inf, nextafter
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
-from outrider.journal import Journal
 from outrider.model.errors import ConfigurationError
-from outrider.model.events import TICK
-
-_FIRST_LOOK: Final = 4096
 
 
 class Window(NamedTuple):
@@ -77,20 +73,3 @@ def _moment(option: str, text: str, zone: dt.tzinfo) -> float:
         raise ConfigurationError(
             f'{option} "{text}": right would be ISO 8601, as 2026-03-02 or 2026-03-02T06:00+01:00'
         ) from error
-
-
-def last_moment_s(journal: Journal) -> float | None:
-    """The last moment that a journal tells of; None: it tells of none.
-
-    It is the last watermark, for single events may bear a wrong date. Raises `LedgerError`.
-    """
-    last, rows = journal.last_seq(), _FIRST_LOOK
-    while True:
-        after = max(0, last - rows)
-        events = [event for _, _, event in journal.inputs_after(after)]
-        ticks = [event[0] for event in events if event[1] == TICK]
-        if ticks:
-            return max(ticks)
-        if after == 0:
-            return max((event[0] for event in events), default=None)
-        rows *= 16

@@ -9,13 +9,13 @@ from outrider.engine import Engine
 from outrider.engine.accounting.accounting import Accounting
 from outrider.engine.state.site import Site
 from outrider.journal import Journal
+from outrider.journal.journal_events import JournalEvents
 from outrider.journal.site_facts import SiteFacts, facts_on_record
 from outrider.model import events as ev
 from outrider.model.errors import TraceError
 from outrider.model.events import Event
 from outrider.model.localtime import ZoneTime
 from outrider.replay.ingestion import NoDecisionLog
-from outrider.replay.journal_events import JournalEvents
 from outrider.replay.site_record import SiteRecord
 from outrider.twin.kill_clock import KillClock, KillsSeen
 from outrider.twin.tally import Tally
@@ -117,10 +117,12 @@ def observe(path: Path) -> Observed:
     site, accounting = Site(utc, []), Accounting(utc, exact=True)
     tally, watched, kills = Tally(site, accounting), OwnerEvictions(), KillsSeen()
     with Journal(path, read_only=True) as journal:
-        events = JournalEvents(journal)
+        events = JournalEvents()
         record = SiteRecord(events.merger.normaliser)
         engine = Engine(site, accounting, [], events.merger, NoDecisionLog())
-        engine.feed(tally.watch(kills.watch(watched.watch(_recorded(events, record)))))
+        told = _recorded(events.all_of(journal), record)
+        engine.feed(tally.watch(kills.watch(watched.watch(told))))
+        record.close(events.seen_s)
     if not record.machines and not record.jobs:
         raise TraceError(
             f"{path}: holds no events of a site; right would be the journal of a daemon (what a "
@@ -132,9 +134,8 @@ def observe(path: Path) -> Observed:
     return Observed(path, record, facts_on_record(path), tally, watched, clock)
 
 
-def _recorded(events: JournalEvents, record: SiteRecord) -> Iterator[Event]:
-    """The events of a journal on their way; the record takes each, and closes."""
+def _recorded(events: Iterable[Event], record: SiteRecord) -> Iterator[Event]:
+    """The events of a journal on their way; the record takes each."""
     for event in events:
         record.take(event)
         yield event
-    record.close(events.seen_s)

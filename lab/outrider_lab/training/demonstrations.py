@@ -11,12 +11,13 @@ from outrider.engine.accounting.accounting import Accounting
 from outrider.engine.state.site import Site
 from outrider.formats.workload import DECLARED, Workload
 from outrider.journal import Journal
+from outrider.journal.journal_events import JournalEvents
 from outrider.model.errors import TraceError
-from outrider.model.events import REMOVED, TICK, Event
+from outrider.model.events import REMOVED, Event
 from outrider.model.localtime import ZoneTime
 from outrider.plugins.making import make_policy
 from outrider.replay.grid_run import RECONSIDER_S, GridRun
-from outrider.replay.ingestion import Ingestion, NoDecisionLog, inferred_machine
+from outrider.replay.ingestion import Ingestion, NoDecisionLog
 from outrider.replay.keeping import keep_nothing
 from outrider.replay.log_files import LogFile
 from outrider.replay.recorded_run import RECORDED, RecordedRun
@@ -139,20 +140,13 @@ class JournalDemonstration:
 
     def beside(self, learner: Policy) -> ShadowedRun:
         """Beside the scheduler that was."""
-        merger = EventMerger((), inferred_machine)
-        return _beside_a_record(learner, merger, lambda: self._events(merger))
+        recorded = JournalEvents()
+        return _beside_a_record(learner, recorded.merger, lambda: self._events(recorded))
 
-    def _events(self, merger: EventMerger) -> Iterator[Event]:
-        is_empty = True
+    def _events(self, recorded: JournalEvents) -> Iterator[Event]:
         with Journal(self._path, read_only=True) as journal:
-            for _, label, event in journal.inputs_after(0):
-                if event[1] == TICK:
-                    yield from merger.advance(event[0])
-                else:
-                    is_empty = False
-                    merger.arrive(label, (event,))
-        yield from merger.advance(inf)
-        if is_empty:
+            yield from recorded.all_of(journal)
+        if recorded.told_s == -inf:
             raise TraceError(
                 f"{self._path}: holds no events of a site; right would be the journal of a daemon "
                 "(what a replay writes are decisions only)"

@@ -182,8 +182,9 @@ def _daemons_own(folder: Path) -> "TwinAnswer | None":
 def _windows(path: Path, weeks: int | None, begin: str | None, end: str | None) -> Any:
     """The window, the one before it, and the site's zone."""
     from outrider.cli.journals import open_journal, zone_of
+    from outrider.journal.journal_events import last_moment_s
     from outrider.model.localtime import time_zone
-    from outrider.report.windows import asked_for, last_moment_s, whole_weeks
+    from outrider.report.windows import asked_for, whole_weeks
 
     if (begin is None) != (end is None) or (begin is not None and weeks is not None):
         raise ConfigurationError("--weeks, or both --begin and --end")

@@ -176,6 +176,11 @@ class EventMerger:
             yield from self._settled(watermark_s)
             yield from self._due_ticks(nextafter(watermark_s, inf))
 
+    def finish(self, last_s: float) -> Iterator[Event]:
+        """As `advance`, where nothing comes any more: what was delayed is given, too."""
+        yield from self.advance(last_s)
+        yield from self.normaliser.settle(inf)
+
     def _settled(self, time_s: float) -> Iterator[Event]:
         """Starts that the normaliser delayed until a time; policies decide before them."""
         due_s = self.normaliser.settles_at_s

@@ -31,6 +31,11 @@ def as_told(spec: MachineSpec) -> MachineSpec:
     return spec
 
 
+def inferred_machine(name: str) -> MachineSpec:
+    """A machine that is only known because a job ran there."""
+    return MachineSpec(inferred=True)
+
+
 class MachineRegistry:
     """Numbers machines, drops duplicate events and closes gaps, as `Normaliser` does for jobs.
 

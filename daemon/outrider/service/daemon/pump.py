@@ -18,7 +18,7 @@ from outrider.api.in_progress import InProgress
 from outrider.engine.ingest.set_aside import FAULT, REASONS
 from outrider.engine.state.standing import told_of_machines
 from outrider.journal import Entry, SetAsideRecord
-from outrider.journal.standing_machines import standing_meta
+from outrider.journal.initial_machines import initial_meta
 from outrider.model.errors import OutriderError
 from outrider.service.core.core import Core
 from outrider.service.core.source_state import SourceState
@@ -193,7 +193,7 @@ class Pumps:
             entry = Entry(cursors=dict(state.cursors))
             if state.recording.last_seq == 0:  # no input will tell of the machines that stand
                 site, names = state.core.site, state.core.merger.normaliser.machine_names
-                entry.meta = standing_meta(told_of_machines(site, names, site.now, declared=True))
+                entry.meta = initial_meta(told_of_machines(site, names, site.now, declared=True))
             await state.recording.submit(entry)
             state.history_read.set()
             await state.snapshot()

@@ -16,9 +16,9 @@ import msgspec
 import structlog
 
 from outrider.journal import Journal
+from outrider.journal.journal_events import last_moment_s
 from outrider.journal.records import RunRecord
 from outrider.model.errors import LedgerError, OutriderError
-from outrider.model.events import TICK
 from outrider.service.config.declarations import acting_of, twin_of
 from outrider.service.config.loaded import LoadedConfig, load_config
 from outrider.service.config.state_folder import JOURNAL_NAME, state_folder
@@ -263,8 +263,6 @@ def _as_written(plain: dict[str, Any]) -> Any:
 # Load and waste of the last weeks, by which it is told whether a forecast still holds.
 
 WINDOW_S: Final = 14 * 86_400.0
-_LAST_ROWS: Final = 4096
-"""Among so many of the last rows it is told up to when the site was seen."""
 
 
 class PresentLoad:
@@ -294,11 +292,11 @@ class PresentLoad:
                 first = next(runs, None)
             if first is None:
                 return None
-            return self._sum(chain([first], runs), _seen_until(journal))
+            return self._sum(chain([first], runs), last_moment_s(journal))
 
-    def _sum(self, runs: Iterator[tuple[int, RunRecord]], seen_s: float | None) -> Present:
+    def _sum(self, runs: Iterator[tuple[int, RunRecord]], last_s: float | None) -> Present:
         ended = list(runs)
-        until_s = seen_s if seen_s is not None else max(run.end_s for _, run in ended)
+        until_s = last_s if last_s is not None else max(run.end_s for _, run in ended)
         begin_s = until_s - WINDOW_S
         good_s = bad_s = 0.0
         for number, run in ended:
@@ -310,9 +308,3 @@ class PresentLoad:
                 good_s += run.cpus * run.run_s
         work_s = good_s + bad_s
         return Present(until_s, work_s / WINDOW_S, bad_s / work_s if work_s else None)
-
-
-def _seen_until(journal: Journal) -> float | None:
-    """Up to when the site was seen, event time; None: the last rows do not tell."""
-    last = journal.inputs_after(max(0, journal.last_seq() - _LAST_ROWS))
-    return max((event[0] for _, _, event in last if event[1] == TICK), default=None)

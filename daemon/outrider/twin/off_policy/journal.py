@@ -9,7 +9,6 @@ import random
 from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from math import inf
 from pathlib import Path
 from typing import Final, NamedTuple, Protocol
 
@@ -18,12 +17,13 @@ from msgspec import structs
 from outrider.acting.gate import ACT
 from outrider.api.capabilities import Plans
 from outrider.api.policy import Policy
-from outrider.engine import Engine, EventMerger, PolicyRunner
+from outrider.engine import Engine, PolicyRunner
 from outrider.engine.accounting.accounting import Accounting
 from outrider.engine.scheduling.open_places import OpenPlaces
 from outrider.engine.state.site import Site
 from outrider.formats.campus.site_file import NO_REBOOT
 from outrider.journal import TIMEZONE_KEY, AlikeDecision, Journal
+from outrider.journal.journal_events import JournalEvents
 from outrider.journal.site_facts import SiteFacts, facts_on_record
 from outrider.model import events as ev
 from outrider.model.decisions import START, Names
@@ -35,7 +35,7 @@ from outrider.model.localtime import DAY_S, ZoneTime, day_second
 from outrider.model.site_habits import SiteHabits
 from outrider.plugins.making import make_policy
 from outrider.plugins.random_streams import stream
-from outrider.replay.ingestion import NoDecisionLog, inferred_machine
+from outrider.replay.ingestion import NoDecisionLog
 from outrider.twin.off_policy.check import OffPolicyCheck, check_of
 from outrider.twin.off_policy.propensity_check import ChoiceCounts, PropensityCheck, checked
 from outrider.twin.off_policy.starts import Batches, Start, StartTable
@@ -382,8 +382,8 @@ def recorded_starts(
     Raises:
         LedgerError: the journal cannot be read.
     """
-    merger = EventMerger((), inferred_machine)
-    names = merger.normaliser
+    recorded = JournalEvents()
+    merger, names = recorded.merger, recorded.merger.normaliser
     accounting = Accounting(site.local_time, {}, exact=False)
     engine = Engine(site, accounting, runners, merger, NoDecisionLog())
     candidates: list[Candidate] = [AskedPolicy(runner, rng) for runner in runners]
@@ -395,17 +395,12 @@ def recorded_starts(
             gathered.before(event)
             engine.feed((event,))
 
-    last_s = -inf
     with Journal(path, read_only=True) as journal:
-        for _, label, event in journal.inputs_after(0):
-            last_s = max(last_s, event[0])
-            if event[1] == ev.TICK:
-                apply(merger.advance(event[0]))
-                merger.reach(event[0])
-                engine.reach(event[0])
-            else:
-                merger.arrive(label, (event,))
-    apply(merger.advance(last_s))  # what waited for a watermark when the record ended
+        for seen_s, events in recorded.read(journal):
+            apply(events)
+            merger.reach(seen_s)
+            engine.reach(seen_s)
+    apply(recorded.rest())
     return gathered, gathered.propensities(names.machine_names)
 
 

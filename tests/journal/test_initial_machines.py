@@ -7,7 +7,7 @@ import pytest
 from outrider.engine.state.site import Site
 from outrider.engine.state.standing import told_of_machines
 from outrider.journal import Entry, Journal
-from outrider.journal.standing_machines import STANDING_KEY, standing_meta
+from outrider.journal.initial_machines import INITIAL_KEY, initial_meta
 from outrider.model import events as ev
 from outrider.model.errors import LedgerError
 from outrider.model.events import NamedEvent
@@ -50,7 +50,7 @@ def test_the_record_of_a_journal_begins_with_them_and_not_before_its_first_input
     tmp_path: Path,
 ) -> None:
     with Journal(tmp_path / "journal.sqlite") as opened:
-        opened.append(Entry(meta=standing_meta(standing())))
+        opened.append(Entry(meta=initial_meta(standing())))
         opened.append(Entry(inputs=[("pool", event) for event in INPUTS]))
     record = record_of_ledger(tmp_path / "journal.sqlite")
     assert {machine.name: machine.cpus for machine in record.machines.values()} == {
@@ -63,9 +63,9 @@ def test_the_record_of_a_journal_begins_with_them_and_not_before_its_first_input
 
 
 def test_where_nothing_stood_nothing_is_kept_and_nonsense_is_refused(tmp_path: Path) -> None:
-    assert standing_meta([]) == {}
+    assert initial_meta([]) == {}
     with Journal(tmp_path / "journal.sqlite") as opened:
         opened.append(Entry(inputs=[("pool", event) for event in INPUTS]))
-        opened.append(Entry(meta={STANDING_KEY: [["soon", 15, "m", None]]}))
+        opened.append(Entry(meta={INITIAL_KEY: [["soon", 15, "m", None]]}))
     with pytest.raises(LedgerError, match="is not what a daemon records"):
         record_of_ledger(tmp_path / "journal.sqlite")

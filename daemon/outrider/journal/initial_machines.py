@@ -14,17 +14,17 @@ from outrider.journal.reading import JournalReading
 from outrider.model.errors import LedgerError
 from outrider.model.events import NamedEvent
 
-STANDING_KEY: Final = "standing_machines"
+INITIAL_KEY: Final = "standing_machines"
 """Name of the meta entry."""
 
 
-def standing_meta(events: Iterable[NamedEvent]) -> dict[str, Any]:
+def initial_meta(events: Iterable[NamedEvent]) -> dict[str, Any]:
     """The meta entry that keeps these events, of machines and of who may use them; {}: none."""
     kept = [[*event[:3], encode_extra(event[1], event[3])] for event in events]
-    return {STANDING_KEY: kept} if kept else {}
+    return {INITIAL_KEY: kept} if kept else {}
 
 
-def standing_on_record(journal: JournalReading, time_s: float) -> list[NamedEvent]:
+def initial_on_record(journal: JournalReading, time_s: float) -> list[NamedEvent]:
     """What was kept, as if it had happened at a time; nothing where the journal is older.
 
     Args:
@@ -36,10 +36,10 @@ def standing_on_record(journal: JournalReading, time_s: float) -> list[NamedEven
     """
     try:
         kept = msgspec.convert(
-            journal.meta(STANDING_KEY, []), list[tuple[float, int, str, str | None]]
+            journal.meta(INITIAL_KEY, []), list[tuple[float, int, str, str | None]]
         )
         return [(time_s, kind, name, decode_extra(kind, extra)) for _, kind, name, extra in kept]
     except (LookupError, ValueError, msgspec.MsgspecError) as error:
         raise LedgerError(
-            f"{journal.path}: {STANDING_KEY} is not what a daemon records: {error}"
+            f"{journal.path}: {INITIAL_KEY} is not what a daemon records: {error}"
         ) from error
