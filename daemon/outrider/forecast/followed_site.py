@@ -156,13 +156,16 @@ class FollowedSite:
             LedgerError: the journal cannot be read.
         """
         with Journal(self._path, read_only=True) as journal:
+            stood_at = -1
             if self._standing is not None:
                 for time_s, events in self._recorded.read(journal, self._standing.seq):
                     yield from self._go_on(time_s, events)
                 self._take_standing(self._standing)
-                yield self.now_s
+                stood_at = self.seq
             for time_s, events in self._recorded.read(journal):
                 yield from self._go_on(time_s, events)
+            if self.seq == stood_at:  # nothing came since
+                yield self.now_s
 
     def _go_on(self, time_s: float, events: Iterator[Event]) -> Iterator[float]:
         """Let all happen that does until a moment, hour by hour: a step may be days long."""

@@ -9,7 +9,6 @@ from outrider.cli.options import Seconds, file_path, json_option, seed_range
 from outrider.cli.policies_on_traces import Asked, policies_on_traces, refuse_repeats
 from outrider.cli.printing import MISSING, count, duration, figure, print_json, print_table, shown
 from outrider.cli.word_completion import policy_names
-from outrider.simulation.truth_told import in_words
 from outrider_lab.commands.options import many_runs_options
 
 SECTION = "Judge"
@@ -105,6 +104,8 @@ def show_comparison(result: dict[str, Any]) -> None:
 
 
 def _show_figures(trace: dict[str, Any], below_s: float) -> None:
+    from outrider.simulation.truth_told import in_words
+
     truth = in_words(trace["truth"])
     title = (
         f"{trace['trace']}: {count(trace['machines'])} machines, {count(trace['jobs'])} jobs, "

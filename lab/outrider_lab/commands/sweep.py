@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -12,7 +12,9 @@ from outrider.cli.printing import count, print_json, shown
 from outrider.cli.word_completion import policy_names
 from outrider.model.disciplines import DISCIPLINES
 from outrider.model.errors import ConfigurationError
-from outrider_lab.running.run_all import Progress, RunEnd
+
+if TYPE_CHECKING:
+    from outrider_lab.running.run_all import Progress, RunEnd
 
 SECTION = "Judge"
 
@@ -121,7 +123,6 @@ def command(
     """
     from outrider.cli.provenance import provenance
     from outrider_lab.commands.many_runs import files_of, progress_of, told_if_stopped
-    from outrider_lab.commands.sweep import SweepProgress
     from outrider_lab.commands.sweep_tables import write_chart
     from outrider_lab.sweep.differences import check_baseline, differences
     from outrider_lab.sweep.file import read_sweep
@@ -226,7 +227,7 @@ class SweepProgress:
         warn: takes a failure, in words.
     """
 
-    def __init__(self, progress: Progress, warn: Callable[[str], None]) -> None:
+    def __init__(self, progress: "Progress", warn: Callable[[str], None]) -> None:
         self._progress = progress
         self._warn = warn
 
@@ -234,7 +235,7 @@ class SweepProgress:
         """See `Progress`."""
         self._progress.begin(runs, kept)
 
-    def ended(self, end: RunEnd, is_last_attempt: bool) -> None:
+    def ended(self, end: "RunEnd", is_last_attempt: bool) -> None:
         """See `Progress`."""
         if end.error is not None:
             self._warn(f"{end.spec}: failed, attempt {end.attempts}: {end.error}")

@@ -120,6 +120,26 @@ def test_gaps_are_mended_and_counted(
     assert (jobs["submitted"], report["starts"], jobs["completed"], jobs["removed"]) == counts
 
 
+@pytest.mark.parametrize(
+    ("earlier", "told"),
+    [
+        ([(5.0, ev.HELD, "1.0", "by its user")], JobSpec(user="ann", vo="bio", cpus=4)),
+        ([(5.0, ev.STARTED, "1.0", ("a1", 1))], JobSpec(user="ann", vo="bio")),
+    ],
+)
+def test_a_submission_that_is_told_later_says_whose_the_job_is_but_not_how_long_it_waited(
+    earlier: list[NamedEvent], told: JobSpec
+) -> None:
+    live = Live()
+    live.tell("log", [*earlier, (6.0, ev.SUBMITTED, "1.0", told)])
+    live.seen("log", 10.0)
+    (job,) = live.site.jobs.values()
+    assert (job.spec.user, job.spec.vo, job.spec.cpus) == (told.user, told.vo, told.cpus)
+    assert not job.spec.seen_submit
+    assert live.merger.normaliser.repairs == {"unseen_submission": 1, "late_submission": 1}
+    assert live.told()["report"]["jobs"]["submitted"] == 1
+
+
 def test_suspended_time_is_neither_goodput_nor_badput_nor_a_share() -> None:
     live = Live()
     told: list[NamedEvent] = [

@@ -8,6 +8,7 @@ import json
 import time
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 from urllib.parse import quote
@@ -93,6 +94,11 @@ class Attacked(NamedTuple):
     jobs: dict[str, str]
 
 
+def all_have_users(daemon: DaemonProcess, _: dict[str, Any]) -> bool:
+    """Whether it is known of every job whose it is."""
+    return all(job["user"] for job in daemon.get("/api/v1/jobs?limit=200")["jobs"])
+
+
 @pytest.fixture(scope="module")
 def attacked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Attacked]:
     """A real pool with hostile jobs, and a daemon."""
@@ -124,6 +130,8 @@ def attacked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Attacked]:
                     "the jobs",
                     lambda s: (s["jobs"]["held"], s["jobs"]["running"]) == (len(jobs), 2),
                 )
+                # a busy schedd is asked for what it did not say of a job at the next look
+                daemon.wait_until("their users", partial(all_have_users, daemon))
             named = {what: f"host.pool.test#{cluster}.0" for what, cluster in jobs.items()}
             bobs, other_bobs = (f"host.pool.test#{cluster}.0" for cluster in (running, seems))
             yield Attacked(pool, daemons, bobs, other_bobs, named)

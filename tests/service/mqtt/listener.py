@@ -64,6 +64,8 @@ class Listener:
     ) -> None:
         self._client.disconnect()
         self._client.loop_stop()
+        # the library closes its pair of sockets as it is collected, if the collector lets it
+        self._client._reset_sockets()
 
     def wait_until_there(self, within_s: float = 15.0) -> None:
         """Wait until the broker has taken the subscription, again after it was away."""

@@ -3,12 +3,12 @@
 import asyncio
 import resource
 import socket
+from importlib import import_module
 from typing import Any
 
 import pytest
 from structlog.testing import capture_logs
 
-from outrider.service.web import serve
 from outrider.service.web.serve import (
     DESCRIPTORS_IN_RESERVE,
     FEWEST_CONNECTIONS,
@@ -162,7 +162,8 @@ def test_that_connections_were_ended_is_told_once_a_minute() -> None:
 async def test_a_fault_of_the_sweep_is_told_and_the_next_one_comes(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(serve, "SWEEP_EVERY_S", 0.01)
+    # the package has a function of the module's name
+    monkeypatch.setattr(import_module("outrider.service.web.serve"), "SWEEP_EVERY_S", 0.01)
     site, swept = Site(), asyncio.Event()
     faults = [ZeroDivisionError("a figure")]
 

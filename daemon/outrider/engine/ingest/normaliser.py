@@ -170,7 +170,9 @@ class Normaliser:
         if history is not None:
             if not history.spec.seen_submit:
                 history.add(key)
-                return self._transitions.mended("late_submission", [])
+                history.spec = msgspec.structs.replace(extra, seen_submit=False)
+                described: Event = (time_s, ev.CHANGED, history.number, history.spec)
+                return self._transitions.mended("late_submission", [described])
             begun = self._runs.start_delayed(name, history)
             ended = self._end(name, history, time_s)
             before = self._transitions.mended("submitted_twice", begun + ended)
