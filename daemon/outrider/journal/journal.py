@@ -1,8 +1,7 @@
 """The journal: all inputs, decisions and outcomes, in order, in one SQLite file."""
 
-# ruff: noqa: S608 - names of tables and columns are constants of ours.
-
 # ruff: noqa: S608 - names of tables and columns are constants of ours; values are bound.
+
 import sqlite3
 from collections.abc import Callable, Sequence
 from pathlib import Path
