@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 
@@ -154,10 +155,11 @@ def run_here(
     monkeypatch.setattr(sys, "argv", [str(bench), "--small", "--json"])
     capsys.readouterr()
     code = 0
-    try:
-        runpy.run_path(str(bench), run_name="__main__")
-    except SystemExit as ended:
-        code = int(ended.code or 0)
+    with patch.dict(os.environ):  # some set what the processes that they start shall find
+        try:
+            runpy.run_path(str(bench), run_name="__main__")
+        except SystemExit as ended:
+            code = int(ended.code or 0)
     return code, capsys.readouterr().out
 
 

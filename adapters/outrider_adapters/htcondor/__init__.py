@@ -11,8 +11,8 @@ from outrider_adapters.htcondor.pool_calls import (
     ScheddCalls,
     edit_and_read_back,
 )
-from outrider_adapters.htcondor.pool_child import ask_why
 from outrider_adapters.htcondor.pool_watch import PoolWatch
+from outrider_adapters.htcondor.questions import ask_why
 from outrider_adapters.htcondor.real_pool import CondorAdapter
 from outrider_adapters.htcondor.settings import WatchSettings
 

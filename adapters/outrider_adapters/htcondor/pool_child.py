@@ -1,6 +1,5 @@
 """The child's end of `outrider_adapters.htcondor.pool_process`: asks the pool, and answers."""
 
-import re
 import sys
 import time
 import traceback
@@ -14,9 +13,9 @@ import msgspec
 from outrider.api import Batch, OutriderError, PeerError, WaitingReason
 from outrider_adapters.htcondor.bindings import HTCondorException, JobAction
 from outrider_adapters.htcondor.diagnosis import Finding, diagnosed
-from outrider_adapters.htcondor.eligibility.matching import Matching
 from outrider_adapters.htcondor.lease_attributes import ALL, UNTIL, LeaseTerms, Wanted, values_of
 from outrider_adapters.htcondor.lease_edits import LeaseEdits
+from outrider_adapters.htcondor.lease_setup import lease_finding
 from outrider_adapters.htcondor.locating import (
     LocatedSchedd,
     answer_within,
@@ -46,16 +45,10 @@ from outrider_adapters.htcondor.pool_process import (
     WHY,
 )
 from outrider_adapters.htcondor.pool_watch import PoolWatch
+from outrider_adapters.htcondor.questions import ask_why
 from outrider_adapters.htcondor.real_pool_settings import HTCondorSettings
-from outrider_adapters.htcondor.reasons import (
-    REASON_ATTRIBUTES,
-    Now,
-    is_idle,
-    waiting_reason,
-)
 from outrider_adapters.htcondor.service_needs import HostsAndLogs, hosts_and_logs
 from outrider_adapters.htcondor.slots import WHOLE_SLOTS
-from outrider_adapters.htcondor.turns import TURN_ATTRIBUTES, turn_of
 from outrider_adapters.readers.htcondor.hosts import machine_of_slot
 
 
@@ -264,110 +257,6 @@ def _fault_of_lease(
 
 def _ad(point: AccessPoint, cluster: int) -> Any:
     return point.schedd.query(f"ClusterId == {cluster}", [*ID_ATTRIBUTES, *ALL])[0]
-
-
-# -- lease setup -----------------------------------------------------------------------------------
-# Whether an access point heeds leases, as ``outrider doctor`` tells it.
-
-TRANSFORM = "OutriderLeases"
-_LEASE_SETUP_INSTALL = "`outrider levers htcondor` prints what to install"
-
-
-def lease_finding(point: AccessPoint, setting: Callable[[str], str]) -> Finding:
-    """What of the leases is installed at an access point, and how many jobs heed them.
-
-    Args:
-        point: the access point.
-        setting: the value of a setting of its schedd; raises `AccessPoint.failure` if that cannot
-            be read.
-    """
-    what = f"leases at {point.name}"
-    try:
-        transforms = _words(setting("JOB_TRANSFORM_NAMES"))
-        protected = _words(setting("PROTECTED_JOB_ATTRS"))
-        superusers = _words(setting("QUEUE_SUPER_USERS"))
-        if TRANSFORM.lower() not in map(str.lower, transforms):
-            return (
-                what,
-                "ok",
-                f"not installed; canary and active need them: {_LEASE_SETUP_INSTALL}",
-                "",
-            )
-        waiting = point.schedd.query("JobStatus == 1", ["ClusterId"])
-        heeds = f'JobStatus == 1 && regexp("{UNTIL}", unparse(Requirements), "i")'
-        heeding = point.schedd.query(heeds, ["ClusterId"])
-    except point.failure as error:
-        return what, "warn", f"cannot be told: {error}", "let this host read (ALLOW_READ)"
-    open_to_users = [name for name in ALL if name.lower() not in map(str.lower, protected)]
-    if open_to_users:
-        found = f"users may edit {', '.join(open_to_users)}"
-        return what, "fail", found, f"name them in PROTECTED_JOB_ATTRS: {_LEASE_SETUP_INSTALL}"
-    told = f"installed; {len(heeding)} of {len(waiting)} waiting jobs heed them"
-    return what, "ok", f"{told}; may be set by {', '.join(superusers)}", ""
-
-
-def _words(text: str) -> list[str]:
-    return text.replace(",", " ").split()
-
-
-# -- questions -------------------------------------------------------------------------------------
-# What is asked of a pool when somebody wants to know why a job waits.
-
-_NAME: Final = re.compile(r"(?P<schedd>.+)#(?P<cluster>\d{1,18})\.(?P<proc>\d{1,18})")
-_ATTRIBUTES: Final = dict.fromkeys([*ID_ATTRIBUTES, *REASON_ATTRIBUTES, *TURN_ATTRIBUTES])
-_UNCLAIMED: Final = 'State == "Unclaimed" && DynamicSlot =!= true && Cpus > 0'
-
-
-def ask_why(watch: PoolWatch, calls: PoolCalls, job: str) -> WaitingReason | None:
-    """Why a job is not running; None for one that is, that has left, or that is another's.
-
-    Args:
-        watch: of the pool.
-        calls: the pool.
-        job: its name (`job_name`).
-
-    Raises:
-        PeerError: the pool does not answer.
-    """
-    found = _NAME.fullmatch(job)
-    if found is None:
-        return None
-    constraint = f"ClusterId == {found['cluster']} && ProcId == {found['proc']}"
-    try:
-        for point in _points(calls, found["schedd"]):
-            for ad in _ask(watch, point, constraint):
-                if job_name(ad, point.name) == job:
-                    matching = watch.eligibility.matching(ad)
-                    now = _now(watch, calls, matching)
-                    turn = turn_of(calls, point, ad) if is_idle(ad) else None
-                    return waiting_reason(ad, point.name, matching, now, turn)
-    except calls.failure as error:
-        raise PeerError(f"the pool does not answer: {error}") from error
-    return None
-
-
-def _points(calls: PoolCalls, schedd: str) -> list[AccessPoint]:
-    """The access point of this name; all where none has it, for a schedd may have another now."""
-    named = [point for point in calls.access_points if point.name == schedd]
-    return named or list(calls.access_points)
-
-
-def _ask(watch: PoolWatch, point: AccessPoint, constraint: str) -> Any:
-    return watch.eligibility.ask(
-        lambda names: point.schedd.query(constraint, names), list(_ATTRIBUTES)
-    )
-
-
-def _now(watch: PoolWatch, calls: PoolCalls, matching: Matching | None) -> Now:
-    if matching is None or not matching.machines:
-        return Now(free=0, owned=0)
-    # what is left of a partitionable slot may be too little for this job
-    constraint = f"{_UNCLAIMED} && {matching.fits}"
-    ads = calls.collector.query(calls.slot_ads, constraint, ["Name"])
-    free = {machine_of_slot(str(ad["Name"])) for ad in ads}
-    seen = watch.slots.machines
-    owned = {name for name in matching.machines if name in seen and seen[name].owner}
-    return Now(free=len(matching.machines & free), owned=len(owned))
 
 
 # -- site attributes -------------------------------------------------------------------------------

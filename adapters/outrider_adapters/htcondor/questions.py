@@ -1,0 +1,73 @@
+"""What is asked of a pool when somebody wants to know why a job waits."""
+
+import re
+from typing import Any, Final
+
+from outrider.api import PeerError, WaitingReason
+from outrider_adapters.htcondor.eligibility.matching import Matching
+from outrider_adapters.htcondor.pool_calls import ID_ATTRIBUTES, AccessPoint, PoolCalls, job_name
+from outrider_adapters.htcondor.pool_watch import PoolWatch
+from outrider_adapters.htcondor.reasons import (
+    REASON_ATTRIBUTES,
+    Now,
+    is_idle,
+    waiting_reason,
+)
+from outrider_adapters.htcondor.turns import TURN_ATTRIBUTES, turn_of
+from outrider_adapters.readers.htcondor.hosts import machine_of_slot
+
+_NAME: Final = re.compile(r"(?P<schedd>.+)#(?P<cluster>\d{1,18})\.(?P<proc>\d{1,18})")
+_ATTRIBUTES: Final = dict.fromkeys([*ID_ATTRIBUTES, *REASON_ATTRIBUTES, *TURN_ATTRIBUTES])
+_UNCLAIMED: Final = 'State == "Unclaimed" && DynamicSlot =!= true && Cpus > 0'
+
+
+def ask_why(watch: PoolWatch, calls: PoolCalls, job: str) -> WaitingReason | None:
+    """Why a job is not running; None for one that is, that has left, or that is another's.
+
+    Args:
+        watch: of the pool.
+        calls: the pool.
+        job: its name (`job_name`).
+
+    Raises:
+        PeerError: the pool does not answer.
+    """
+    found = _NAME.fullmatch(job)
+    if found is None:
+        return None
+    constraint = f"ClusterId == {found['cluster']} && ProcId == {found['proc']}"
+    try:
+        for point in _points(calls, found["schedd"]):
+            for ad in _ask(watch, point, constraint):
+                if job_name(ad, point.name) == job:
+                    matching = watch.eligibility.matching(ad)
+                    now = _now(watch, calls, matching)
+                    turn = turn_of(calls, point, ad) if is_idle(ad) else None
+                    return waiting_reason(ad, point.name, matching, now, turn)
+    except calls.failure as error:
+        raise PeerError(f"the pool does not answer: {error}") from error
+    return None
+
+
+def _points(calls: PoolCalls, schedd: str) -> list[AccessPoint]:
+    """The access point of this name; all where none has it, for a schedd may have another now."""
+    named = [point for point in calls.access_points if point.name == schedd]
+    return named or list(calls.access_points)
+
+
+def _ask(watch: PoolWatch, point: AccessPoint, constraint: str) -> Any:
+    return watch.eligibility.ask(
+        lambda names: point.schedd.query(constraint, names), list(_ATTRIBUTES)
+    )
+
+
+def _now(watch: PoolWatch, calls: PoolCalls, matching: Matching | None) -> Now:
+    if matching is None or not matching.machines:
+        return Now(free=0, owned=0)
+    # what is left of a partitionable slot may be too little for this job
+    constraint = f"{_UNCLAIMED} && {matching.fits}"
+    ads = calls.collector.query(calls.slot_ads, constraint, ["Name"])
+    free = {machine_of_slot(str(ad["Name"])) for ad in ads}
+    seen = watch.slots.machines
+    owned = {name for name in matching.machines if name in seen and seen[name].owner}
+    return Now(free=len(matching.machines & free), owned=len(owned))
