@@ -11,6 +11,7 @@ from outrider.engine.state.site import Site
 from outrider.forecast.followed_site import FollowedSite
 from outrider.journal import Entry, Journal
 from outrider.journal.extras import encode_extra
+from outrider.journal.initial_machines import initial_meta
 from outrider.journal.snapshots import SnapshotStore
 from outrider.model import events as ev
 from outrider.model.events import NamedEvent
@@ -102,6 +103,21 @@ def test_a_later_snapshot_tells_only_what_the_journal_did_not(
     next(times)
     assert waiting(site) == ["new", "waits"], "that one is no other, and the awaited one is older"
     assert site.state().free_cpus == 6
+
+
+def test_a_machine_of_the_first_look_that_has_left_before_the_snapshot_is_not_there(
+    tmp_path: Path, journal: Path
+) -> None:
+    first_look = [(T - 9e6, ev.JOINED, "left", MachineSpec("A", cpus=64))]
+    with Journal(journal) as opened:
+        opened.append(Entry(meta=initial_meta([*first_look, (T - 9e6, ev.USABLE, "left", None)])))
+    snapshot(tmp_path / "snapshots", 0, BEFORE)
+    site = FollowedSite(journal, tmp_path / "snapshots")
+    assert list(site.catch_up()) == [T + 30, T + 50]
+    assert site.state().total_cpus == 12
+    alone = FollowedSite(journal)
+    assert list(alone.catch_up()) == [T + 30, T + 50]
+    assert alone.state().total_cpus >= 64, "where there is no snapshot it counts"
 
 
 def test_a_snapshot_that_cannot_be_read_is_passed_over(tmp_path: Path, journal: Path) -> None:

@@ -158,6 +158,8 @@ class FollowedSite:
         with Journal(self._path, read_only=True) as journal:
             stood_at = -1
             if self._standing is not None:
+                # the snapshot knows the machines; of the first look's, some may have left since
+                self._recorded.go_on_after(self.seq)
                 for time_s, events in self._recorded.read(journal, self._standing.seq):
                     yield from self._go_on(time_s, events)
                 self._take_standing(self._standing)

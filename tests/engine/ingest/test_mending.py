@@ -140,6 +140,17 @@ def test_a_submission_that_is_told_later_says_whose_the_job_is_but_not_how_long_
     assert live.told()["report"]["jobs"]["submitted"] == 1
 
 
+def test_a_submission_that_is_told_later_takes_nothing_back_that_was_told_of_the_job() -> None:
+    live = Live()
+    edited = (5.5, ev.CHANGED, "1.0", {"user": "ann", "cpus": 8})
+    submitted = (6.0, ev.SUBMITTED, "1.0", JobSpec(user="bob", cpus=2))
+    live.tell("log", [(5.0, ev.HELD, "1.0", None), edited, submitted])
+    live.seen("log", 10.0)
+    (job,) = live.site.jobs.values()
+    assert (job.spec.user, job.spec.cpus) == ("ann", 8)
+    assert live.merger.normaliser.repairs["late_submission"] == 1
+
+
 def test_suspended_time_is_neither_goodput_nor_badput_nor_a_share() -> None:
     live = Live()
     told: list[NamedEvent] = [

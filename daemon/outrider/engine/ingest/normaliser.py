@@ -170,9 +170,11 @@ class Normaliser:
         if history is not None:
             if not history.spec.seen_submit:
                 history.add(key)
-                history.spec = msgspec.structs.replace(extra, seen_submit=False)
-                described: Event = (time_s, ev.CHANGED, history.number, history.spec)
-                return self._transitions.mended("late_submission", [described])
+                described: list[Event] = []
+                if history.spec == UNSEEN_JOB:  # what was told since is newer
+                    history.spec = msgspec.structs.replace(extra, seen_submit=False)
+                    described.append((time_s, ev.CHANGED, history.number, history.spec))
+                return self._transitions.mended("late_submission", described)
             begun = self._runs.start_delayed(name, history)
             ended = self._end(name, history, time_s)
             before = self._transitions.mended("submitted_twice", begun + ended)
