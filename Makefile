@@ -37,6 +37,14 @@ define set_up
 	@touch $@
 endef
 
+# $(call while_peers_come,TARGETS): these targets, and real peers meanwhile. Those come by apt, which
+# mostly waits for the network and for one core.
+define while_peers_come
+	@said=$$(mktemp); tests/peers/install.sh >"$$said" 2>&1 & \
+	    $(MAKE) $(1) || { wait; rm -f "$$said"; exit 1; }; \
+	    wait; printf '== peers\n' >&2; cat "$$said"; rm -f "$$said"
+endef
+
 help:  ## show this list
 	@printf 'Outrider, a learning site scheduler. What make can do here:\n'
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' Makefile | expand -t 18
@@ -114,7 +122,8 @@ deb: $(VENV)/.runtime  ## a Debian package for this release and architecture, in
 
 # The tests are collected once before they are shared: that compiles them, which otherwise each
 # process would do by itself. So do the kernels of expected starts, meanwhile.
-test: $(VENV)/.ready $(VENV)/.docs peers  ## set-up, peers where possible, every test
+test:  ## set-up, peers where possible, every test
+	$(call while_peers_come,$(VENV)/.docs $(VENV)/.htcondor $(VENV)/.accasim)
 	$(call say,"tests")
 	@$(if $(TESTS),,$(BIN)/python -m tests.suite.compile_once &) \
 	said=$$($(BIN)/python -m pytest --collect-only -qq $(TESTS) 2>&1) || { printf '%s\n' "$$said"; exit 1; }; wait
@@ -136,7 +145,8 @@ lint: $(VENV)/.ready  ## format, style, types and layers, without tests
 	$(call say,"layers")
 	@said=$$($(BIN)/lint-imports 2>&1) || { printf '%s\n' "$$said"; exit 1; }
 
-check: lint  ## what CI asks: lint, then every test
+check:  ## what CI asks: lint, then every test
+	$(call while_peers_come,lint)
 	@$(MAKE) test
 
 check-long: $(VENV)/.ready $(VENV)/.mutation  ## what CI takes samples of: long tests, an hour of soak, the whole fuzz, faults put into the code, a fresh machine (four hours)

@@ -1,5 +1,6 @@
 """``outrider run``: the daemon."""
 
+import gc
 from pathlib import Path
 
 import click
@@ -27,7 +28,13 @@ def command(config: Path) -> int:
 
     In the configuration times end in _s (seconds) and powers in _w (watts).
     """
-    from outrider.cli.configuration import load
-    from outrider.service.process.app import run
+    gc.disable()  # imported modules live as long as the daemon: nothing of them is garbage
+    try:
+        from outrider.cli.configuration import load
+        from outrider.service.process.app import run
 
-    return run(load(config))
+        loaded = load(config)
+    finally:
+        gc.enable()
+    gc.freeze()
+    return run(loaded)
