@@ -1,7 +1,8 @@
 """A real Chromium, driven over its debugging socket: one process, and fresh pages in it.
 
 Starting the browser costs far more than a page does. So tests share a process, and its profile is
-emptied when a test closes its page: no cookie, nothing stored and nothing cached is left to the next.
+emptied when a test closes its page: no cookie, nothing stored and nothing cached is left to the
+next one.
 """
 
 import asyncio
