@@ -17,8 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from options import parsed
 
-from outrider_lab.comparison.difference import BETTER, TOO_SMALL, WORSE, Differences
-from outrider_lab.comparison.stretches import Stretches
+from outrider_lab.comparison.difference import BETTER, TOO_SMALL, WORSE, Differences, Stretches
 
 PHIS = (0.0, 0.3, 0.7, 0.9, 0.97, 0.99)
 GAP_S = 60.0

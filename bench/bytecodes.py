@@ -20,9 +20,8 @@ from typing import Any
 from options import parsed
 
 from outrider.journal import LedgerHash
-from outrider.plugins.making import make_policy
-from outrider.replay.keeping import hashed
-from outrider.replay.run import CampusRun
+from outrider.plugins.finding import make_policy
+from outrider.replay.run import CampusRun, hashed
 from outrider.simulation.generators.campus import generate_campus
 
 

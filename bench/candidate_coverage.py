@@ -35,16 +35,16 @@ from outrider.journal import Entry, Journal
 from outrider.model import events as ev
 from outrider.model.errors import OutriderError
 from outrider.model.events import Event, NamedEvent
-from outrider.plugins.making import make_policy
+from outrider.plugins.finding import make_policy
 from outrider.replay.grid_run import GridRun
 from outrider.service.config.loaded import check_config
 from outrider.service.core.core import Core
 from outrider.service.demo.simulated_journal import write_journal
-from outrider.service.journal.refeeding import refeed
+from outrider.service.journal.restart import refeed
 from outrider.service.twin.candidates_cycle import present_of, told_starts
 from outrider.service.twin.starts_file import StartTold
 from outrider.simulation.generators.campus import generate_campus
-from outrider.testing.planned import Asked, make_workload
+from outrider.testing.fixtures import Asked, make_workload
 
 EPOCH_S = 1_600_000_000.0
 SEEN_EVERY_S, HOUR_S = 600.0, 3_600.0

@@ -26,10 +26,10 @@ from outrider.model import events as ev
 from outrider.model.events import NamedEvent
 from outrider.model.jobs import JobSpec
 from outrider.model.machines import MachineSpec
-from outrider.plugins.making import make_policy
+from outrider.plugins.finding import make_policy
 from outrider.service.config.loaded import check_config
-from outrider.service.config.state_folder import JOURNAL_NAME
-from outrider.service.journal.locked_folder import SNAPSHOTS_NAME
+from outrider.service.config.reading import JOURNAL_NAME
+from outrider.service.journal.recording import SNAPSHOTS_NAME
 from outrider.service.twin.candidates_cycle import present_of, recall_core
 
 BEGIN_S = 1_600_000_000.0

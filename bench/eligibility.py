@@ -22,9 +22,8 @@ from typing import Any
 from calibration import calibration_s
 from options import parsed
 
-from outrider_adapters.htcondor.bindings import ClassAd, HTCondorException
 from outrider_adapters.htcondor.eligibility import EligibilityWatch
-from outrider_adapters.htcondor.pool_calls import PoolCalls
+from outrider_adapters.htcondor.pool_calls import ClassAd, HTCondorException, PoolCalls
 
 SIZES = ((300, 300, 100, 100), (300, 300, 5_000, 5_000), (10_000, 300, 5_000, 20))
 """Jobs, kinds of them, slots, kinds of them."""

@@ -32,7 +32,7 @@ from outrider.api import Job, JobSpec, PolicySettings, RunTimeEstimate, RunTimeE
 from outrider.formats.swf.reading import read_swf
 from outrider.formats.workload import Workload
 from outrider.simulation.generators.grids import perez_grid
-from outrider_lab.estimates.scores import QUANTILES, pinball, tell
+from outrider_lab.estimates import QUANTILES, pinball, tell
 from outrider_policies.estimators import LastTwoRunTimes, LearnedRunTimes, UserRunTimes
 from outrider_policies.estimators.learned import LearnedSettings
 

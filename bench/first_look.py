@@ -59,7 +59,7 @@ def measured(pool: HTCondorPool, folder: Path, jobs: int, policy: str) -> dict[s
     os.environ["CONDOR_CONFIG"] = str(folder / "condor_config")
     from outrider_adapters.htcondor.locating import located
     from outrider_adapters.htcondor.pool_watch import PoolWatch
-    from outrider_adapters.htcondor.real_pool_settings import HTCondorSettings
+    from outrider_adapters.htcondor.settings import HTCondorSettings
 
     config = folder / "outrider.toml"
     config.write_text(CONFIG.format(folder=folder, collector=pool.collector, policy=policy))

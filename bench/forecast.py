@@ -16,11 +16,10 @@ import numpy as np
 from calibration import calibration_s
 from options import parsed
 
-from outrider.forecast.compiling import HAS_COMPILER
 from outrider.forecast.expected_starts import KNOWN_DISCIPLINES, expected_starts
 from outrider.forecast.queue_state import Jobs, QueueState, RecentArrivals
-from outrider.forecast.run_time_draws import draw_run_times
-from outrider.forecast.run_time_history import GROUP_LEVELS, RunTimeHistory
+from outrider.forecast.run_times import GROUP_LEVELS, RunTimeHistory, draw_run_times
+from outrider.forecast.running import HAS_COMPILER
 from outrider.model.localtime import DAY_S
 
 BUDGET_S = 60.0

@@ -39,7 +39,7 @@ def lever_on(pool: HTCondorPool, folder: Path) -> Lever:
     """The lever, with the right to edit everybody's jobs."""
     os.environ["CONDOR_CONFIG"] = str(client_config(pool, folder, "outrider"))
     from outrider_adapters.htcondor.real_pool import HTCondorAdapter
-    from outrider_adapters.htcondor.real_pool_settings import HTCondorSettings
+    from outrider_adapters.htcondor.settings import HTCondorSettings
 
     adapter = HTCondorAdapter("pool", HTCondorSettings(collector=pool.collector, lease_s=600.0))
     [kind] = adapter.levers

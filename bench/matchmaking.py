@@ -25,8 +25,8 @@ from typing import Any
 from calibration import calibration_s
 from options import parsed
 
-from outrider_adapters.htcondor.bindings import ClassAd
-from outrider_adapters.mock_condor.machines import Machine
+from outrider_adapters.htcondor.pool_calls import ClassAd
+from outrider_adapters.mock_condor.collector import Machine
 from outrider_adapters.mock_condor.pool import MockPool
 
 CYCLE_BUDGET_S = 1.0

@@ -28,7 +28,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from outrider.engine.state.site import Site
 from outrider.formats.campus.files import write_campus
 from outrider.model.localtime import ZoneTime
-from outrider.plugins.making import make_policy
+from outrider.plugins.finding import make_policy
 from outrider.service.demo.simulated_journal import write_journal
 from outrider.service.host.logs import Mode, set_up_logs
 from outrider.simulation.generators.campus import generate_campus

@@ -32,10 +32,10 @@ from options import parsed
 from workloads import parallel
 
 from outrider.formats.swf.reading import read_swf
-from outrider.formats.swf.writing import write_swf
+from outrider.formats.swf.table import write_swf
 from outrider.model.decisions import START, Decision
-from outrider.model.disciplines import EASY, STRICT, Discipline
-from outrider.plugins.making import make_policy
+from outrider.model.modes import EASY, STRICT, Discipline
+from outrider.plugins.finding import make_policy
 from outrider.replay.grid_run import GridRun
 
 RULES: Final[dict[str, Discipline]] = {"fcfs": STRICT, "easy": EASY}

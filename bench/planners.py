@@ -14,7 +14,7 @@ from calibration import calibration_s
 from options import parsed
 from workloads import measure, serial, tell
 
-from outrider.model.disciplines import STRICT
+from outrider.model.modes import STRICT
 
 JOBS_PER_S = 1_000
 POLICIES = ("replan", "aggressive", "fuzzy_td")

@@ -26,8 +26,7 @@ from options import parsed
 
 from outrider.api import LogReader, PluginError, ReaderOptions
 from outrider.plugins.finding import load_reader
-from outrider.replay.ingestion import ingest
-from outrider.replay.log_files import LogFile
+from outrider.replay.log_files import LogFile, ingest
 
 CHUNK_BYTES = 4 << 20
 START_S = 1_795_231_020

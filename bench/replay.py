@@ -23,13 +23,11 @@ from outrider.api import Policy, PolicySettings
 from outrider.formats.campus.campus import Campus
 from outrider.formats.campus.files import read_campus
 from outrider.model.decisions import Decision
-from outrider.plugins.random_streams import stream
+from outrider.plugins.finding import stream
 from outrider.replay.run import CampusRun
 from outrider.simulation.generators.campus import generate_campus
 from outrider_policies.bandits.bandit import Bandit, BanditSettings
-from outrider_policies.rules.fifo import Fifo
-from outrider_policies.rules.lowest_watts import LowestWatts
-from outrider_policies.rules.random_match import RandomMatch
+from outrider_policies.rules.placements import Fifo, LowestWatts, RandomMatch
 from outrider_policies.survival import Survival, SurvivalSettings
 
 MAKERS: dict[str, Callable[[int], Policy]] = {

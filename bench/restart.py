@@ -28,7 +28,7 @@ from outrider.journal import Entry, Journal
 from outrider.model.events import COMPLETED, EVICTED, STARTED, SUBMITTED, TICK, NamedEvent
 from outrider.model.jobs import JobSpec
 from outrider.service.config.loaded import LoadedConfig, check_config
-from outrider.service.config.state_folder import JOURNAL_NAME
+from outrider.service.config.reading import JOURNAL_NAME
 from outrider.service.core.core import Core
 from outrider.service.core.source_state import SourceState
 from outrider.service.journal.recording import Recording

@@ -29,7 +29,7 @@ from outrider.engine.state.site import Site
 from outrider.model import events as ev
 from outrider.model.decisions import Decision
 from outrider.model.localtime import ZoneTime
-from outrider.plugins.random_streams import stream
+from outrider.plugins.finding import stream
 from outrider.service.process.app import tune_interpreter
 from outrider_policies.bandits.bandit import Bandit, BanditSettings
 

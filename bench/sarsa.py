@@ -19,7 +19,7 @@ from calibration import calibration_s
 from options import parsed
 
 from outrider.formats.workload import Workload
-from outrider.plugins.random_streams import stream
+from outrider.plugins.finding import stream
 from outrider.replay.grid_run import GridRun
 from outrider.simulation.generators.grids import perez_grid
 from outrider_policies.sarsa import Sarsa, SarsaSettings

@@ -33,8 +33,7 @@ from slurm_observing import took
 
 from outrider.acting.leases import MOST_AT_ONCE
 from outrider.api import DecisionRow
-from outrider.service.daemon.levers import CLOSE_S
-from outrider.service.daemon.undo_file import UndoFile
+from outrider.service.daemon.levers import CLOSE_S, UndoFile
 from outrider_adapters.slurm.acting.lever import LeasedStartTimes
 from outrider_adapters.slurm.adapter import SlurmAdapter
 from outrider_adapters.slurm.settings import SlurmSettings

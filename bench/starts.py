@@ -25,7 +25,7 @@ from outrider.formats.workload import Workload
 from outrider.simulation.estimates import default_rule, estimated
 from outrider_lab.papers.perez.calibration import behaviour_policy_of, compare, halves
 from outrider_lab.papers.perez.grid_run import egee_window
-from outrider_lab.training.training import Learner
+from outrider_lab.training import Learner
 
 SEEDS = range(2)
 _GENERATED_SEED, _GENERATED_JOBS = 20_001, 600

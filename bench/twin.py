@@ -32,13 +32,12 @@ from options import parsed
 from outrider.api.policy import Policy
 from outrider.formats.campus.campus import Campus
 from outrider.formats.campus.files import write_campus
-from outrider.plugins.making import make_policy
+from outrider.plugins.finding import make_policy
 from outrider.service.demo.simulated_journal import write_journal
 from outrider.service.host.logs import Mode, set_up_logs
 from outrider.simulation.generators.campus import generate_campus
 from outrider.twin.asking import ask_twin
-from outrider.twin.estimates import Estimate
-from outrider.twin.measures import MEASURES, Stretch, log_ratios, whole
+from outrider.twin.measures import MEASURES, Estimate, Stretch, log_ratios, whole
 from outrider.twin.replicates import simulate
 from outrider.twin.twin_site import Pending, TwinSite
 

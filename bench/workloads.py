@@ -25,11 +25,11 @@ from options import parsed
 from outrider.formats.swf.reading import read_swf
 from outrider.formats.workload import Workload, one_pool
 from outrider.model.decisions import START, Decision
-from outrider.model.disciplines import CONSERVATIVE, EASY, STRICT, Discipline
-from outrider.plugins.making import make_policy
+from outrider.model.modes import CONSERVATIVE, EASY, STRICT, Discipline
+from outrider.plugins.finding import make_policy
 from outrider.replay.grid_run import GridRun
 from outrider.simulation.estimates import EXACT, EstimateRule, estimated
-from outrider.simulation.generators.grids.perez import perez_grid
+from outrider.simulation.generators.grids.workloads import perez_grid
 
 FCFS_JOBS_PER_S = 5_000
 EASY_JOBS_PER_S = 1_500

@@ -41,13 +41,11 @@ from outrider.api import (
 )
 from outrider.engine.state.site import Site
 from outrider.formats.campus.campus import Campus
-from outrider.formats.campus.files import read_campus
-from outrider.formats.campus.site_file import clock_text
+from outrider.formats.campus.files import clock_text, read_campus
 from outrider.model.decisions import DEFER, NOWHERE
 from outrider.model.jobs import QUEUED
-from outrider.plugins.making import make_policy
-from outrider.replay.keeping import keep_nothing
-from outrider.replay.run import CampusRun
+from outrider.plugins.finding import make_policy
+from outrider.replay.run import CampusRun, keep_nothing
 from outrider.simulation.generators.campus import generate_campus
 
 # -- simulated leases ------------------------------------------------------------------------------

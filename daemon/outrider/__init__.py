@@ -10,13 +10,13 @@ from typing import Any
 __version__ = "0.1.0"
 
 _PLACES = {
-    "compare": "outrider.python_api.comparing",
-    "generate_campus": "outrider.python_api.traces",
-    "generate_grid": "outrider.python_api.traces",
-    "ingest": "outrider.python_api.logs",
-    "open_journal": "outrider.python_api.journals",
-    "read_campus": "outrider.python_api.traces",
-    "read_swf": "outrider.python_api.traces",
+    "compare": "outrider.python_api.replaying",
+    "generate_campus": "outrider.python_api.reading",
+    "generate_grid": "outrider.python_api.reading",
+    "ingest": "outrider.python_api.reading",
+    "open_journal": "outrider.python_api.reading",
+    "read_campus": "outrider.python_api.reading",
+    "read_swf": "outrider.python_api.reading",
     "replay": "outrider.replay",  # the room can be called: see there
 }
 """Where each name of the API is; their types are in `__init__.pyi`, beside this file."""

@@ -25,7 +25,7 @@ async def handle(call: Call[WasteQuery]) -> Answer:
     return {"badput_s": badput_s if badput_s >= call.query.least_s else 0.0}
 
 
-ENDPOINT = Endpoint(
+WASTE = Endpoint(
     name="waste",
     path="/api/v1/waste",
     summary="CPU time that came to nothing.",
@@ -33,3 +33,5 @@ ENDPOINT = Endpoint(
     query=WasteQuery,
     answer=Waste,
 )
+
+ENDPOINTS = (WASTE,)

@@ -2,8 +2,7 @@
 
 import pytest
 
-from outrider.acting.canary import Canary
-from outrider.acting.gate import ACT, OUTSIDE, WOULD, Budget, Gate
+from outrider.acting.gate import ACT, OUTSIDE, WOULD, Budget, Canary, Gate
 from outrider.model.decisions import START
 
 JOBS = [f"host.pool.test#{n}.0" for n in range(10_000)]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from outrider.acting.guards import LEAST_N, Bounds, Figures, GuardWindow, Totals, breaches
+from outrider.acting.gate import LEAST_N, Bounds, Figures, GuardWindow, Totals, breaches
 
 HOUR_S = 3_600.0
 

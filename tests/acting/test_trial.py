@@ -6,8 +6,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from outrider.acting.trial import RUNS_OUT_S, draw_days, midnights, pairs_of
-from outrider.acting.trial_tally import TrialTally
+from outrider.acting.trial import RUNS_OUT_S, TrialTally, draw_days, midnights, pairs_of
 from outrider.model.jobs import QUEUED, RUNNING, Job, JobSpec
 from tests.acting.trials import DAY_S, SUNDAY_S, at, trial
 

@@ -3,9 +3,7 @@
 import numpy as np
 import pytest
 
-from outrider.acting.trial import Trial
-from outrider.acting.trial_outcome import LEAST_PAIRS, outcome_of
-from outrider.acting.trial_tally import DaySums
+from outrider.acting.trial import LEAST_PAIRS, DaySums, Trial, outcome_of
 from tests.acting.trials import trial
 
 

@@ -3,8 +3,7 @@
 import datetime as dt
 from typing import Any
 
-from outrider.acting.trial import Trial, draw_days, midnights
-from outrider.acting.trial_outcome import MEASURES
+from outrider.acting.trial import MEASURES, Trial, draw_days, midnights
 
 DAY_S = 86_400.0
 SUNDAY_S = dt.datetime(2010, 1, 3, 12, tzinfo=dt.UTC).timestamp()

@@ -6,7 +6,7 @@ import pytest
 
 from outrider.service.config.declarations import Config
 from outrider.service.config.loaded import load_config
-from outrider.service.config.setting_words import settings_of
+from outrider.service.config.reading import settings_of
 from tests.cli.running import outrider, shell
 
 EXAMPLE = "systemd/outrider.toml.example"

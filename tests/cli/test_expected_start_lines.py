@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from outrider.cli.expected_start_lines import expected_start_lines
+from outrider.cli.status_text import expected_start_lines
 from tests.cli.running import outrider
 from tests.cli.test_asking import Stranger, serving
 from tests.service.web.small_answers import (

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from outrider.cli import sources
+from outrider.cli.doctor import sources
 from tests.cli.running import outrider
 from tests.fixtures.forbidden import forbidden
 

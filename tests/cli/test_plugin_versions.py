@@ -18,8 +18,7 @@ from outrider.plugins.finding import (
     load,
     wrong_version,
 )
-from outrider_policies.rules.lowest_watts import LowestWatts
-from outrider_policies.rules.watts_hold import WattsHold
+from outrider_policies.rules.placements import LowestWatts, WattsHold
 from tests.cli.running import shell
 
 MODULE = """\

@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from outrider.cli.configuration import load
-from outrider.cli.secret_files import check_secret_files
+from outrider.cli.doctor.secret_files import check_secret_files
 from tests.cli.running import outrider
 
 TOKEN = "0123456789abcdef0123456789abcdef"

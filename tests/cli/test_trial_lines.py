@@ -5,10 +5,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from outrider.acting.trial_outcome import Compared, TrialOutcome
-from outrider.cli.trial_lines import trial_lines
-from outrider.service.trials.record import TrialRecord
-from outrider.service.trials.shown import trial_shown
+from outrider.acting.trial import Compared, TrialOutcome
+from outrider.cli.status_text import trial_lines
+from outrider.service.journal.trial_record import TrialRecord, trial_shown
 from tests.acting.trials import at, trial
 
 STATED = {"energy_ratio": {"estimate": 0.75, "low": 0.7, "high": 0.8}}

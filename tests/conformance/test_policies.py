@@ -11,23 +11,12 @@ from outrider.testing import PolicyConformance
 from outrider_policies.bandits.bandit import Bandit
 from outrider_policies.bandits.thompson import Thompson
 from outrider_policies.bandits.ucb import DiscountedUcb
-from outrider_policies.planning.aggressive import Aggressive
+from outrider_policies.planning.baselines import Aggressive, Replan
 from outrider_policies.planning.fuzzy_td import FuzzyTd
-from outrider_policies.planning.replan import Replan
-from outrider_policies.rules.best_fit import BestFit
-from outrider_policies.rules.edf import EarliestDeadlineFirst
-from outrider_policies.rules.f1 import F1
-from outrider_policies.rules.fair_share import FairShare
-from outrider_policies.rules.fair_share_sjf import FairShareSjf
-from outrider_policies.rules.fifo import Fifo
-from outrider_policies.rules.lowest_watts import LowestWatts
-from outrider_policies.rules.multifactor import Multifactor
-from outrider_policies.rules.random_match import RandomMatch
-from outrider_policies.rules.sjf import ShortestJobFirst
-from outrider_policies.rules.unicep import Unicep
+from outrider_policies.rules.orders import F1, EarliestDeadlineFirst, ShortestJobFirst, Unicep, Wfp3
+from outrider_policies.rules.placements import BestFit, Fifo, LowestWatts, RandomMatch, WattsHold
+from outrider_policies.rules.shares import FairShare, FairShareSjf, Multifactor
 from outrider_policies.rules.user_priority import UserPriority
-from outrider_policies.rules.watts_hold import WattsHold
-from outrider_policies.rules.wfp3 import Wfp3
 from outrider_policies.survival import Survival
 from outrider_policies.window_net import WindowNet
 from outrider_policies.wsept import Wsept

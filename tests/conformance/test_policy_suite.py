@@ -10,8 +10,8 @@ from outrider.api import PREEMPT, RESUME, SHRINK, START, Choice, Policy, build
 from outrider.testing import NotConforming, PolicyConformance, check_policy
 from outrider.testing.campuses import tiny_campus
 from outrider.testing.fixtures import decisions_of
-from outrider_policies.planning.aggressive import Aggressive
-from outrider_policies.planning.settings import PlanningSettings
+from outrider_policies.planning.baselines import Aggressive
+from outrider_policies.planning.planner import PlanningSettings
 from tests.conformance import broken_policies as broken
 
 UNDECLARED = {"does not apply: it does not learn", "does not apply: it does not predict"}

@@ -6,11 +6,11 @@ import numpy as np
 
 from outrider.forecast.queue_state import Floats, Jobs, QueueState, RecentArrivals
 from outrider.formats.workload import Workload
-from outrider.model.disciplines import Discipline
 from outrider.model.localtime import DAY_S
-from outrider.plugins.making import make_policy
+from outrider.model.modes import Discipline
+from outrider.plugins.finding import make_policy
 from outrider.replay.grid_run import GridRun
-from outrider.testing.planned import Asked, make_workload
+from outrider.testing.fixtures import Asked, make_workload
 
 CPUS = 16
 

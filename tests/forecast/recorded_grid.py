@@ -10,7 +10,7 @@ from outrider.formats.workload import Workload
 from outrider.journal import Entry, Journal
 from outrider.model import events as ev
 from outrider.model.events import NamedEvent
-from outrider.plugins.making import make_policy
+from outrider.plugins.finding import make_policy
 from outrider.replay.grid_run import GridRun
 from tests.forecast.random_sites import random_workload
 

@@ -17,13 +17,13 @@ from outrider.forecast.followed_site import FollowedSite
 from outrider.forecast.present import Present, SiteRules
 from outrider.journal import Entry, Journal
 from outrider.model import events as ev
-from outrider.model.disciplines import FIRST_FIT, Discipline
 from outrider.model.events import NamedEvent
 from outrider.model.jobs import JobSpec
 from outrider.model.localtime import ZoneTime
 from outrider.model.machines import MachineSpec
-from outrider.plugins.making import make_policy
-from outrider.replay.ingestion import NoDecisionLog
+from outrider.model.modes import FIRST_FIT, Discipline
+from outrider.plugins.finding import make_policy
+from outrider.replay.log_files import NoDecisionLog
 
 BEGIN_S = 1_600_000_000.0
 NOW_S = BEGIN_S + 20 * 3_600.0

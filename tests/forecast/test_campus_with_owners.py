@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from outrider.forecast.closures_ahead import NOTHING_CLOSED, ClosuresLately
+from outrider.forecast.closures import NOTHING_CLOSED, ClosuresLately
 from outrider.forecast.followed_site import FollowedSite
 from outrider.forecast.outlook import Outlook
 from outrider.formats.campus.files import write_campus
 from outrider.journal import Journal
 from outrider.model import events as ev
-from outrider.model.disciplines import FIRST_FIT
 from outrider.model.localtime import HOUR_S
+from outrider.model.modes import FIRST_FIT
 from outrider.service.demo.simulated_journal import write_journal
 from outrider.simulation.generators.campus import generate_campus
 

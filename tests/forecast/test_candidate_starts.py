@@ -14,8 +14,8 @@ from outrider.forecast.followed_site import FollowedSite
 from outrider.journal import Entry, Journal
 from outrider.model import events as ev
 from outrider.model.decisions import NOWHERE
-from outrider.model.disciplines import EASY, FIRST_FIT, STRICT, Discipline
 from outrider.model.jobs import Job, JobSpec
+from outrider.model.modes import EASY, FIRST_FIT, STRICT, Discipline
 from tests.forecast.recorded_grid import EPOCH_S, busy_weeks, told_by
 from tests.forecast.shadow_sites import (
     LONG,

@@ -3,18 +3,20 @@
 import numpy as np
 import pytest
 
-from outrider.forecast.closures_ahead import (
+from outrider.forecast.closures import (
     NOTHING_CLOSED,
+    OWNER,
     Changes,
+    Closure,
     ClosuresLately,
+    RecentClosures,
     draw_changes,
 )
 from outrider.forecast.expected_starts import KNOWN_DISCIPLINES, simulated_starts
 from outrider.forecast.queue_state import NO_ARRIVALS, Jobs, QueueState
-from outrider.forecast.recent_closures import OWNER, Closure, RecentClosures
 from outrider.model import events as ev
-from outrider.model.disciplines import Discipline
 from outrider.model.localtime import DAY_S
+from outrider.model.modes import Discipline
 
 NOW_S = 100 * DAY_S
 HOUR_S = 3_600.0

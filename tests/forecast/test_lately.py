@@ -1,7 +1,7 @@
 """Past days come again: jobs and closed machines, also those that are closed still."""
 
+from outrider.forecast.closures import OWNER, Closure
 from outrider.forecast.lately import Arrival, Lately
-from outrider.forecast.recent_closures import OWNER, Closure
 from outrider.model.jobs import JobSpec
 from outrider.model.localtime import DAY_S, HOUR_S
 

@@ -3,8 +3,7 @@
 from outrider.engine.state.machines import Machines
 from outrider.forecast.followed_site import find_room
 from outrider.model.jobs import JobSpec
-from outrider.model.machines import MachineSpec
-from outrider.model.resources import Resources
+from outrider.model.machines import MachineSpec, Resources
 
 
 def site(*cpus: int, memory_mib: float = 8_000.0) -> Machines:

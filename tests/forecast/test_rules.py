@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from outrider.forecast import expected_starts, running
-from outrider.forecast.compiling import HAS_COMPILER
 from outrider.forecast.expected_starts import KNOWN_DISCIPLINES, simulated_starts
 from outrider.forecast.queue_state import NO_ARRIVALS, Floats
-from outrider.model.disciplines import Discipline
+from outrider.forecast.running import HAS_COMPILER
 from outrider.model.errors import ConfigurationError
+from outrider.model.modes import Discipline
 from tests.forecast.random_sites import Moment, engine_starts, moment, random_workload
 
 

@@ -5,11 +5,10 @@ from math import nan
 import numpy as np
 import pytest
 
-from outrider.forecast import run_time_draws, run_time_history
-from outrider.forecast.compiling import HAS_COMPILER
+from outrider.forecast import run_times
 from outrider.forecast.queue_state import Floats, Jobs, QueueState
-from outrider.forecast.run_time_draws import draw_run_times
-from outrider.forecast.run_time_history import GROUP_LEVELS, KEPT, RunTimeHistory
+from outrider.forecast.run_times import GROUP_LEVELS, KEPT, RunTimeHistory, draw_run_times
+from outrider.forecast.running import HAS_COMPILER
 from tests.forecast.test_rules import plain
 
 Asked = tuple[str, float, int]  # user, request, CPUs
@@ -89,7 +88,7 @@ def test_runs_of_no_length_are_run_times_like_others() -> None:
 def test_groups_are_bounded_and_new_ones_go_with_the_next_wider(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(run_time_history, "MOST_GROUPS", 2 * GROUP_LEVELS)
+    monkeypatch.setattr(run_times, "MOST_GROUPS", 2 * GROUP_LEVELS)
     history = past((ANN, 60.0), (BOB, 70.0))
     ann = history.groups_of("ann", 3600.0, "", 1)
     assert len(set(ann)) == GROUP_LEVELS
@@ -150,5 +149,5 @@ def test_compiled_and_plain_give_the_same(monkeypatch: pytest.MonkeyPatch) -> No
     running = [(ANN, 250.0), (BOB, 70.0), (("new", nan, 4), 400.0)]
     waiting = [ANN, BOB, BOB, ("new", nan, 4)]
     compiled = drawn(history, running, waiting, 20).tolist()
-    plain(run_time_draws, monkeypatch)
+    plain(run_times, monkeypatch)
     assert drawn(history, running, waiting, 20).tolist() == compiled

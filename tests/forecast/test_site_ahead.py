@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 
 from outrider.forecast.candidate_starts import SiteAhead
+from outrider.forecast.closures import OWNER, Closure
 from outrider.forecast.lately import Arrival
-from outrider.forecast.recent_closures import OWNER, Closure
 from outrider.model import events as ev
 from outrider.model.events import Event
 from outrider.model.jobs import RUNNING, Job, JobSpec

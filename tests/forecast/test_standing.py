@@ -10,15 +10,15 @@ from outrider.engine.ingest.machine_registry import inferred_machine
 from outrider.engine.state.site import Site
 from outrider.forecast.followed_site import FollowedSite
 from outrider.journal import Entry, Journal
-from outrider.journal.extras import encode_extra
-from outrider.journal.initial_machines import initial_meta
+from outrider.journal.journal_events import initial_meta
+from outrider.journal.records import encode_extra
 from outrider.journal.snapshots import SnapshotStore
 from outrider.model import events as ev
 from outrider.model.events import NamedEvent
 from outrider.model.jobs import JobSpec
 from outrider.model.localtime import ZoneTime
 from outrider.model.machines import MachineSpec
-from outrider.replay.ingestion import NoDecisionLog
+from outrider.replay.log_files import NoDecisionLog
 
 T = 1_600_000_000.0
 BEFORE: list[NamedEvent] = [

@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 
 from outrider.forecast.expected_starts import KNOWN_DISCIPLINES
-from outrider.forecast.job_log import JobLog, log_of
 from outrider.forecast.questions import HIGH, LOW, Questions
-from outrider.forecast.walk import walk
-from outrider.model.disciplines import Discipline
+from outrider.forecast.walk import JobLog, log_of, walk
 from outrider.model.localtime import HOUR_S
+from outrider.model.modes import Discipline
 from tests.forecast.random_sites import engine_starts, random_workload
 
 REPLICATES = 20

@@ -13,7 +13,7 @@ from outrider.journal import Journal, SnapshotStore
 from outrider.service.config.loaded import check_config
 from outrider.service.core.core import Core
 from outrider.service.core.source_state import SourceState
-from outrider.service.journal.refeeding import refeed
+from outrider.service.journal.restart import refeed
 from tests.fuzzing.disorder import Disorder
 from tests.fuzzing.invariants import contradictions
 

@@ -12,8 +12,7 @@ from typing import Any
 from outrider.model import events as ev
 from outrider.model.events import NamedEvent
 from outrider.model.jobs import JobSpec
-from outrider.model.machines import MachineSpec
-from outrider.model.resources import Resources
+from outrider.model.machines import MachineSpec, Resources
 
 BEGIN_S = 1_700_000_000.0
 JOBS_AT_ONCE = 25

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from outrider.engine.scheduling.policy_runner import PolicyRunner
-from outrider.engine.scheduling.queue_pass import QueuePass
+from outrider.engine.scheduling.queue_passes import QueuePass
 from outrider.engine.state.machines import FREE, SHUT, TAKEN
 from outrider.engine.state.site import JobCounts
 from outrider.model.jobs import HELD_STATE, QUEUED, RUNNING, SUSPENDED_STATE

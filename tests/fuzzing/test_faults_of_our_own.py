@@ -15,7 +15,7 @@ from outrider.journal import Journal
 from outrider.model.events import COMPLETED, EVICTED, STARTED, SUBMITTED, NamedEvent
 from outrider.model.jobs import JobSpec
 from outrider.service.core.core import Core
-from outrider.service.journal.refeeding import refeed
+from outrider.service.journal.restart import refeed
 from tests.fixtures.cores import T, core_of, run_of, tell
 from tests.fuzzing.disorder import Disorder
 from tests.fuzzing.invariants import contradictions

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from outrider.formats.table_files import stream_rows
+from outrider.formats.tables import stream_rows
 from outrider.journal import CommandRecord, Entry, Journal, journal, rows_of, schema, verify
 from tests.journal.samples import numbered_entry
 

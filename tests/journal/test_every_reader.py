@@ -11,21 +11,20 @@ from outrider.engine import Engine
 from outrider.engine.state.site import Site
 from outrider.forecast.followed_site import FollowedSite
 from outrider.journal import Entry, Journal
-from outrider.journal.initial_machines import initial_meta
-from outrider.journal.journal_events import JournalEvents, last_moment_s
+from outrider.journal.journal_events import JournalEvents, initial_meta, last_moment_s
 from outrider.model import events as ev
 from outrider.model.events import Event, NamedEvent
 from outrider.model.jobs import JobSpec
 from outrider.model.localtime import ZoneTime
 from outrider.model.machines import MachineSpec
-from outrider.plugins.making import make_policy
+from outrider.plugins.finding import make_policy
 from outrider.replay.record_sources import record_of_ledger
 from outrider.replay.site_record import SiteRecord
 from outrider.report.past import read_past
 from outrider.report.windows import Window
 from outrider.twin.observed import observe
 from outrider.twin.off_policy.journal import DecisionsOnRecord, recorded_starts
-from outrider_lab.training.demonstrations import JournalDemonstration
+from outrider_lab.training import JournalDemonstration
 
 T: Final = 1_600_000_000.0
 MACHINES: Final = 40

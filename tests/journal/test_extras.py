@@ -8,11 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from outrider.journal.extras import decode_extra, encode_extra
+from outrider.journal.records import decode_extra, encode_extra
 from outrider.model import events
 from outrider.model.jobs import JobSpec
-from outrider.model.machines import MachineSpec
-from outrider.model.resources import Resources
+from outrider.model.machines import MachineSpec, Resources
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=20) | st.sampled_from(
     ["null", "NaN", "Infinity", '"', "\\", "\x00", "a\tb"]

@@ -4,10 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from outrider.engine.state.site import Site
-from outrider.engine.state.standing import told_of_machines
+from outrider.engine.state.site import Site, told_of_machines
 from outrider.journal import Entry, Journal
-from outrider.journal.initial_machines import INITIAL_KEY, initial_meta
+from outrider.journal.journal_events import INITIAL_KEY, initial_meta
 from outrider.model import events as ev
 from outrider.model.errors import LedgerError
 from outrider.model.events import NamedEvent

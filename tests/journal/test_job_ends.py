@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from outrider.journal import Entry, Journal, schema
-from outrider.journal.job_ends import _LAST_END, ENDED_JOBS, JobEnd
+from outrider.journal.job_lookup import _LAST_END, ENDED_JOBS, JobEnd
 from outrider.journal.reading import JournalReading
 from outrider.journal.records import RunRecord
 from outrider.model.events import COMPLETED, EVICTED, REMOVED, SUBMITTED, NamedEvent

@@ -18,7 +18,7 @@ from outrider.journal import (
     verify,
 )
 from outrider.journal.connection import open_to_write
-from outrider.journal.extras import decode_extra
+from outrider.journal.records import decode_extra
 from outrider.journal.schema import VERSION
 from outrider.model.errors import LedgerError
 from outrider.model.events import (

@@ -10,10 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from outrider.formats.table_files import stream_rows
+from outrider.formats.tables import stream_rows
 from outrider.journal import AlikeDecision, Entry, Journal, LedgerFile, LedgerHash, rows_of
-from outrider.journal.export import ledger_sha256
-from outrider.journal.ledger_file import BATCH_ROWS
+from outrider.journal.ledger_file import BATCH_ROWS, ledger_sha256
 from outrider.model.decisions import DecisionRow
 from outrider.model.errors import LedgerError
 from tests.journal.samples import decision

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from outrider.journal import Entry, Journal, SnapshotStore, verify
-from outrider.journal.export import ledger_sha256
+from outrider.journal.ledger_file import ledger_sha256
 from outrider.journal.verify import Report
 from outrider.model.errors import LedgerError
 from tests.journal.samples import decision, numbered_entry, outcome

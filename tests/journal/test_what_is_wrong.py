@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from outrider.formats import table_files
+from outrider.formats import tables
 from outrider.formats.tables import Rows
 from outrider.journal import (
     Entry,
@@ -147,10 +147,10 @@ def test_a_journal_whose_writing_fails_for_another_reason_than_damage_is_opened_
 
 
 def test_an_export_of_many_lines_is_handed_on_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(table_files, "BLOCK_ROWS", 3)
+    monkeypatch.setattr(tables, "BLOCK_ROWS", 3)
     out = io.BytesIO()
     decisions = [decision(float(n), f"{n}.0").as_row(n) for n in range(7)]
-    assert table_files.stream_rows(Rows(DECISIONS, lambda: decisions), out, "jsonl") == 7
+    assert tables.stream_rows(Rows(DECISIONS, lambda: decisions), out, "jsonl") == 7
     lines = [json.loads(line) for line in out.getvalue().splitlines()]
     assert [(line["seq"], line["job"]) for line in lines] == [(n, f"{n}.0") for n in range(7)]
 

@@ -40,7 +40,7 @@ import os
 import signal
 import time
 
-from outrider_policies.rules.random_match import RandomMatch
+from outrider_policies.rules.placements import RandomMatch
 
 
 class Clueless(RandomMatch):

@@ -12,7 +12,7 @@ from outrider_lab.papers.perez.rows import row_of as perez_row
 from outrider_lab.papers.vengerov.grid import FULL as VENGEROV_FULL
 from outrider_lab.papers.vengerov.grid import treatments
 from outrider_lab.papers.vengerov.reproduction import row_of as vengerov_row
-from outrider_lab.reporting.apart import set_apart
+from outrider_lab.reporting.flat_rows import set_apart
 
 PEREZ_KEY = ("row", "targets", "policy", "preset", "estimates")
 VENGEROV_KEY = ("rate", "steps", "policy", "over", "preempt", "inputs", "drop_hopeless")

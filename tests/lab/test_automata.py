@@ -16,7 +16,7 @@ from click.testing import CliRunner
 from outrider.api import Job, JobSpec, MachineSpec
 from outrider.engine.state.site import Site
 from outrider.model.localtime import ZoneTime
-from outrider.plugins.making import make_policy
+from outrider.plugins.finding import make_policy
 from outrider_lab.commands.reproductions.automata import command
 from outrider_lab.papers.automata.claims import sum_as_printed
 from outrider_lab.papers.automata.grid import (
@@ -42,9 +42,9 @@ from outrider_lab.papers.automata.page import PAGE
 from outrider_lab.papers.automata.polling import USERS as USERS_N
 from outrider_lab.papers.automata.polling import play_polls
 from outrider_lab.papers.automata.reproduction import Reproduction, spec_of
-from outrider_lab.reporting.verdicts import NOT_COMPARABLE, Verdict
+from outrider_lab.reporting.claims import NOT_COMPARABLE, Verdict
+from outrider_lab.running.run_all import run_study, specs_of
 from outrider_lab.running.run_spec import RunSpec
-from outrider_lab.running.study import run_study, specs_of
 
 TINY = QUICK._replace(jobs=60, steps=100, polls=80, nodes=5)
 CLAIM_FIELDS = {"claim", "where", "paper", "measured", "interval", "verdict", "why"}

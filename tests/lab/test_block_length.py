@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from outrider_lab.comparison.difference import BETTER, TOO_SMALL, WORSE, Differences
-from outrider_lab.comparison.stretches import Stretches
-from outrider_lab.reporting.block_length import block_of_waits, politis_white
-from outrider_lab.reporting.verdicts import FEWEST_BLOCKS
+from outrider_lab.comparison.difference import BETTER, TOO_SMALL, WORSE, Differences, Stretches
+from outrider_lab.reporting.bootstrap import block_of_waits, politis_white
+from outrider_lab.reporting.claims import FEWEST_BLOCKS
 
 Floats = NDArray[np.float64]
 

@@ -13,8 +13,7 @@ from outrider.formats.campus.files import write_campus
 from outrider.model.errors import ConfigurationError
 from outrider.replay.trials import Terms, Trial, run_trial
 from outrider_lab.running.campus_run import campus_spec, run_on_campus
-from outrider_lab.running.carrying_out import carry_out
-from outrider_lab.running.run_all import run_all
+from outrider_lab.running.run_all import carry_out, run_all
 from outrider_lab.running.run_spec import PolicySpec, RunSpec
 from outrider_lab.running.traces import CampusFolder, GeneratedCampus, WorkloadFile
 

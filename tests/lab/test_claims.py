@@ -6,29 +6,25 @@ from operator import itemgetter
 import pytest
 
 from outrider_lab.reporting.claims import (
+    NOT_COMPARABLE,
     Claim,
-    interval_of,
-    judge,
-    region,
-    standard_error,
-)
-from outrider_lab.reporting.judging import (
     Stated,
     Statistic,
+    Verdict,
+    counted,
     greatest,
+    in_words,
+    interval_of,
+    judge,
     judged,
     least,
     less,
     ratio,
+    region,
+    rule,
+    standard_error,
     times,
     unmeasured,
-)
-from outrider_lab.reporting.verdicts import (
-    NOT_COMPARABLE,
-    Verdict,
-    counted,
-    in_words,
-    rule,
     verdict_of,
 )
 

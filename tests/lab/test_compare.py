@@ -12,9 +12,9 @@ from click.testing import CliRunner
 from numpy.typing import NDArray
 
 from outrider.cli.commands.replay import command as replay_command
-from outrider.formats.swf.writing import write_swf
+from outrider.formats.swf.table import write_swf
 from outrider.model.errors import OutriderError, TraceError
-from outrider.simulation.generators.grids.perez import perez_grid
+from outrider.simulation.generators.grids.workloads import perez_grid
 from outrider_lab.commands.compare import command
 from outrider_lab.comparison.comparison import (
     PUBLISHED,
@@ -32,12 +32,12 @@ from outrider_lab.comparison.difference import (
     UNDECIDED,
     WORSE,
     Differences,
+    Stretches,
 )
-from outrider_lab.comparison.stretches import Stretches
 from outrider_lab.comparison.watched_run import Conditions, run_watched
 from outrider_lab.reporting.bootstrap import DAY_S, blocks_of_time
+from outrider_lab.running.run_all import run_study
 from outrider_lab.running.run_spec import PolicySpec
-from outrider_lab.running.study import run_study
 from tests.fixtures.workload_files import file_of, row
 
 JOBS = 300

@@ -21,7 +21,7 @@ from outrider_lab.drift.suite import (
     spec_of,
 )
 from outrider_lab.drift.worlds import ORDERS, Changing, Size
-from outrider_lab.running.study import run_study
+from outrider_lab.running.run_all import run_study
 from outrider_policies.sarsa import Sarsa
 
 FIFO = Treatment("fifo", STATIC)

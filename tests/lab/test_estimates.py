@@ -13,8 +13,7 @@ from outrider.formats.swf.reading import read_swf
 from outrider.formats.workload import Workload, one_cpu_machines, one_pool
 from outrider.model.errors import TraceError
 from outrider_lab.commands.estimate import command
-from outrider_lab.estimates import Told, score, tell
-from outrider_lab.estimates.scores import fcfs_waits, pinball
+from outrider_lab.estimates import Told, fcfs_waits, pinball, score, tell
 from outrider_policies.estimators import LastTwoRunTimes, LearnedRunTimes, UserRunTimes
 from outrider_policies.estimators.learned import LearnedSettings
 

@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 
-from outrider_lab.papers.mcgough.choices import LOWEST_ENERGY, LOWEST_OVERHEAD, RANDOMS_OVERHEAD
 from outrider_lab.papers.mcgough.grid import (
     COMPARED,
     FULL,
@@ -15,9 +14,10 @@ from outrider_lab.papers.mcgough.grid import (
     policies,
 )
 from outrider_lab.papers.mcgough.reproduction import Reproduction
-from outrider_lab.reporting.verdicts import NOT_COMPARABLE, Verdict
+from outrider_lab.papers.mcgough.rows import LOWEST_ENERGY, LOWEST_OVERHEAD, RANDOMS_OVERHEAD
+from outrider_lab.reporting.claims import NOT_COMPARABLE, Verdict
+from outrider_lab.running.run_all import specs_of
 from outrider_lab.running.run_spec import PolicySpec
-from outrider_lab.running.study import specs_of
 from outrider_lab.running.traces import GeneratedCampus
 from tests.lab import made_up
 

@@ -10,8 +10,8 @@ import pytest
 
 from outrider_lab.papers.mcgough.grid import COMPARED, FULL, LEVELS, QUICK, paper_bandit
 from outrider_lab.papers.mcgough.page import PAGE, drawings
+from outrider_lab.reporting.claims import NOT_COMPARABLE, Verdict, in_words
 from outrider_lab.reporting.page import Drawing
-from outrider_lab.reporting.verdicts import NOT_COMPARABLE, Verdict, in_words
 from tests.lab import made_up
 from tests.lab.drawn import texts
 

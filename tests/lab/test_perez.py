@@ -20,8 +20,8 @@ from outrider_lab.papers.perez.grid import (
     points,
 )
 from outrider_lab.papers.perez.reproduction import Reproduction
-from outrider_lab.reporting.verdicts import NOT_COMPARABLE, Verdict
-from outrider_lab.running.study import specs_of
+from outrider_lab.reporting.claims import NOT_COMPARABLE, Verdict
+from outrider_lab.running.run_all import specs_of
 from tests.lab import made_up_perez as made_up
 
 SEEDS = range(1, 6)

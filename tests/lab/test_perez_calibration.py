@@ -14,7 +14,7 @@ from outrider_lab.papers.perez.calibration import (
 )
 from outrider_lab.papers.perez.grid import QUICK, WINDOW, Situation
 from outrider_lab.papers.perez.grid_run import egee_window
-from outrider_lab.reporting.verdicts import FEWEST_BLOCKS
+from outrider_lab.reporting.claims import FEWEST_BLOCKS
 
 
 def test_halves_share_no_job_and_lose_none() -> None:

@@ -11,8 +11,8 @@ from outrider.model.errors import ConfigurationError, OutriderError
 from outrider_lab.commands.reproductions.perez import command
 from outrider_lab.papers.perez.grid import COMPARED, FULL, QUICK, WINDOW, Size, points
 from outrider_lab.papers.perez.reproduction import Reproduction
-from outrider_lab.reporting.verdicts import NOT_COMPARABLE, Verdict
-from outrider_lab.running.study import run_study
+from outrider_lab.reporting.claims import NOT_COMPARABLE, Verdict
+from outrider_lab.running.run_all import run_study
 from tests.lab import made_up_perez as made_up
 
 TINY = Size(True, 90, 10, 10, 90, ("exact",))

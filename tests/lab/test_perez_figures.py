@@ -11,7 +11,7 @@ from outrider.engine.accounting.fairness import Fairness
 from outrider.formats.job_classes import as_classes
 from outrider.formats.workload import Workload, one_cpu_machines
 from outrider.model.decisions import DEFER, START, Choice, Decision
-from outrider.plugins.random_streams import stream
+from outrider.plugins.finding import stream
 from outrider.simulation.generators.grids import perez_grid
 from outrider_lab.papers.perez.figures import MOMENTS, FirstStarts, fairness_at, figures_of
 from outrider_lab.papers.perez.grid import EDF, FIFO, FULL, SJF, Situation, Size

@@ -12,8 +12,8 @@ from outrider.model.errors import ConfigurationError
 from outrider_lab.commands.reproduce import command
 from outrider_lab.papers.mcgough.grid import FULL, QUICK, RANDOM, Size, policies
 from outrider_lab.papers.mcgough.reproduction import Reproduction
-from outrider_lab.reporting.verdicts import NOT_COMPARABLE, Verdict
-from outrider_lab.running.study import run_study
+from outrider_lab.reporting.claims import NOT_COMPARABLE, Verdict
+from outrider_lab.running.run_all import run_study
 from tests.lab import made_up
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]  # a busy machine takes its time

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from outrider.model.decisions import START, Decision
-from outrider.plugins.making import make_policy
+from outrider.plugins.finding import make_policy
 from outrider_lab.running.campus_run import SampledRun, month_borders, week_borders
 from outrider_lab.running.traces import GeneratedCampus
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from outrider.formats.swf.writing import write_swf
-from outrider.simulation.generators.grids.perez import perez_grid
+from outrider.formats.swf.table import write_swf
+from outrider.simulation.generators.grids.workloads import perez_grid
 from outrider_lab.comparison.comparison import PUBLISHED
 from tests.cli.running import COMMAND, WITHIN_S, interruptible, outrider, shell
 from tests.lab.swept import install_policies

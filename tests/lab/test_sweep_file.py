@@ -8,7 +8,7 @@ import pytest
 from outrider.formats.campus.files import write_campus
 from outrider.model.errors import ConfigurationError, OutriderError
 from outrider.simulation.generators.campus import generate_campus
-from outrider_lab.running.cluster_settings import ClusterSettings
+from outrider_lab.running.dask_workers import ClusterSettings
 from outrider_lab.running.traces import CampusFolder
 from outrider_lab.sweep.file import read_sweep
 from tests.docs.pages import blocks

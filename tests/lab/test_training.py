@@ -21,19 +21,23 @@ from outrider.model import events as ev
 from outrider.model.decisions import Decision
 from outrider.model.errors import ConfigurationError, OutriderError, TraceError
 from outrider.model.jobs import JobSpec
-from outrider.plugins.making import make_policy
-from outrider.replay.effective_settings import effective_settings
+from outrider.plugins.finding import make_policy
 from outrider.replay.grid_run import GridRun
 from outrider.replay.log_files import LogFile
+from outrider.replay.trials import effective_settings
 from outrider.simulation.generators.grids import perez_grid
 from outrider_lab.commands.train import command
-from outrider_lab.training.demonstrations import (
+from outrider_lab.training import (
+    FIRST_SEED,
     Demonstration,
     JournalDemonstration,
+    Learner,
     LogsDemonstration,
     WorkloadDemonstration,
+    fingerprint,
+    train,
+    write_start,
 )
-from outrider_lab.training.training import FIRST_SEED, Learner, fingerprint, train, write_start
 from tests.fixtures.workload_files import file_of, row
 
 JOBS = 120

@@ -15,7 +15,7 @@ from click.testing import CliRunner
 from outrider.model.errors import ConfigurationError
 from outrider.model.events import COMPLETED, RESIZED, RESUMED, STARTED, SUSPENDED
 from outrider.model.utility import Linear
-from outrider.simulation.generators.grids.vengerov import vengerov_grid
+from outrider.simulation.generators.grids.workloads import vengerov_grid
 from outrider_lab.commands.reproduce import command
 from outrider_lab.papers.vengerov.grid import (
     CELLS,
@@ -42,7 +42,7 @@ from outrider_lab.papers.vengerov.machine_run import (
 )
 from outrider_lab.papers.vengerov.page import PAGE, drawings
 from outrider_lab.papers.vengerov.reproduction import Report, Reproduction
-from outrider_lab.reporting.verdicts import NOT_COMPARABLE, Verdict
+from outrider_lab.reporting.claims import NOT_COMPARABLE, Verdict
 
 TINY = Size(True, 300, 400, (0.1, 0.2))
 

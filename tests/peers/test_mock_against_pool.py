@@ -25,8 +25,8 @@ from outrider_adapters.htcondor import (
 )
 
 from outrider_adapters.logtail import LogtailSettings  # isort: skip
-from outrider_adapters.mock_condor.config import PoolConfig  # isort: skip
-from outrider_adapters.mock_condor.machines import Machine  # isort: skip
+from outrider_adapters.mock_condor.ads import PoolConfig  # isort: skip
+from outrider_adapters.mock_condor.collector import Machine  # isort: skip
 from outrider_adapters.mock_condor.pool import MockPool  # isort: skip
 
 pytestmark = pytest.mark.htcondor

@@ -7,22 +7,23 @@ import numpy as np
 import pytest
 
 from outrider.api import EVICTED_RUN, Outcome, Policy, build
-from outrider.engine.scheduling.queue_columns import QueueColumns
+from outrider.engine.scheduling.pending_queue import QueueColumns
 from outrider.formats.workload import GridRules, Workload
 from outrider.model import events as ev
 from outrider.model.decisions import Decision
 from outrider.model.machines import MachineSpec
 from outrider.replay.grid_run import GridRun
 from outrider.testing import PolicyConformance
-from outrider.testing.fixtures import Row, chance
-from outrider.testing.hand_site import HandSite
+from outrider.testing.fixtures import HandSite, Row, chance
 from outrider_policies.automata import Automata
-from outrider_policies.automata.settings import AutomataSettings
-from outrider_policies.rules.capacity_random import CapacityRandom
-from outrider_policies.rules.fifo import Fifo
-from outrider_policies.rules.least_loaded import LeastLoaded
-from outrider_policies.rules.random_match import RandomMatch
-from outrider_policies.rules.round_robin import RoundRobin
+from outrider_policies.automata.nodes import AutomataSettings
+from outrider_policies.rules.placements import (
+    CapacityRandom,
+    Fifo,
+    LeastLoaded,
+    RandomMatch,
+    RoundRobin,
+)
 
 
 class TestAutomata(PolicyConformance):

@@ -14,8 +14,7 @@ from outrider.testing.conformance import NotConforming
 from outrider.testing.decision_tests import DecisionTests
 from outrider.testing.fixtures import chance
 from outrider.testing.hand_campus import DAY_S, HOUR_S, Rules, Session, Work, make_campus
-from outrider_policies.rules.clairvoyant import Clairvoyant, ClairvoyantSettings
-from outrider_policies.rules.clairvoyant_jobs import ClairvoyantJobs
+from outrider_policies.rules.bounds import Clairvoyant, ClairvoyantJobs, ClairvoyantSettings
 from tests.fixtures.plays import MAKERS, Play
 from tests.policies.views import HandView, waiting_job
 

@@ -12,9 +12,9 @@ from outrider.engine import Engine, EventMerger, PolicyRunner
 from outrider.engine.accounting.accounting import Accounting
 from outrider.engine.state.site import Site
 from outrider.model.localtime import ZoneTime
-from outrider.plugins.random_streams import stream
+from outrider.plugins.finding import stream
 from outrider_adapters.readers.htcondor import HTCondorLogReader
-from outrider_policies.rules.random_match import RandomMatch
+from outrider_policies.rules.placements import RandomMatch
 from outrider_policies.survival import Survival, SurvivalSettings
 from tests.engine.ingest.streams import Quiet
 

@@ -5,10 +5,9 @@ from typing import Any
 import pytest
 
 from outrider.api import Policy
-from outrider.engine.scheduling.runner_snapshot import save_runner
+from outrider.engine.scheduling.policy_runner import save_runner
 from outrider.model.decisions import Decision
-from outrider.plugins.finding import POLICIES, find, load_policy
-from outrider.plugins.making import make_policy
+from outrider.plugins.finding import POLICIES, find, load_policy, make_policy
 from outrider.replay.grid_run import GridRun
 from outrider.replay.run import CampusRun, TraceRun
 from outrider.testing.campuses import DAY_S, tiny_campus

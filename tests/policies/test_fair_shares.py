@@ -5,11 +5,9 @@ from typing import Any
 import pytest
 
 from outrider.api import Policy
-from outrider.model.disciplines import FIRST_FIT, STRICT
-from outrider.testing.hand_site import HandSite
-from outrider_policies.rules.fair_share import FairShare, FairShareSettings
-from outrider_policies.rules.fair_share_sjf import FairShareSjf
-from outrider_policies.rules.multifactor import Multifactor
+from outrider.model.modes import FIRST_FIT, STRICT
+from outrider.testing.fixtures import HandSite
+from outrider_policies.rules.shares import FairShare, FairShareSettings, FairShareSjf, Multifactor
 
 DAY_S = 86_400.0
 FAIR = [FairShare, Multifactor]

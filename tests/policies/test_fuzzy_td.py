@@ -8,10 +8,9 @@ import pytest
 from outrider.api import Policy
 from outrider.api import events as ev
 from outrider.replay.grid_run import GridRun
-from outrider.simulation.generators.grids.vengerov import vengerov_grid
-from outrider.testing.hand_site import HandSite
-from outrider.testing.planned import LINEAR, made, played
-from outrider_policies.planning.aggressive import Aggressive
+from outrider.simulation.generators.grids.workloads import vengerov_grid
+from outrider.testing.fixtures import LINEAR, HandSite, made, played
+from outrider_policies.planning.baselines import Aggressive
 from outrider_policies.planning.fuzzy_td import FuzzyTd
 from outrider_policies.planning.fuzzy_td.transitions import Transitions, ValueFunction
 

@@ -6,20 +6,18 @@ import numpy as np
 import pytest
 
 from outrider.model import events as ev
-from outrider.model.machines import MachineSpec
-from outrider.model.resources import Resources
-from outrider.testing.hand_site import HandSite
+from outrider.model.machines import MachineSpec, Resources
+from outrider.testing.fixtures import HandSite
 from outrider_policies.automata import Automata
+from outrider_policies.automata.nodes import AutomataSettings
 from outrider_policies.automata.policy import Users
-from outrider_policies.automata.settings import AutomataSettings
 from outrider_policies.bandits.arms import MeanArms
 from outrider_policies.bandits.bandit import Exploration, ExplorationRate
 from outrider_policies.bandits.ucb import FadingArms
-from outrider_policies.estimators.distributions import Kind, RunTimeDistributions
+from outrider_policies.estimators.learned import Kind, RunTimeDistributions
+from outrider_policies.planning.baselines import Replan
 from outrider_policies.planning.machine_plan import MachinePlan
-from outrider_policies.planning.queued_jobs import QueuedJobs
-from outrider_policies.planning.replan import Replan
-from outrider_policies.planning.run_lengths import RunLengths
+from outrider_policies.planning.queued_jobs import QueuedJobs, RunLengths
 from outrider_policies.sarsa import Sarsa
 from outrider_policies.survival import Survival
 from outrider_policies.wsept import Wsept

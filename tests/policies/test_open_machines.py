@@ -12,15 +12,12 @@ from outrider.api import Policy
 from outrider.formats.workload import Workload
 from outrider.model import events as ev
 from outrider.model.utility import Constant, Linear, Step, TimeUtility
-from outrider.simulation.generators.grids.perez import perez_grid
-from outrider.testing.hand_site import HandSite
-from outrider.testing.planned import made, played
-from outrider_policies.planning.aggressive import Aggressive
+from outrider.simulation.generators.grids.workloads import perez_grid
+from outrider.testing.fixtures import HandSite, made, played
+from outrider_policies.planning.baselines import Aggressive, Replan
 from outrider_policies.planning.fuzzy_td import FuzzyTd
 from outrider_policies.planning.open_machines import OpenMachines
-from outrider_policies.planning.queued_jobs import QueuedJobs
-from outrider_policies.planning.replan import Replan
-from outrider_policies.planning.run_lengths import RunLengths
+from outrider_policies.planning.queued_jobs import QueuedJobs, RunLengths
 
 KINDS: list[tuple[type[Policy], dict[str, Any]]] = [
     (Replan, {}),

@@ -6,13 +6,10 @@ from typing import Any
 import pytest
 
 from outrider.api import Move, Policy, Queue, SiteView
-from outrider.model.resources import Resources
-from outrider.testing.fixtures import chance
-from outrider.testing.hand_site import HandSite
-from outrider_policies.planning.aggressive import Aggressive
-from outrider_policies.planning.planner import RoundPlanner
-from outrider_policies.planning.replan import Replan
-from outrider_policies.planning.settings import PlanningSettings
+from outrider.model.machines import Resources
+from outrider.testing.fixtures import HandSite, chance
+from outrider_policies.planning.baselines import Aggressive, Replan
+from outrider_policies.planning.planner import PlanningSettings, RoundPlanner
 from tests.policies.views import HandView, outcome, waiting_job
 
 

@@ -9,24 +9,22 @@ import pytest
 from outrider.api import COMPLETED_RUN, EVICTED_RUN, Outcome
 from outrider.model import events as ev
 from outrider.model.utility import Step
-from outrider.testing.hand_site import HandSite
+from outrider.testing.fixtures import HandSite
 from outrider_policies.levels import LEVELS
-from outrider_policies.planning.completion_utility import JobRequest, final_utility
-from outrider_policies.planning.density import allocate_by_density
-from outrider_policies.planning.explanations import what_it_waits_for, what_its_run_brings
-from outrider_policies.planning.forcing import (
-    FORCED,
-    SHRUNK,
-    preemption_candidates,
-    shrink_candidates,
-)
+from outrider_policies.planning.baselines import Replan
 from outrider_policies.planning.fuzzy_td import FuzzyTd
 from outrider_policies.planning.fuzzy_td.machine_state import MachineState
 from outrider_policies.planning.fuzzy_td.policy import Considered, why_it_waits
-from outrider_policies.planning.machine_plan import MachinePlan
-from outrider_policies.planning.queued_jobs import QueuedJobs
-from outrider_policies.planning.replan import Replan
-from outrider_policies.planning.run_lengths import RunLengths
+from outrider_policies.planning.machine_plan import (
+    FORCED,
+    SHRUNK,
+    MachinePlan,
+    allocate_by_density,
+    preemption_candidates,
+    shrink_candidates,
+)
+from outrider_policies.planning.planner import what_it_waits_for, what_its_run_brings
+from outrider_policies.planning.queued_jobs import JobRequest, QueuedJobs, RunLengths, final_utility
 
 LENGTHS = RunLengths(3_600.0, None)
 

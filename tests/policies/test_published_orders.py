@@ -5,13 +5,11 @@ from math import log2, log10
 import pytest
 
 from outrider.api import Policy
-from outrider.model.disciplines import STRICT
 from outrider.model.events import TICK
 from outrider.model.jobs import Job, JobSpec
-from outrider.testing.hand_site import HandSite
-from outrider_policies.rules.f1 import F1
-from outrider_policies.rules.unicep import Unicep
-from outrider_policies.rules.wfp3 import Wfp3
+from outrider.model.modes import STRICT
+from outrider.testing.fixtures import HandSite
+from outrider_policies.rules.orders import F1, Unicep, Wfp3
 
 
 def drained(site: HandSite, jobs: int, each_s: float = 1.0) -> list[int]:

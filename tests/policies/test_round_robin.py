@@ -1,7 +1,7 @@
 """Every machine in its turn, from the first on."""
 
-from outrider.testing.hand_site import HandSite
-from outrider_policies.rules.round_robin import RoundRobin
+from outrider.testing.fixtures import HandSite
+from outrider_policies.rules.placements import RoundRobin
 
 
 def test_the_first_machine_comes_first_and_again_after_the_last() -> None:

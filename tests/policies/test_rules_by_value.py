@@ -6,14 +6,10 @@ import pytest
 
 from outrider.api import NO_MACHINE, NOWHERE, Choice, Job, JobSpec, Policy
 from outrider.model import events as ev
-from outrider.testing.hand_site import HandSite
-from outrider_policies.rules.best_fit import BestFit
-from outrider_policies.rules.capacity_random import CapacityRandom
-from outrider_policies.rules.edf import EarliestDeadlineFirst
-from outrider_policies.rules.least_loaded import LeastLoaded
-from outrider_policies.rules.multifactor import Multifactor
-from outrider_policies.rules.round_robin import RoundRobin
-from outrider_policies.rules.sjf import ShortestJobFirst
+from outrider.testing.fixtures import HandSite
+from outrider_policies.rules.orders import EarliestDeadlineFirst, ShortestJobFirst
+from outrider_policies.rules.placements import BestFit, CapacityRandom, LeastLoaded, RoundRobin
+from outrider_policies.rules.shares import Multifactor
 
 RULES = (
     CapacityRandom, LeastLoaded, RoundRobin, EarliestDeadlineFirst, ShortestJobFirst, BestFit,

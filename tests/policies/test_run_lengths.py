@@ -6,10 +6,9 @@ import numpy as np
 
 from outrider.api import COMPLETED_RUN, EVICTED_RUN, Job, JobSpec
 from outrider.testing.fixtures import chance
-from outrider_policies.planning.completion_utility import request_of
-from outrider_policies.planning.replan import Replan
-from outrider_policies.planning.run_lengths import SHORTEST_S, RunLengths
-from outrider_policies.planning.settings import LengthSettings
+from outrider_policies.planning.baselines import Replan
+from outrider_policies.planning.planner import LengthSettings
+from outrider_policies.planning.queued_jobs import SHORTEST_S, RunLengths, request_of
 from tests.policies.views import HandView, outcome
 
 

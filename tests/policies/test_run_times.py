@@ -11,8 +11,8 @@ from msgspec.structs import replace
 
 from outrider.api import Job, JobSpec, PolicySettings, RunTimeEstimate, RunTimeEstimator
 from outrider_policies.estimators import LastTwoRunTimes, LearnedRunTimes, UserRunTimes
+from outrider_policies.estimators.baselines import MOST_USERS
 from outrider_policies.estimators.context_histograms import ContextHistograms, Level
-from outrider_policies.estimators.last_two import MOST_USERS
 from outrider_policies.estimators.learned import LearnedSettings, QuantileLevels
 
 Draw = Callable[[random.Random, int], tuple[JobSpec, float]]

@@ -11,13 +11,12 @@ from outrider.api import RUNNING, ConfigurationError
 from outrider.formats.workload import SpeedChange, Workload
 from outrider.model.decisions import Decision
 from outrider.model.settings import build
-from outrider.plugins.random_streams import stream
+from outrider.plugins.finding import stream
 from outrider.replay.grid_run import GridRun
 from outrider.simulation.generators.grids import perez_grid
-from outrider.testing.fixtures import Row
-from outrider.testing.hand_site import HandSite
-from outrider_policies.rules.edf import EarliestDeadlineFirst, EdfSettings
-from outrider_policies.rules.fifo import Fifo
+from outrider.testing.fixtures import HandSite, Row
+from outrider_policies.rules.orders import EarliestDeadlineFirst, EdfSettings
+from outrider_policies.rules.placements import Fifo
 from outrider_policies.sarsa import Sarsa, SarsaSettings
 from tests.policies.views import reason_of
 

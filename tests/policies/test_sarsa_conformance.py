@@ -3,7 +3,7 @@
 from typing import ClassVar
 
 from outrider.testing import PolicyConformance
-from outrider_policies.rules.sdj import ShortDeadlineJobs
+from outrider_policies.rules.orders import ShortDeadlineJobs
 from outrider_policies.sarsa import Sarsa
 
 

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from outrider_policies.sarsa.features import LiteralEncoding, RelativeEncoding
-from outrider_policies.sarsa.job_features import JobColumns, JobProperties
-from outrider_policies.sarsa.mean_runs import MeanRuns
+from outrider_policies.sarsa.job_features import JobColumns, JobProperties, MeanRuns
 from outrider_policies.sarsa.site_state import SiteState
 
 SHARES = {"a": (0.5, 0.25), "b": (0.125, 0.5)}

@@ -9,13 +9,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from outrider_policies.sarsa.approximation.adam import Adam
-from outrider_policies.sarsa.approximation.boosted_trees import BoostedTrees
-from outrider_policies.sarsa.approximation.linear_function import LinearFunction
-from outrider_policies.sarsa.approximation.mlp import Mlp
-from outrider_policies.sarsa.approximation.retraining import Retraining
+from outrider_policies.sarsa.approximation.boosted_trees import BoostedTrees, Retraining
+from outrider_policies.sarsa.approximation.mlp import Adam, LinearFunction, Mlp
 from outrider_policies.sarsa.approximation.value_functions import ValueFunction
-from outrider_policies.sarsa.replay_memory import ReplayMemory
+from outrider_policies.sarsa.experience import ReplayMemory
 
 Floats = NDArray[np.float64]
 INPUTS_N = 4

@@ -8,7 +8,7 @@ import pytest
 
 from outrider.api import COMPLETED_RUN, EVICTED_RUN, Outcome
 from outrider_policies.sarsa.experience import Decision
-from outrider_policies.sarsa.mean_runs import MeanRuns
+from outrider_policies.sarsa.job_features import MeanRuns
 from outrider_policies.sarsa.policy import reward_of
 from outrider_policies.sarsa.settings import SarsaSettings
 

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from outrider.api import ConfigurationError, build
-from outrider.testing.hand_site import HandSite
-from outrider_policies.rules.sdj import SdjSettings, ShortDeadlineJobs
+from outrider.testing.fixtures import HandSite
+from outrider_policies.rules.orders import SdjSettings, ShortDeadlineJobs
 from tests.policies.views import reason_of
 
 

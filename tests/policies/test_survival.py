@@ -11,7 +11,7 @@ import pytest
 from outrider.api import COMPLETED_RUN, EVICTED_RUN, NOWHERE, Job, JobSpec, Outcome
 from outrider.model import events as ev
 from outrider.model.decisions import Decision
-from outrider.testing.hand_site import HandSite, KeptDecisions
+from outrider.testing.fixtures import HandSite, KeptDecisions
 from outrider_policies.survival import Survival
 from outrider_policies.survival.policy import _before_reboot
 

@@ -6,10 +6,10 @@ import pytest
 
 from outrider.api import Policy
 from outrider.formats.campus.campus import Campus
-from outrider.plugins.random_streams import stream
+from outrider.plugins.finding import stream
 from outrider.replay.run import CampusRun
 from outrider.simulation.generators.campus import generate_campus
-from outrider_policies.rules.lowest_watts import LowestWatts
+from outrider_policies.rules.placements import LowestWatts
 from outrider_policies.survival import Survival
 
 SEEDS = [pytest.param((3,), id="a pool"), pytest.param((3, 4, 5), marks=pytest.mark.long)]

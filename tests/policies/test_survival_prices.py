@@ -11,10 +11,9 @@ from math import sqrt
 import numpy as np
 import pytest
 
-from outrider_policies.survival.groups import group
 from outrider_policies.survival.hosts import MEMORY_H, Faults
 from outrider_policies.survival.job_length import BINS, EDGES_S, Lengths
-from outrider_policies.survival.prices import Prices
+from outrider_policies.survival.prices import Prices, group
 
 WATTS = 100.0
 DELAY_WH = 7.0

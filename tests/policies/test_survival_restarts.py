@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from outrider.model import events as ev
-from outrider.testing.fixtures import chance
-from outrider.testing.hand_site import HandSite
+from outrider.testing.fixtures import HandSite, chance
 from outrider_policies.survival import Survival
 from outrider_policies.survival.hosts import Absence
 from outrider_policies.survival.owner_return import WEEK_H, OwnerReturn

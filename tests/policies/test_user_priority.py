@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from outrider.model.disciplines import FIRST_FIT
-from outrider.testing.hand_site import HandSite
+from outrider.model.modes import FIRST_FIT
+from outrider.testing.fixtures import HandSite
 from outrider_policies.rules.user_priority import UserPriority
 
 DAY_S = 86_400.0

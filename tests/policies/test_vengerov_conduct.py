@@ -9,12 +9,10 @@ import pytest
 
 from outrider.api import Job, Learns, Listens, Move, Outcome, Plans, Policy, Queue, SiteView
 from outrider.formats.workload import Workload
-from outrider.simulation.generators.grids.vengerov import vengerov_grid
-from outrider.testing.fixtures import chance
-from outrider.testing.planned import LINEAR, Asked, Done, made, on_one_machine, played
-from outrider_policies.planning.aggressive import Aggressive
+from outrider.simulation.generators.grids.workloads import vengerov_grid
+from outrider.testing.fixtures import LINEAR, Asked, Done, chance, made, on_one_machine, played
+from outrider_policies.planning.baselines import Aggressive, Replan
 from outrider_policies.planning.fuzzy_td import FuzzyTd
-from outrider_policies.planning.replan import Replan
 
 SPAN_S = 800.0
 CUT_S = 400.0

@@ -3,11 +3,10 @@
 import pytest
 
 from outrider.api import PREEMPT, RESUME, SHRINK, START, MachineSpec, Policy
-from outrider.simulation.generators.grids.vengerov import vengerov_grid
-from outrider.testing.planned import LINEAR, Asked, made, on_one_machine, played
-from outrider_policies.planning.aggressive import Aggressive
+from outrider.simulation.generators.grids.workloads import vengerov_grid
+from outrider.testing.fixtures import LINEAR, Asked, made, on_one_machine, played
+from outrider_policies.planning.baselines import Aggressive, Replan
 from outrider_policies.planning.fuzzy_td import FuzzyTd
-from outrider_policies.planning.replan import Replan
 from tests.fixtures.scripted import told
 
 NEITHER = {"preempt": False, "oversubscribe": False}

@@ -1,7 +1,7 @@
 """The static rule: least watts, and a job that lost many hours is kept."""
 
-from outrider.testing.hand_site import HandSite
-from outrider_policies.rules.watts_hold import WattsHold
+from outrider.testing.fixtures import HandSite
+from outrider_policies.rules.placements import WattsHold
 
 HOUR_S = 3600.0
 

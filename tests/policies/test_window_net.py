@@ -10,9 +10,9 @@ import pytest
 
 import outrider
 from outrider.api import NOWHERE, WINDOW_FEATURES, ConfigurationError
-from outrider.plugins.making import make_policy
+from outrider.plugins.finding import make_policy
 from outrider.replay.grid_run import GridRun
-from outrider.replay.keeping import keep_nothing
+from outrider.replay.run import keep_nothing
 from outrider.simulation.estimates import estimate_rule, estimated
 from outrider_policies.window_net import Net, WindowNet, fresh_net, net_of_text, write_net
 from outrider_policies.window_net.policy import Layer, WindowNetSettings

@@ -11,7 +11,7 @@ import outrider
 from outrider.api import WINDOW_FEATURES, Job, Observation, PolicySettings, WindowPolicy
 from outrider.formats.workload import Workload
 from outrider.model.decisions import START, Decision
-from outrider.plugins.making import make_policy
+from outrider.plugins.finding import make_policy
 from outrider.replay.grid_run import GridRun
 from outrider.simulation.estimates import estimate_rule, estimated
 

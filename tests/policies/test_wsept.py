@@ -8,13 +8,12 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from outrider.model.disciplines import STRICT
 from outrider.model.events import CHANGED
 from outrider.model.jobs import JobSpec
-from outrider.testing.hand_site import HandSite
-from outrider_policies.estimators.distributions import MIDDLES_S, Kind
-from outrider_policies.wsept import Wsept, WseptSettings
-from outrider_policies.wsept.policy import ExpectedLengths, weighted_length_s
+from outrider.model.modes import STRICT
+from outrider.testing.fixtures import HandSite
+from outrider_policies.estimators.learned import MIDDLES_S, Kind
+from outrider_policies.wsept import ExpectedLengths, Wsept, WseptSettings, weighted_length_s
 
 HOUR_S = 3600.0
 

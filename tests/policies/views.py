@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from math import inf
 
 from outrider.api import COMPLETED_RUN, Job, JobSpec, Outcome
-from outrider.testing.hand_site import HandSite
+from outrider.testing.fixtures import HandSite
 from outrider_policies.bandits.bandit import Bandit
 from tests.policies.unasked import Unasked
 

@@ -19,8 +19,8 @@ from outrider.model.errors import (
     PolicyError,
     TraceError,
 )
-from outrider.python_api.comparing import compare
-from outrider.python_api.fields import Fields, Run
+from outrider.python_api.records import Fields, Run
+from outrider.python_api.replaying import compare
 
 COSTLY = ("numpy", "click", "msgspec", "scipy", "sklearn", "sqlite3", "aiohttp", "asyncio")
 NAMES = {

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 import outrider
-from outrider.python_api.fields import Run
+from outrider.python_api.records import Run
 
 
 @pytest.fixture(scope="module")

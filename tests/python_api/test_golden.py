@@ -8,8 +8,8 @@ import msgspec
 import pytest
 
 import outrider
-from outrider.python_api.fields import Run
-from outrider.replay.traces import Trace
+from outrider.python_api.records import Run
+from outrider.replay.trials import Trace
 from tests.cli import running
 
 OF_THIS_PROCESS = ("wall_s", "cpu_s", "max_rss_mb", "ledger")

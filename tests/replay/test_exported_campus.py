@@ -11,9 +11,8 @@ from outrider.formats.campus.campus import Campus
 from outrider.formats.campus.files import read_campus, write_campus
 from outrider.model import events as ev
 from outrider.model.jobs import JobSpec
-from outrider.model.machines import MachineSpec
-from outrider.model.resources import Resources
-from outrider.plugins.making import make_policy
+from outrider.model.machines import MachineSpec, Resources
+from outrider.plugins.finding import make_policy
 from outrider.replay.run import CampusRun
 from outrider.simulation.exogenous_events import owner_intervals
 from outrider.simulation.generators.campus import generate_campus

@@ -11,8 +11,7 @@ from outrider.model.errors import PluginError
 from outrider.model.events import COMPLETED, STARTED, SUBMITTED, NamedEvent
 from outrider.model.jobs import JobSpec
 from outrider.replay import log_files
-from outrider.replay.ingestion import ingest
-from outrider.replay.log_files import LogFile
+from outrider.replay.log_files import LogFile, ingest
 
 
 class LineReader(LogReader):

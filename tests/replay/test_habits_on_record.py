@@ -14,13 +14,10 @@ from outrider.formats.campus.files import read_campus, write_campus
 from outrider.journal import Entry, Journal
 from outrider.journal.site_facts import HABITS_KEY, SiteFacts, facts_on_record
 from outrider.model import events as ev
-from outrider.model.clusters import ClusterSpec
 from outrider.model.errors import LedgerError
-from outrider.model.machines import MachineSpec
-from outrider.model.opening import OpeningHours
-from outrider.model.site_habits import SiteHabits
-from outrider.replay.habits_on_record import DELAYS, HABITS, HOURS, REBOOT, habits_of_ledger
+from outrider.model.machines import ClusterSpec, MachineSpec, OpeningHours, SiteHabits
 from outrider.replay.record_sources import record_of_ledger
+from outrider.replay.recorded_campus import DELAYS, HABITS, HOURS, REBOOT, habits_of_ledger
 from outrider.service.demo.simulated_journal import write_journal
 from outrider.simulation.generators.campus import generate_campus
 from tests.cli.running import outrider

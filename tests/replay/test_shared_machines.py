@@ -11,13 +11,12 @@ from outrider.formats.campus.campus import Campus
 from outrider.formats.campus.files import read_campus
 from outrider.model import events as ev
 from outrider.model.decisions import IMPOSSIBLE, RESUME, SHRINK, START, Decision
-from outrider.model.disciplines import DISCIPLINES, FIRST_FIT
 from outrider.model.events import Event
 from outrider.model.machines import MachineSpec
-from outrider.plugins.finding import POLICIES, find
-from outrider.plugins.making import make_policy
+from outrider.model.modes import DISCIPLINES, FIRST_FIT
+from outrider.plugins.finding import POLICIES, find, make_policy
 from outrider.replay.run import CampusRun
-from outrider.simulation.shared_site import SharedSite, simulated_site
+from outrider.simulation.campus_site import SharedSite, simulated_site
 from tests.cli.running import outrider
 from tests.fixtures import made_campuses as made
 from tests.replay import recordings

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from outrider.report.black_holes import ALPHA, black_holes
+from outrider.report.offenders import ALPHA, black_holes
 
 MACHINES, USERS = 100, 12
 

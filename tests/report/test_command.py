@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from outrider.cli.report_tables import columns_of
+from outrider.cli.tables import columns_of
 from outrider.journal import Journal
 from outrider.service.twin import twin_file
-from outrider.service.twin.asking import no_answer
+from outrider.service.twin.cycle import no_answer
 from tests.cli.running import outrider
 from tests.report.journals import HOUR_S, MONDAY_S, job, machine, write
 

@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from outrider.replay.ingestion import ingest
-from outrider.replay.log_files import LogFile
+from outrider.replay.log_files import LogFile, ingest
 from outrider.report.logs import read_logs
 from tests.cli.running import outrider
 

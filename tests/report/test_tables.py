@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from outrider.cli.report_tables import TABLES, rows_of
+from outrider.cli.tables import TABLES, rows_of
 from tests.cli.running import outrider
 from tests.report.journals import job, machine, write
 

@@ -8,8 +8,8 @@ import pytest
 
 from outrider.journal import TIMEZONE_KEY, Journal
 from outrider.model import events as ev
+from outrider.report.figures import Tariff
 from outrider.report.html import html
-from outrider.report.tariff import Tariff
 from outrider.report.windows import Window
 from outrider.simulation.generators.campus import generate_campus
 from tests.report.journals import (

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from outrider.model.errors import ConfigurationError
+from outrider.report.document import answer_of, read_answer
+from outrider.report.figures import Tariff
 from outrider.report.html import html, summary
-from outrider.report.tariff import Tariff
-from outrider.report.twin_answer import answer_of, read_answer
 from outrider.report.windows import Window
 from outrider.twin.answer_file import TwinAnswer
 from tests.report.journals import HOUR_S, MONDAY_S, WEEK, job, machine, told_of, write

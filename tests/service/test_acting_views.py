@@ -3,7 +3,7 @@
 import pytest
 
 from outrider.acting.lever_thread import OUTCOMES
-from outrider.service.views.acting import lease_in_words, lease_of, levers_shown
+from outrider.service.views.commands import lease_in_words, lease_of, levers_shown
 from tests.acting.levers import Noting, Refusing, at_a_pool, counts_of, row, wait_until
 
 LETS_BEGIN = "Outrider lets it begin; when and where it does is the batch system's matter."

@@ -5,9 +5,8 @@ import datetime as dt
 import pytest
 
 from outrider.model import events
-from outrider.plugins.making import make_policy
-from outrider.replay.keeping import keep_nothing
-from outrider.replay.run import CampusRun
+from outrider.plugins.finding import make_policy
+from outrider.replay.run import CampusRun, keep_nothing
 from outrider.service.demo.demo import busy_afternoon_s
 from outrider.simulation.generators.campus import generate_campus
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from outrider.service.views.kept_answers import KeptAnswers, Make
+from outrider.service.views.over_time import KeptAnswers, Make
 
 
 def made_by(make: Make) -> Callable[[], Any]:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from outrider.api import PeerError, Undo
-from outrider.service.daemon.undo_file import UNDO_FILE, UndoFile, has_lasting
+from outrider.service.daemon.levers import UNDO_FILE, UndoFile, has_lasting
 from tests.cli.running import outrider
 
 SOON = Undo(100.0, {"eligible_s": 5.0})

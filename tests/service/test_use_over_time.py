@@ -16,9 +16,8 @@ from outrider.journal.records import RunRecord
 from outrider.model.errors import LedgerError
 from outrider.model.events import JOINED, STARTED, SUBMITTED
 from outrider.service.core.core import Core
-from outrider.service.views.curves import OpenJob
-from outrider.service.views.use_over_time import BINS, UseOverTime, read_use
-from outrider.service.web.endpoints import use
+from outrider.service.views.over_time import BINS, OpenJob, UseOverTime, read_use
+from outrider.service.web.endpoints import over_time
 from tests.fixtures.cores import core_of
 
 T = 1_700_000_000.0
@@ -200,8 +199,8 @@ async def test_a_journal_that_takes_long_to_fail_is_left_in_peace_for_a_while(
 async def test_a_client_is_told_that_the_journal_cannot_be_read(core: Core, damaged: Path) -> None:
     journal = damaged.with_name("journal.sqlite")
     view = SimpleNamespace(core=core, journal=journal, use_over_time=UseOverTime())
-    call: Any = SimpleNamespace(query=use.UseQuery(), view=view)
-    answer = await use.handle(call)
+    call: Any = SimpleNamespace(query=over_time.UseQuery(), view=view)
+    answer = await over_time.answer_use(call)
     assert isinstance(answer, web.Response)
     assert answer.status == 503
     assert str(damaged.parent) not in str(answer.text), "its place is nothing for strangers"

@@ -5,7 +5,7 @@ import pytest
 from outrider.formats.workload import GridRules, SpeedChange
 from outrider.model.errors import PolicyError
 from outrider.model.utility import Linear
-from outrider.testing.planned import Asked
+from outrider.testing.fixtures import Asked
 from tests.fixtures.scripted import told
 
 

@@ -7,8 +7,13 @@ from numpy.typing import NDArray
 from outrider.formats.workload import Workload
 from outrider.model.errors import ConfigurationError
 from outrider.simulation.generators.grids import perez_grid
-from outrider.simulation.generators.grids.draws import ARRIVALS
-from outrider.simulation.generators.grids.perez import FEASIBLE, INFEASIBLE, ROWS, mean_run_s
+from outrider.simulation.generators.grids.workloads import (
+    ARRIVALS,
+    FEASIBLE,
+    INFEASIBLE,
+    ROWS,
+    mean_run_s,
+)
 
 # Table I: mu, lambda, mean execution time (minutes), simulated duration (hours)
 TABLE_I = {

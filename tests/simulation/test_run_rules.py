@@ -15,8 +15,7 @@ from outrider.formats.campus.campus import Campus, RunRules
 from outrider.formats.campus.files import read_campus, write_campus
 from outrider.model.errors import TraceError
 from outrider.model.events import OWNER_CAME, OWNER_WENT, REBOOTED
-from outrider.simulation.detailed_site import DetailedSite
-from outrider.simulation.shared_site import simulated_site
+from outrider.simulation.campus_site import DetailedSite, simulated_site
 from outrider.testing.hand_campus import DAY_S, HOUR_S, Rules, Session, Work, make_campus
 from tests.fixtures import made_campuses as made
 from tests.fixtures.campuses import campuses

@@ -5,7 +5,7 @@ import pytest
 
 from outrider.model.errors import ConfigurationError
 from outrider.simulation.generators.grids import vengerov_grid
-from outrider.simulation.generators.grids.vengerov import Steps
+from outrider.simulation.generators.grids.workloads import Steps
 
 
 def test_jobs_ask_for_4_to_20_cpus_of_24_for_5_to_10_steps() -> None:

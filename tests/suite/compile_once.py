@@ -4,8 +4,8 @@ Machine code is kept beside the modules. Without it each of the processes that s
 each that they start, would compile by itself, at the same time.
 """
 
-from outrider.forecast.compiling import HAS_COMPILER
 from outrider.forecast.expected_starts import KNOWN_DISCIPLINES
+from outrider.forecast.running import HAS_COMPILER
 from tests.forecast.test_rules import forward, moments
 
 

@@ -10,7 +10,7 @@ from outrider.journal import Entry, Journal
 from outrider.journal.site_facts import facts_on_record
 from outrider.model.errors import LedgerError
 from outrider.model.events import NamedEvent
-from outrider.plugins.making import make_policy
+from outrider.plugins.finding import make_policy
 from outrider.service.demo.simulated_journal import write_journal
 
 WEEK_S = 7 * 86_400.0

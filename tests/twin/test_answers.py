@@ -10,8 +10,7 @@ import pytest
 
 from outrider.engine.scheduling.deferral_limit import HandBack
 from outrider.formats.campus.campus import Campus
-from outrider.replay.keeping import keep_nothing
-from outrider.replay.run import CampusRun
+from outrider.replay.run import CampusRun, keep_nothing
 from outrider.simulation.generators.campus import generate_campus
 from outrider.twin.answer import Answer
 from outrider.twin.asking import ask_twin

@@ -6,11 +6,9 @@ from typing import Final
 import msgspec
 
 from outrider.plugins.finding import ADAPTERS, POLICIES, load_adapter, load_policy
-from outrider.service.config.acting_settings import ActingSettings
 from outrider.service.config.declarations import ClusterSettings, Config
-from outrider.service.config.mqtt_settings import PublishSettings
-from outrider.service.config.setting_words import SettingWords, settings_of
-from outrider.service.config.twin_settings import TwinSettings
+from outrider.service.config.optional_tables import ActingSettings, PublishSettings, TwinSettings
+from outrider.service.config.reading import SettingWords, settings_of
 from outrider.service.demo.example_config import plugin_names
 
 _HEAD: Final = """\

@@ -1,7 +1,6 @@
 """The reference page of the tables that leave Outrider, made from their declarations."""
 
-from outrider.formats.table_files import ENDINGS
-from outrider.formats.tables import VERSION, Column, Table
+from outrider.formats.tables import ENDINGS, VERSION, Column, Table
 from outrider.journal.tables import TABLES
 from outrider.replay.job_table import JOBS
 

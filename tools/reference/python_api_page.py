@@ -5,13 +5,17 @@ import re
 from collections.abc import Callable
 from typing import Any, Final
 
-from outrider.python_api.comparing import compare
-from outrider.python_api.fields import Fields, Run
-from outrider.python_api.journals import JournalTables, open_journal
-from outrider.python_api.logs import ingest
-from outrider.python_api.records import Records
-from outrider.python_api.replaying import replay
-from outrider.python_api.traces import generate_campus, generate_grid, read_campus, read_swf
+from outrider.python_api.reading import (
+    JournalTables,
+    generate_campus,
+    generate_grid,
+    ingest,
+    open_journal,
+    read_campus,
+    read_swf,
+)
+from outrider.python_api.records import Fields, Records, Run
+from outrider.python_api.replaying import compare, replay
 
 _HEAD = """\
 # The Python API, name by name

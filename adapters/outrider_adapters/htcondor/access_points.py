@@ -8,15 +8,15 @@ from typing import Any, ClassVar, Final, NamedTuple, Protocol
 import msgspec
 
 from outrider.api import Batch, JobSpec, NamedEvent, events
-from outrider_adapters.htcondor.claimed_slots import ClaimedSlots
-from outrider_adapters.htcondor.job_specs import JobSpecs, edited
 from outrider_adapters.htcondor.job_steps import (
     COMPLETED,
     NEW,
     REMOVED,
     STEP_ATTRIBUTES,
+    JobSpecs,
     SeenJob,
     dated,
+    edited,
     seen,
     steps,
 )
@@ -35,6 +35,7 @@ from outrider_adapters.htcondor.pool_calls import (
 )
 from outrider_adapters.htcondor.queue import QueueWatch
 from outrider_adapters.htcondor.settings import WatchSettings
+from outrider_adapters.htcondor.slots import ClaimedSlots
 from outrider_adapters.logtail import LogFollower, LogtailSettings
 from outrider_adapters.polling import Asking
 

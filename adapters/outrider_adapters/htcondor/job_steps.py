@@ -5,19 +5,27 @@ last two runs are told exactly, however short they were. If there were more betw
 earlier ones are lost; the event log has every one.
 """
 
+from collections.abc import Iterable, Mapping, Sequence
+from math import ceil
 from typing import Any, Final
 
 import msgspec
 
 from outrider.api import JobSpec, NamedEvent, events
-from outrider_adapters.htcondor.pool_calls import Ad, number
-from outrider_adapters.htcondor.vacate_codes import REASONS, UNSAID
+from outrider_adapters.htcondor.eligibility import EligibilityWatch
+from outrider_adapters.htcondor.machines import MadeOfAds
+from outrider_adapters.htcondor.pool_calls import Ad, ScheddCalls, number
 from outrider_adapters.readers.htcondor.event_mapping import hold_reason
-from outrider_adapters.readers.htcondor.hosts import UNKNOWN_HOST, machine_of_slot, slot_of
+from outrider_adapters.readers.htcondor.job_ads import (
+    SPEC_ATTRIBUTES,
+    UNKNOWN_HOST,
+    job_spec,
+    machine_of_slot,
+    slot_of,
+)
 
 IDLE, RUNNING, REMOVED, COMPLETED, HELD, TRANSFERRING, SUSPENDED = range(1, 8)
 """`JobStatus`. One that transfers hands over its output: it still runs."""
-
 STEP_ATTRIBUTES: Final = (
     "JobStatus", "QDate", "EnteredCurrentStatus", "NumShadowStarts", "NumJobReconnects",
     "JobCurrentStartDate", "JobCurrentStartExecutingDate", "JobLastStartDate", "LastVacateTime",
@@ -25,7 +33,6 @@ STEP_ATTRIBUTES: Final = (
     "RequestCpus", "HoldReason",
 )  # fmt: skip
 """Attributes of a job ad that are read here."""
-
 _MOST_CPUS: Final = 1e6
 _LONGEST_AGO_S: Final = 10 * 365 * 86_400.0
 _FARTHEST_AHEAD_S: Final = 86_400.0
@@ -204,3 +211,121 @@ def entered_status_s(ad: Ad, now_s: float) -> float:
     """When a job entered its status; 0 where what its ad says of that cannot be."""
     time_s = number(ad, "EnteredCurrentStatus")
     return time_s if time_s <= now_s + _FARTHEST_AHEAD_S else 0.0
+
+
+# -- job specs -------------------------------------------------------------------------------------
+# What a job asks for, by its ad in the queue.
+
+_AMOUNTS: Final = ("RequestCpus", "RequestMemory", "RequestGPUs")
+_FIELDS: Final = ("user", "vo", "cpus", "estimate_s")
+_REFERRED_TO: Final = ("MemoryUsage", "ImageSize", "ResidentSetSize")
+"""Without a request of the user's own, ``RequestMemory`` is an expression of these."""
+_UNASKED: Final = "ServerTime"
+"""A schedd adds it to every answer: no two ads would be alike."""
+
+
+class JobSpecs:
+    """Job ads made into what the jobs ask for.
+
+    Args:
+        estimate_attribute: of the user's estimate of the run time, seconds; None: there is none.
+        eligibility: tells which machines a job may use.
+    """
+
+    def __init__(self, estimate_attribute: str | None, eligibility: EligibilityWatch) -> None:
+        self._estimate_attribute = estimate_attribute
+        self._eligibility = eligibility
+        estimate = [estimate_attribute] if estimate_attribute else []
+        self._beside = [*SPEC_ATTRIBUTES, *_REFERRED_TO, *estimate]
+        self._made = MadeOfAds(self._make)
+        self._version = eligibility.version
+
+    def attributes(self, beside: Iterable[str]) -> list[str]:
+        """What to ask a history for: these, and what `of` reads of jobs that have left."""
+        return list(dict.fromkeys([*beside, *self._beside]))
+
+    def query(self, schedd: ScheddCalls, constraint: str, beside: Iterable[str]) -> Sequence[Any]:
+        """The ads of jobs in a queue, with these attributes and all that `of` reads.
+
+        Raises:
+            HTCondorException: the schedd does not answer (`AccessPoint.failure`).
+        """
+
+        def ask(names: list[str]) -> Sequence[Any]:
+            ads = schedd.query(constraint, names)
+            for ad in ads:
+                ad.pop(_UNASKED, None)
+            return ads
+
+        return self._eligibility.ask(ask, self.attributes(beside))
+
+    def of(self, ad: Ad) -> JobSpec:
+        """The specification of a job, from its ad."""
+        if self._version != self._eligibility.version:
+            self._version = self._eligibility.version
+            self._made.clear()
+        spec = self._made.of(ad)
+        self._eligibility.saw(spec.eligible)
+        return spec
+
+    def _make(self, ad: Ad) -> JobSpec:
+        facts = {name: str(ad[name]) for name in SPEC_ATTRIBUTES if name in ad}
+        amounts = {name: f"{ceil(amount)}" for name in _AMOUNTS if (amount := number(ad, name)) > 0}
+        spec = job_spec(facts | amounts)
+        changes: dict[str, Any] = {}
+        if eligible := self._eligibility.class_of(ad):
+            changes["eligible"] = eligible
+        given = ad.get(self._estimate_attribute) if self._estimate_attribute else None
+        if isinstance(given, (int, float)) and given > 0:
+            changes["estimate_s"] = float(given)
+        return msgspec.structs.replace(spec, **changes) if changes else spec
+
+
+def edited(before: JobSpec, after: JobSpec, is_running: bool) -> dict[str, Any]:
+    """The fields that somebody changed.
+
+    What a running job requests may be an expression of what it has used so far; that is no edit.
+    """
+    if after is before:  # its ad is as it was
+        return {}
+    fields = _FIELDS if is_running else (*_FIELDS, "resources", "eligible")
+    return {
+        field: getattr(after, field)
+        for field in fields
+        if getattr(after, field) != getattr(before, field)
+    }
+
+
+# -- vacate codes ----------------------------------------------------------------------------------
+# What HTCondor's ``VacateReasonCode`` means to Outrider.
+#
+# Version 23 gives 1005 to most evictions, which says nothing; later ones tell them apart.
+
+UNSAID: Final = "unknown"
+_COULD_NOT_BEGIN: Final = (
+    6,  # FailedToCreateProcess: the executable cannot be run there
+    1003,  # JobNotStarted: a step of its set-up failed
+    1006,  # FailedToActivateClaim
+    *range(1026, 1037),  # ActivationRefused...
+)
+REASONS: Final[Mapping[int, str]] = {
+    **dict.fromkeys(_COULD_NOT_BEGIN, "failed_start"),
+    1014: "drained",  # StartdDraining
+    1018: "preempted",  # StartdPreemptingClaimRank
+    1019: "preempted",  # StartdPreemptingClaimUserPrio
+    1023: "removed",  # JobRemoved
+}
+"""Codes that say why by themselves."""
+NO_MATTER_OF_SLOTS: Final = frozenset(
+    {
+        1004,  # UserVacateJob
+        1008,  # ReconnectFailed: nobody knows what became of the run
+        1010,  # StartdVacateCommand
+        1017,  # StartdReleaseCommand
+        1022,  # ScheddVacate
+    }
+)
+"""Codes of runs that were given up at a request, or lost from sight.
+
+Whoever has the slot afterwards was not the cause; what was, is not known.
+"""

@@ -2,9 +2,9 @@
 
 from collections.abc import Callable
 
-from outrider_adapters.htcondor.diagnosis import Finding
-from outrider_adapters.htcondor.lease_attributes import ALL, UNTIL
+from outrider_adapters.htcondor.lease_edits import ALL, UNTIL
 from outrider_adapters.htcondor.pool_calls import AccessPoint
+from outrider_adapters.htcondor.real_pool import Finding
 
 TRANSFORM = "OutriderLeases"
 _INSTALL = "`outrider levers htcondor` prints what to install"

@@ -8,9 +8,17 @@ from pathlib import Path
 from typing import Any
 
 from outrider.api import PeerError
-from outrider_adapters.htcondor.bindings import AdType, DaemonType, HTCondorException, htcondor2
-from outrider_adapters.htcondor.pool_calls import AccessPoint, Ad, CollectorCalls, PoolCalls
-from outrider_adapters.htcondor.real_pool_settings import HTCondorSettings
+from outrider_adapters.htcondor.pool_calls import (
+    AccessPoint,
+    Ad,
+    AdType,
+    CollectorCalls,
+    DaemonType,
+    HTCondorException,
+    PoolCalls,
+    htcondor2,
+)
+from outrider_adapters.htcondor.settings import HTCondorSettings
 from outrider_adapters.logtail import LogtailSettings
 
 

@@ -1,14 +1,143 @@
 """Slot ads made into machines, and two looks at a machine into what happened between them."""
 
 from collections.abc import Callable, Iterable
-from typing import Any, Final
+from math import isfinite
+from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 import msgspec
 
 from outrider.api import MachineSpec, NamedEvent, Resources, events
-from outrider_adapters.htcondor.pool_calls import Ad, number
-from outrider_adapters.htcondor.watts import StateWatts
-from outrider_adapters.readers.htcondor.hosts import machine_of_slot
+from outrider_adapters.htcondor.pool_calls import Ad, ClassAd, number
+from outrider_adapters.htcondor.settings import WatchSettings
+from outrider_adapters.readers.htcondor.job_ads import machine_of_slot
+
+# -- made of ads -----------------------------------------------------------------------------------
+# What was made of ads that have not changed since: told apart by their text.
+#
+# To write an ad out is one call of the library; to read it, attribute by attribute, costs ten times
+# as much. Most ads of a queue are as they were when it was read before.
+
+MOST: Final = 100_000
+MadeT = TypeVar("MadeT")
+
+
+class MadeOfAds(Generic[MadeT]):
+    """Remembers by an ad's text what was made of it; at least the last `most`, at most twice those.
+
+    Args:
+        make: makes it of an ad; of the same text always the same, until `clear`.
+        most: how many.
+    """
+
+    def __init__(self, make: Callable[[Any], MadeT], most: int = MOST) -> None:
+        self._make = make
+        self._most = most
+        self._made: dict[int, MadeT] = {}
+        self._before: dict[int, MadeT] = {}
+
+    def of(self, ad: Any) -> MadeT:
+        """What is made of an ad; of one that is no ClassAd of the library, each time anew."""
+        if not isinstance(ad, ClassAd):
+            return self._make(ad)
+        text = hash(ad.printOld())
+        made = self._made.get(text)
+        if made is None:
+            made = self._before.pop(text, None)
+            if made is None:
+                made = self._make(ad)
+            if len(self._made) >= self._most:
+                self.age()
+            self._made[text] = made
+        return made
+
+    def age(self) -> None:
+        """Forget at the next call what is not asked for until then."""
+        self._made, self._before = {}, self._made
+
+    def clear(self) -> None:
+        """Forget everything: the same ads mean something else now."""
+        self._made, self._before = {}, {}
+
+
+# -- watts -----------------------------------------------------------------------------------------
+# Watts that slot ads tell: what a machine draws now, and what it draws in each state.
+
+_SAME_FOR_S: Final = 300.0
+"""A reading that has not changed is told again after so long: it holds for 15 minutes."""
+_MOST_WATTS: Final = 1e6
+
+
+class StateWatts(NamedTuple):
+    """Watts of a machine while it works, idles and sleeps; None: its ads do not say."""
+
+    active_w: float | None = None
+    idle_w: float | None = None
+    sleep_w: float | None = None
+
+    def or_else(self, other: "StateWatts") -> "StateWatts":
+        """These, and where they are not known the other's."""
+        pairs = zip(self, other, strict=True)
+        return StateWatts(*(theirs if own is None else own for own, theirs in pairs))
+
+
+class WattsOfAds:
+    """Reads the attributes that a site names; without a name nothing is read.
+
+    All slots of a machine tell of the whole machine.
+
+    Args:
+        settings: the names of the attributes.
+
+    Attributes:
+        attributes: that slots have to be asked for.
+    """
+
+    def __init__(self, settings: WatchSettings) -> None:
+        self._now = settings.watts_attribute
+        states = (
+            settings.active_w_attribute, settings.idle_w_attribute, settings.sleep_w_attribute,
+        )  # fmt: skip
+        self._states = states
+        self.attributes = [name for name in (self._now, *states) if name is not None]
+        self._told: dict[str, tuple[float, float]] = {}
+
+    def of_states(self, ad: Ad) -> StateWatts:
+        """What an ad says of its machine's states."""
+        return StateWatts(*(_watts(ad, name) for name in self._states))
+
+    def news(self, machine: str, ads: Iterable[Any], at_s: float) -> list[NamedEvent]:
+        """The reading of a machine, where it is another or the one before is growing old.
+
+        Args:
+            machine: its name.
+            ads: of its slots.
+            at_s: when the newest was made.
+        """
+        if self._now is None:
+            return []
+        newest = max(ads, key=lambda ad: number(ad, "MyCurrentTime"))
+        watts = _watts(newest, self._now)
+        before_w, before_s = self._told.get(machine, (None, at_s))
+        if watts is None or (watts == before_w and at_s - before_s < _SAME_FOR_S):
+            return []
+        self._told[machine] = watts, at_s
+        return [(at_s, events.POWER, machine, watts)]
+
+    def forget(self, machine: str) -> None:
+        """The machine has left."""
+        self._told.pop(machine, None)
+
+
+def _watts(ad: Any, name: str | None) -> float | None:
+    """Watts of an attribute; None where there is none, or what cannot be watts."""
+    if name is None or name not in ad:
+        return None
+    watts = ad.eval(name) if hasattr(ad, "eval") else ad[name]
+    is_number = type(watts) in (int, float) and isfinite(watts)
+    return float(watts) if is_number and 0.0 <= watts <= _MOST_WATTS else None
+
+
+# -- machines --------------------------------------------------------------------------------------
 
 SLOT_ATTRIBUTES: Final = (
     "Name",
@@ -29,7 +158,6 @@ SLOT_ATTRIBUTES: Final = (
     "Offline",
 )
 """Attributes of a slot ad that are read here, beside those that a site names."""
-
 _IN_USE: Final = frozenset({"Claimed", "Matched", "Preempting"})
 
 

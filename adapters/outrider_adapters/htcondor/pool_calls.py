@@ -8,12 +8,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from math import isfinite
 from typing import Any, Final, NamedTuple, Protocol, TypeAlias
 
+from outrider.api import MissingPackageError
+
 CLOCKS_DIFFER_S: Final = 60
 """By so much the clock of a schedd may differ from ours."""
-
 ID_ATTRIBUTES: Final = ("ClusterId", "ProcId", "GlobalJobId")
 """Attributes of a job ad that `job_name` and `is_of` read."""
-
 Ad: TypeAlias = Mapping[str, Any]
 """A ClassAd: attributes by name. Plain values as Python's, the rest as expressions."""
 
@@ -222,3 +222,42 @@ def in_clusters(jobs: Iterable[str]) -> str:
     least, most = min(procs, default=0), max(procs, default=0)
     among = f"member(ClusterId, {{{','.join(map(str, clusters))}}})"
     return f"{among} && ProcId >= {least} && ProcId <= {most}"
+
+
+# -- bindings --------------------------------------------------------------------------------------
+# HTCondor's Python bindings, imported in the one order in which ClassAds evaluate.
+#
+# ``htcondor2`` comes first: it registers the functions (``split``, ``stringListMember``, ...)
+# without which every real job's ``Requirements`` is an error and no match is ever found, silently.
+# On import it also sets ``CONDOR_CONFIG=/dev/null`` where no pool is configured. Everything here
+# takes the bindings from this module, never from the packages themselves.
+#
+# Raises:
+#     MissingPackageError: on import, where the bindings are not installed.
+
+try:
+    import htcondor2
+    from classad2 import ClassAd, ClassAdException, ExprTree, quote
+except ImportError as error:
+    raise MissingPackageError(
+        f"needs HTCondor's Python bindings ({error}): pip install 'outrider[htcondor]'"
+    ) from error
+AdType = htcondor2.AdType
+DaemonType = htcondor2.DaemonType
+HTCondorException = htcondor2.HTCondorException
+JobAction = htcondor2.JobAction
+JobStatus = htcondor2.JobStatus
+SubmitResult = htcondor2.SubmitResult
+__all__ = [
+    "AdType",
+    "ClassAd",
+    "ClassAdException",
+    "DaemonType",
+    "ExprTree",
+    "HTCondorException",
+    "JobAction",
+    "JobStatus",
+    "SubmitResult",
+    "htcondor2",
+    "quote",
+]

@@ -11,10 +11,14 @@ from typing import Any, Final, NamedTuple, Protocol
 import msgspec
 
 from outrider.api import Batch, OutriderError, PeerError, WaitingReason
-from outrider_adapters.htcondor.bindings import HTCondorException, JobAction
-from outrider_adapters.htcondor.diagnosis import Finding, diagnosed
-from outrider_adapters.htcondor.lease_attributes import ALL, UNTIL, LeaseTerms, Wanted, values_of
-from outrider_adapters.htcondor.lease_edits import LeaseEdits
+from outrider_adapters.htcondor.lease_edits import (
+    ALL,
+    UNTIL,
+    LeaseEdits,
+    LeaseTerms,
+    Wanted,
+    values_of,
+)
 from outrider_adapters.htcondor.lease_setup import lease_finding
 from outrider_adapters.htcondor.locating import (
     LocatedSchedd,
@@ -26,6 +30,8 @@ from outrider_adapters.htcondor.locating import (
 from outrider_adapters.htcondor.pool_calls import (
     ID_ATTRIBUTES,
     AccessPoint,
+    HTCondorException,
+    JobAction,
     PoolCalls,
     job_name,
     number,
@@ -46,10 +52,10 @@ from outrider_adapters.htcondor.pool_process import (
 )
 from outrider_adapters.htcondor.pool_watch import PoolWatch
 from outrider_adapters.htcondor.questions import ask_why
-from outrider_adapters.htcondor.real_pool_settings import HTCondorSettings
-from outrider_adapters.htcondor.service_needs import HostsAndLogs, hosts_and_logs
+from outrider_adapters.htcondor.real_pool import Finding, HostsAndLogs, diagnosed, hosts_and_logs
+from outrider_adapters.htcondor.settings import HTCondorSettings
 from outrider_adapters.htcondor.slots import WHOLE_SLOTS
-from outrider_adapters.readers.htcondor.hosts import machine_of_slot
+from outrider_adapters.readers.htcondor.job_ads import machine_of_slot
 
 
 class _Pool:

@@ -13,7 +13,7 @@ from multiprocessing.connection import Connection
 from typing import Any, Final
 
 from outrider.api import PeerError
-from outrider_adapters.htcondor.real_pool_settings import HTCondorSettings
+from outrider_adapters.htcondor.settings import HTCondorSettings
 
 BEGIN: Final = "begin"
 LOOK: Final = "look"

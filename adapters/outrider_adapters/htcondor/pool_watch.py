@@ -14,12 +14,16 @@ from outrider_adapters.htcondor.access_points import (
     Look,
     QueuedAccessPoint,
 )
-from outrider_adapters.htcondor.bindings import quote
-from outrider_adapters.htcondor.claimed_slots import ClaimedSlots
 from outrider_adapters.htcondor.eligibility import EligibilityWatch
-from outrider_adapters.htcondor.job_specs import JobSpecs
-from outrider_adapters.htcondor.job_steps import has_begun, started
-from outrider_adapters.htcondor.lease_attributes import OWN_HOLD
+from outrider_adapters.htcondor.job_steps import (
+    NO_MATTER_OF_SLOTS,
+    REASONS,
+    UNSAID,
+    JobSpecs,
+    has_begun,
+    started,
+)
+from outrider_adapters.htcondor.lease_edits import OWN_HOLD
 from outrider_adapters.htcondor.machines import MachineState, is_owned, told_s
 from outrider_adapters.htcondor.pool_calls import (
     ID_ATTRIBUTES,
@@ -29,10 +33,10 @@ from outrider_adapters.htcondor.pool_calls import (
     in_clusters,
     job_name,
     number,
+    quote,
 )
 from outrider_adapters.htcondor.settings import WatchSettings
-from outrider_adapters.htcondor.slots import SlotWatch
-from outrider_adapters.htcondor.vacate_codes import NO_MATTER_OF_SLOTS, REASONS, UNSAID
+from outrider_adapters.htcondor.slots import ClaimedSlots, SlotWatch
 from outrider_adapters.logtail import LogtailSettings
 from outrider_adapters.polling import Asking
 

@@ -9,12 +9,13 @@ from outrider_adapters.htcondor.pool_calls import ID_ATTRIBUTES, AccessPoint, Po
 from outrider_adapters.htcondor.pool_watch import PoolWatch
 from outrider_adapters.htcondor.reasons import (
     REASON_ATTRIBUTES,
+    TURN_ATTRIBUTES,
     Now,
     is_idle,
+    turn_of,
     waiting_reason,
 )
-from outrider_adapters.htcondor.turns import TURN_ATTRIBUTES, turn_of
-from outrider_adapters.readers.htcondor.hosts import machine_of_slot
+from outrider_adapters.readers.htcondor.job_ads import machine_of_slot
 
 _NAME: Final = re.compile(r"(?P<schedd>.+)#(?P<cluster>\d{1,18})\.(?P<proc>\d{1,18})")
 _ATTRIBUTES: Final = dict.fromkeys([*ID_ATTRIBUTES, *REASON_ATTRIBUTES, *TURN_ATTRIBUTES])

@@ -7,14 +7,15 @@ from typing import Final, NamedTuple
 import msgspec
 
 from outrider.api import JobSpec, NamedEvent, events
-from outrider_adapters.htcondor.job_specs import JobSpecs, edited
 from outrider_adapters.htcondor.job_steps import (
     COMPLETED,
     HELD,
     IDLE,
     RUNNING,
     SUSPENDED,
+    JobSpecs,
     dated,
+    edited,
     entered_status_s,
     held,
     started,
@@ -30,7 +31,7 @@ from outrider_adapters.htcondor.pool_calls import (
     number,
 )
 from outrider_adapters.htcondor.settings import WatchSettings
-from outrider_adapters.readers.htcondor.hosts import machine_of_slot
+from outrider_adapters.readers.htcondor.job_ads import machine_of_slot
 
 JOB_ATTRIBUTES: Final = (
     *ID_ATTRIBUTES,

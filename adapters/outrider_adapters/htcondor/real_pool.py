@@ -1,8 +1,11 @@
 """The adapter of a real HTCondor pool: slots, queues, histories and event logs."""
 
-from collections.abc import Sequence
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any, ClassVar, Self
+from pathlib import Path
+from typing import Any, ClassVar, Final, Self, TypeAlias
 
 from outrider.api import (
     Batch,
@@ -13,10 +16,9 @@ from outrider.api import (
     ServiceNeeds,
     WaitingReason,
 )
-from outrider_adapters.found_commands import found_pool
-from outrider_adapters.htcondor.diagnosis import Finding
-from outrider_adapters.htcondor.lease_attributes import LEASES_CONFIG, LeaseTerms, Wanted
-from outrider_adapters.htcondor.locating import event_log
+from outrider_adapters.htcondor.lease_edits import LEASES_CONFIG, LeaseTerms, Wanted
+from outrider_adapters.htcondor.locating import event_log, event_logs_of, located
+from outrider_adapters.htcondor.pool_calls import AccessPoint, Ad, PoolCalls, htcondor2
 from outrider_adapters.htcondor.pool_process import (
     ATTRIBUTES,
     BEGIN,
@@ -32,12 +34,62 @@ from outrider_adapters.htcondor.pool_process import (
     PoolProcess,
     asked_once,
 )
-from outrider_adapters.htcondor.real_pool_settings import HTCondorSettings
-from outrider_adapters.htcondor.service_needs import needs_of
-from outrider_adapters.htcondor.settings import WatchSettings
-from outrider_adapters.logtail.first_look import wrong_with
+from outrider_adapters.htcondor.settings import HTCondorSettings, WatchSettings
+from outrider_adapters.logtail import LogtailSettings
+from outrider_adapters.logtail.readers import wrong_with
 from outrider_adapters.polling import PollingAdapter
-from outrider_adapters.readers.htcondor.state_words import STATE_WORDS
+from outrider_adapters.polling.commands import found_pool
+from outrider_adapters.readers.htcondor.event_mapping import STATE_WORDS
+
+# -- diagnosis -------------------------------------------------------------------------------------
+# What a site should know of a pool before it lets Outrider watch it.
+
+Finding = tuple[str, str, str, str]
+"""What, state (ok, warn, fail), what was found, and a remedy: as ``outrider doctor`` lists it."""
+
+
+def diagnosed(
+    calls: PoolCalls, event_logs: Mapping[str, LogtailSettings], queue_s: float
+) -> Iterator[Finding]:
+    """Who answers, and from where jobs are known.
+
+    Args:
+        calls: the pool.
+        event_logs: those that can be read, by access point.
+        queue_s: from one look at a queue to the next, where there is no log.
+    """
+    remedy = "let this host read (ALLOW_READ), or give it a token"
+    try:
+        slots = len(calls.collector.query(calls.slot_ads, "true", ["Name"]))
+    except calls.failure as error:
+        yield "collector", "fail", f"does not answer: {error}", remedy
+    else:
+        yield "collector", "ok", f"tells of {slots} slots", ""
+    for point in calls.access_points:
+        what = f"access point {point.name}"
+        try:
+            jobs = len(point.schedd.query("true", ["ClusterId"]))
+        except point.failure as error:
+            yield what, "fail", f"does not answer: {error}", remedy
+            continue
+        yield what, *_source(point, jobs, event_logs.get(point.name), queue_s)
+
+
+def _source(
+    point: AccessPoint, jobs: int, log: LogtailSettings | None, queue_s: float
+) -> tuple[str, str, str]:
+    if log is not None:
+        return "ok", f"{jobs} jobs in the queue; event log {', '.join(log.paths)}", ""
+    found = (
+        f"{jobs} jobs in the queue and no event log that can be read: the queue is asked every "
+        f"{queue_s:g} s, and of a job that began more than two runs between, two are told"
+    )
+    remedy = f'name its event log: event_logs = {{ "{point.name}" = "/var/log/condor/EventLog" }}'
+    return "warn", found, remedy
+
+
+# -- real pool -------------------------------------------------------------------------------------
+
 
 # -- lever -----------------------------------------------------------------------------------------
 # The lever of an HTCondor pool: jobs stay in the queue, or are sent to a group of machines.
@@ -240,3 +292,82 @@ class HTCondorAdapter(CondorAdapter):
         if self._process is not None:
             self._process.kill()
         await super().__aexit__(*raised)
+
+
+# -- service needs ---------------------------------------------------------------------------------
+# What a service needs beside an HTCondor pool: its daemons' addresses, logs, tokens.
+
+_VARIABLES: Final = ("CONDOR_CONFIG",)
+_TOKENS: Final = "SEC_TOKEN_DIRECTORY"
+_NOWHERE: Final = "/dev/null"
+"""Where the bindings themselves point CONDOR_CONFIG if no pool is configured."""
+_ADDRESS: Final = re.compile(r"<(?:\[(?P<six>[^\]]+)\]|(?P<four>[^:>?]+)):\d+")
+HostsAndLogs: TypeAlias = tuple[dict[str, str], list[str]]
+"""Addresses of access points, with what each is; paths of the event logs that can be read here."""
+
+
+def hosts_and_logs(settings: HTCondorSettings) -> HostsAndLogs:
+    """What the pool itself says. Raises `PeerError`: it does not answer."""
+    _, ads = located(settings.collector, settings.access_points)
+    hosts = {address: f"access point {n}" for n, ad in ads.items() for address in _addresses(ad)}
+    return hosts, [p for log in event_logs_of(ads, settings).values() for p in log.paths]
+
+
+def needs_of(settings: HTCondorSettings, ask: Callable[[], HostsAndLogs]) -> ServiceNeeds:
+    """Who is asked, what is read, and the folder of the tokens, as far as it can be found out.
+
+    Args:
+        settings: of the adapter.
+        ask: `hosts_and_logs`, where a pool that does not answer holds up nobody.
+    """
+    hosts = dict.fromkeys(collector_hosts(_collector(settings)), "HTCondor's collector")
+    logs = [*settings.event_logs.values()]
+    notes: list[str] = []
+    try:
+        told = ask()
+    except PeerError as error:
+        notes.append(f"addresses of access points are not known: {error}")
+    else:
+        hosts |= told[0]
+        logs += told[1]
+    environment = {name: os.environ[name] for name in _VARIABLES if os.environ.get(name)}
+    if environment.get("CONDOR_CONFIG") == _NOWHERE:
+        del environment["CONDOR_CONFIG"]
+    tokens = str(htcondor2.param.get(_TOKENS) or "")
+    return ServiceNeeds(
+        hosts=hosts,
+        files=tuple(dict.fromkeys([*logs, *environment.values()])),
+        token_folders={tokens: f"_CONDOR_{_TOKENS}"} if _has_files(tokens) else {},
+        environment=environment,
+        notes=tuple(notes),
+    )
+
+
+def collector_hosts(collector: str) -> list[str]:
+    """Hosts of collectors, as COLLECTOR_HOST names them: ``cm1:9618, [::1]:9618, cm2``.
+
+    >>> collector_hosts("cm1:9618?sock=collector, [2001:db8::1]:9618 cm2")
+    ['cm1', '2001:db8::1', 'cm2']
+    """
+    words = (word.partition("?")[0] for word in re.split(r"[\s,]+", collector))
+    found = [
+        word[1:].partition("]")[0] if word.startswith("[") else word.partition(":")[0]
+        for word in words
+    ]
+    return [host for host in found if host]
+
+
+def _collector(settings: HTCondorSettings) -> str:
+    return settings.collector or str(htcondor2.param.get("COLLECTOR_HOST") or "")
+
+
+def _addresses(ad: Ad) -> list[str]:
+    """The addresses in an ad of a daemon: ``<192.0.2.7:9618?addrs=...>``."""
+    return [found["six"] or found["four"] for found in _ADDRESS.finditer(str(ad.get("MyAddress")))]
+
+
+def _has_files(folder: str) -> bool:
+    try:
+        return bool(folder) and any(path.is_file() for path in Path(folder).iterdir())
+    except OSError:
+        return False

@@ -13,14 +13,14 @@ from types import TracebackType
 from typing import Any, ClassVar, Final, Self, TypeVar
 
 from outrider.api import Adapter, AdapterSettings, Batch, FoundSystem, InProgress, ServiceNeeds
-from outrider_adapters.found_commands import found_event_log
-from outrider_adapters.logtail.first_look import wrong_with
+from outrider_adapters.logtail.readers import wrong_with
 from outrider_adapters.logtail.settings import LogtailSettings
-from outrider_adapters.logtail.slices import Slice
 from outrider_adapters.logtail.steps import GivenUp, Steps
+from outrider_adapters.logtail.tail import Slice
 from outrider_adapters.logtail.tails import Tails
 from outrider_adapters.logtail.troubles import some_of
 from outrider_adapters.logtail.waiting import Waiting, waiting
+from outrider_adapters.polling.commands import found_event_log
 
 HEARTBEAT_S: Final = 2.0
 

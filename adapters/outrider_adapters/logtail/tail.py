@@ -2,13 +2,14 @@
 
 import os
 import zlib
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
 import msgspec
 
-from outrider.api import InProgress, LogReader, ReaderOptions, Reading, log_name_of
+from outrider.api import InProgress, LogReader, NamedEvent, ReaderOptions, Reading, log_name_of
 from outrider_adapters.logtail.identity import (
     OpenFile,
     Place,
@@ -19,8 +20,39 @@ from outrider_adapters.logtail.identity import (
     status_of,
 )
 from outrider_adapters.logtail.readers import HEAD_BYTES, Readers
-from outrider_adapters.logtail.slices import Slice
 from outrider_adapters.logtail.suspects import COST_A_RESTART, Stretch, Suspects
+
+# -- slices ----------------------------------------------------------------------------------------
+# What one step along a log gives.
+
+
+class Slice(msgspec.Struct):
+    """What one step along a log gave.
+
+    Attributes:
+        events, rejected, ignored: as in `outrider.api.Batch`.
+        size: bytes consumed.
+        progress: something was done; another step at once makes sense.
+        history: all of it was written before the first start.
+        caught_up: nothing that can be read is left in the file and it is the newest.
+        problem: why the log cannot be read: it is not there, or is none; empty: it can.
+        may_pass: the problem may well be over in a moment.
+        notes: what the person on call should know.
+    """
+
+    events: list[NamedEvent] = []
+    rejected: Counter[str] = msgspec.field(default_factory=Counter)
+    ignored: Counter[str] = msgspec.field(default_factory=Counter)
+    size: int = 0
+    progress: bool = False
+    history: bool = False
+    caught_up: bool = False
+    problem: str = ""
+    may_pass: bool = False
+    notes: list[str] = []
+
+
+# -- tail ------------------------------------------------------------------------------------------
 
 SLICE_BYTES: Final = 1 << 18
 _MOST_SLICE_BYTES: Final = 1 << 25

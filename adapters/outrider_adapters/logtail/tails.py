@@ -12,10 +12,9 @@ from outrider.api import InProgress
 from outrider_adapters.logtail.identity import is_rotated_name
 from outrider_adapters.logtail.readers import Readers
 from outrider_adapters.logtail.settings import LogtailSettings
-from outrider_adapters.logtail.slices import Slice
 from outrider_adapters.logtail.steps import Pending, Steps
 from outrider_adapters.logtail.suspects import Suspects
-from outrider_adapters.logtail.tail import Tail
+from outrider_adapters.logtail.tail import Slice, Tail
 from outrider_adapters.logtail.troubles import Troubles
 
 _VERSION = 1

@@ -10,7 +10,7 @@ use weighted by their CPUs, and h the half-life:
 
 from collections.abc import Iterable
 
-from outrider_adapters.htcondor.bindings import ClassAd
+from outrider_adapters.htcondor.pool_calls import ClassAd
 
 DEFAULT_FACTOR = 1000.0
 """``DEFAULT_PRIO_FACTOR``."""

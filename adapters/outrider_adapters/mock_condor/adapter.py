@@ -18,7 +18,7 @@ from msgspec import Meta, field
 from outrider.api import Batch, ClusterSpec, ConfigurationError, WaitingReason, build, events
 from outrider.formats.campus.campus import Campus
 from outrider.formats.campus.files import read_campus
-from outrider.plugins.random_streams import stream
+from outrider.plugins.finding import stream
 from outrider.simulation.exogenous_events import exogenous_events, owner_intervals
 from outrider.simulation.generators.campus import generate_campus
 from outrider_adapters.htcondor import (
@@ -29,11 +29,11 @@ from outrider_adapters.htcondor import (
     WatchSettings,
     ask_why,
 )
-from outrider_adapters.htcondor.bindings import AdType, HTCondorException
+from outrider_adapters.htcondor.pool_calls import AdType, HTCondorException
 from outrider_adapters.logtail import LogtailSettings
-from outrider_adapters.mock_condor.config import PoolConfig
+from outrider_adapters.mock_condor.ads import PoolConfig
+from outrider_adapters.mock_condor.collector import OWNER_AWAY, Machine
 from outrider_adapters.mock_condor.faults import Faults
-from outrider_adapters.mock_condor.machines import OWNER_AWAY, Machine
 from outrider_adapters.mock_condor.pool import MockPool
 from outrider_adapters.mock_condor.submitting import job_ad
 

@@ -3,7 +3,7 @@
 import math
 from typing import Final, TypeAlias
 
-from outrider_adapters.htcondor.bindings import ClassAd, ExprTree
+from outrider_adapters.htcondor.pool_calls import ClassAd, ExprTree
 from outrider_adapters.mock_condor.ads import at_time, number
 
 JobId: TypeAlias = tuple[int, int]

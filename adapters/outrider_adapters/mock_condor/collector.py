@@ -1,9 +1,12 @@
 """The collector: the latest ads of the pool, and the client that queries them."""
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Final
 
-from outrider_adapters.htcondor.bindings import (
+import msgspec
+
+from outrider_adapters.htcondor.pool_calls import (
     AdType,
     ClassAd,
     ClassAdException,
@@ -13,6 +16,8 @@ from outrider_adapters.htcondor.bindings import (
 )
 from outrider_adapters.mock_condor.ads import at_time, holds, projected
 from outrider_adapters.mock_condor.faults import Transport
+from outrider_adapters.mock_condor.matchmaking import Cycle
+from outrider_adapters.mock_condor.queue import JobQueue
 
 _NO_ANSWER = "Failed communication with collector."
 _FOR_LOCATION = ("MyAddress", "CondorVersion", "Name", "Machine")
@@ -123,3 +128,83 @@ class Collector:
         if ad_type in _SLOT_TYPES:
             return slots
         return [daemons[ad_type]] if ad_type in daemons else []
+
+
+# -- machines --------------------------------------------------------------------------------------
+# The declaration of a machine of the pool.
+
+OWNER_AWAY: Final = "(OwnerActive isnt true)"
+"""``START`` of a machine that takes jobs whenever its owner is away."""
+
+
+class Machine(msgspec.Struct, frozen=True, kw_only=True):
+    """A machine with static slots of equal size.
+
+    Attributes:
+        name: its host name; its slots are ``slot1@name``, ``slot2@name``, ...
+        cluster: published as ``MachineCluster``.
+        slots: number of slots.
+        cpus: CPUs per slot.
+        memory_mb: memory per slot.
+        start: the ``START`` expression. It may refer to ``OwnerActive`` and ``KeyboardIdle``
+            (seconds since the owner left), and to the job as ``TARGET``. A running job is evicted
+            as soon as it is false.
+        rank: the machine's ``RANK`` of jobs.
+        attributes: further attributes of the slot ads, as ClassAd expressions
+            (``{"Watts": "85", "OpSys": '"LINUX"'}``).
+    """
+
+    name: str
+    cluster: str = "default"
+    slots: int = 1
+    cpus: int = 1
+    memory_mb: int = 2048
+    start: str = OWNER_AWAY
+    rank: str = "0.0"
+    attributes: Mapping[str, str] = {}
+
+
+# -- daemons ---------------------------------------------------------------------------------------
+# The ads of the daemons that a client can locate: the schedd and the negotiator.
+
+_VERSION: Final = "$CondorVersion: 25.14.1 2026-09-24 BuildID: MockPool $"
+
+
+def schedd_name(domain: str) -> str:
+    """What the schedd of a pool is called, here and in the ids of its jobs."""
+    return f"schedd@{domain}"
+
+
+def daemon_ads(domain: str, queue: JobQueue, cycle: Cycle, now_s: float) -> dict[AdType, ClassAd]:
+    """Up-to-date ads of both daemons.
+
+    Args:
+        domain: the pool's domain, also the host name of both.
+        queue: the schedd's queue.
+        cycle: the negotiator's last cycle.
+        now_s: the pool's time.
+    """
+    common = {
+        "Machine": domain,
+        "MyAddress": "<127.0.0.1:0?sock=mock>",
+        "CondorVersion": _VERSION,
+        "MyCurrentTime": int(now_s),
+        "LastHeardFrom": int(now_s),
+    }
+    schedd = {
+        "MyType": "Scheduler",
+        "Name": schedd_name(domain),
+        **{f"Total{state}Jobs": count for state, count in queue.count().items()},
+    }
+    negotiator = {
+        "MyType": "Negotiator",
+        "Name": f"negotiator@{domain}",
+        "LastNegotiationCycleEnd0": int(cycle.end_s),
+        "LastNegotiationCycleCandidateSlots0": cycle.slots,
+        "LastNegotiationCycleNumIdleJobs0": cycle.considered,
+        "LastNegotiationCycleMatches0": cycle.matches,
+    }
+    return {
+        AdType.Schedd: ClassAd({**common, **schedd}),
+        AdType.Negotiator: ClassAd({**common, **negotiator}),
+    }

@@ -8,7 +8,7 @@ import datetime as dt
 from collections.abc import Callable
 from typing import Final, TextIO
 
-from outrider_adapters.htcondor.bindings import ClassAd
+from outrider_adapters.htcondor.pool_calls import ClassAd
 
 _JOB_ATTRIBUTES: Final = (
     "AcctGroup",

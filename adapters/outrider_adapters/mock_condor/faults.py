@@ -7,7 +7,7 @@ from typing import Annotated, TypeVar
 import msgspec
 from msgspec import Meta
 
-from outrider_adapters.htcondor.bindings import HTCondorException
+from outrider_adapters.htcondor.pool_calls import HTCondorException
 
 _Item = TypeVar("_Item")
 

@@ -3,12 +3,11 @@
 import random
 from typing import Final, NamedTuple
 
-from outrider_adapters.htcondor.bindings import ClassAd, ExprTree
+from outrider_adapters.htcondor.pool_calls import ClassAd, ExprTree
 from outrider_adapters.mock_condor.accountant import Accountant
 from outrider_adapters.mock_condor.ads import as_of, number
-from outrider_adapters.mock_condor.autoclusters import Autoclusters
 from outrider_adapters.mock_condor.claims import QueuedJob, Slot
-from outrider_adapters.mock_condor.queue import JobQueue
+from outrider_adapters.mock_condor.queue import Autoclusters, JobQueue
 from outrider_adapters.mock_condor.runs import Runs
 
 _ROUNDING_CPUS: Final = 1e-6

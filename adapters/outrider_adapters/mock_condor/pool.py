@@ -5,26 +5,28 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final, TextIO
 
-from outrider_adapters.htcondor.bindings import (
+from outrider_adapters.htcondor.pool_calls import (
     AdType,
     ClassAd,
     ExprTree,
     SubmitResult,
 )
 from outrider_adapters.mock_condor.accountant import Accountant
-from outrider_adapters.mock_condor.actions import Actions
-from outrider_adapters.mock_condor.autoclusters import Autoclusters
+from outrider_adapters.mock_condor.ads import PoolConfig
 from outrider_adapters.mock_condor.claims import IDLE, UNCLAIMED, QueuedJob, Slot
-from outrider_adapters.mock_condor.collector import AdStore, Collector
-from outrider_adapters.mock_condor.config import PoolConfig
-from outrider_adapters.mock_condor.daemons import daemon_ads, schedd_name
+from outrider_adapters.mock_condor.collector import (
+    AdStore,
+    Collector,
+    Machine,
+    daemon_ads,
+    schedd_name,
+)
 from outrider_adapters.mock_condor.event_log import EventLog
 from outrider_adapters.mock_condor.faults import Faults, Transport
-from outrider_adapters.mock_condor.machines import Machine
 from outrider_adapters.mock_condor.matchmaking import Cycle, Matchmaker
-from outrider_adapters.mock_condor.queue import JobQueue
+from outrider_adapters.mock_condor.queue import Autoclusters, JobQueue
 from outrider_adapters.mock_condor.runs import EVICTED_CODE, Runs
-from outrider_adapters.mock_condor.schedd import Schedd
+from outrider_adapters.mock_condor.schedd import Actions, Schedd
 from outrider_adapters.mock_condor.submitting import job_ad, sleeping_s, submitter_of
 
 # -- startd ----------------------------------------------------------------------------------------

@@ -4,7 +4,7 @@ import heapq
 import math
 from typing import Final
 
-from outrider_adapters.htcondor.bindings import JobStatus
+from outrider_adapters.htcondor.pool_calls import JobStatus
 from outrider_adapters.mock_condor.accountant import Accountant
 from outrider_adapters.mock_condor.claims import BUSY, CLAIMED, SUSPENDED, QueuedJob, Slot
 from outrider_adapters.mock_condor.event_log import EventLog

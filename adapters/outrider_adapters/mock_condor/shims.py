@@ -19,7 +19,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from outrider_adapters.htcondor.bindings import AdType, ClassAd, ClassAdException, ExprTree
+from outrider_adapters.htcondor.pool_calls import AdType, ClassAd, ClassAdException, ExprTree
 from outrider_adapters.mock_condor.ads import holds
 
 if TYPE_CHECKING:

@@ -5,14 +5,14 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from outrider.api import nearest
-from outrider_adapters.htcondor.bindings import (
+from outrider_adapters.htcondor.pool_calls import (
     ClassAd,
     ClassAdException,
     ExprTree,
     HTCondorException,
     JobStatus,
 )
-from outrider_adapters.mock_condor.daemons import schedd_name
+from outrider_adapters.mock_condor.collector import schedd_name
 
 _SUBMITTED_ON_HOLD: Final = 15  # HoldReasonCode
 _VANILLA: Final = 5

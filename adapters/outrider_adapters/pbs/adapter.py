@@ -17,10 +17,9 @@ from outrider.api import (
     ServiceNeeds,
     WaitingReason,
 )
-from outrider_adapters.found_commands import found_by_commands
 from outrider_adapters.noted_changes import GONE, BeginTimes, GivenUpError, Pace, Plan, carry_out
 from outrider_adapters.pbs.dialects import Dialect, dialect_of, pbs_commands
-from outrider_adapters.pbs.execution_times import (
+from outrider_adapters.pbs.job_rows import (
     LATE_S,
     WaitingJob,
     qalter_words,
@@ -29,7 +28,8 @@ from outrider_adapters.pbs.execution_times import (
 from outrider_adapters.pbs.pbs_watch import PBSWatch
 from outrider_adapters.pbs.settings import PBSSettings
 from outrider_adapters.polling import CommandError, PollingAdapter
-from outrider_adapters.readers.pbs.state_words import STATE_WORDS
+from outrider_adapters.polling.commands import found_by_commands
+from outrider_adapters.readers.pbs.exits import STATE_WORDS
 
 # -- lever -----------------------------------------------------------------------------------------
 # The lever of a PBS server: jobs wait for an execution time that lapses by itself.

@@ -7,7 +7,6 @@ from typing import Any
 import msgspec
 
 from outrider.api import NamedEvent, PlannedStarts, UndoLog, events
-from outrider_adapters.pbs.execution_times import as_its_user_left_it
 from outrider_adapters.pbs.job_rows import (
     ENDED,
     HELD,
@@ -15,10 +14,11 @@ from outrider_adapters.pbs.job_rows import (
     SUSPENDED,
     WAITING,
     JobRow,
+    as_its_user_left_it,
     row_of,
 )
 from outrider_adapters.readers.pbs.exits import fate_of
-from outrider_adapters.readers.pbs.places import UNKNOWN_HOST
+from outrider_adapters.readers.pbs.specs import UNKNOWN_HOST
 
 _ARRAY: str = "[]"
 """In the name of an array, which never runs itself."""

@@ -20,8 +20,7 @@ from outrider.api import (
     events,
 )
 from outrider_adapters.pbs.dialects import Dialect
-from outrider_adapters.pbs.execution_times import DEFERRED
-from outrider_adapters.pbs.job_rows import size_mib, zone_of
+from outrider_adapters.pbs.job_rows import DEFERRED, size_mib, zone_of
 from outrider_adapters.pbs.job_watch import JobWatch
 from outrider_adapters.pbs.settings import PBSSettings
 from outrider_adapters.polling import Asking, CommandError

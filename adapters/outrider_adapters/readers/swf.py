@@ -18,7 +18,7 @@ from math import isfinite
 from typing import Any, ClassVar, Final
 
 from outrider.api import JobSpec, LogReader, NamedEvent, ReaderOptions, Reading
-from outrider_adapters.readers.end_records import REMOVED, life_of
+from outrider_adapters.readers.shared import REMOVED, life_of
 
 COLUMNS: Final = 18
 REQUESTED_BELOW_S: Final = 900.0

@@ -7,17 +7,21 @@ from pathlib import Path
 from typing import Any, ClassVar, Final, Self
 
 from outrider.api import Batch, FoundSystem, HelperUnit, PeerError, ServiceNeeds, WaitingReason
-from outrider_adapters.found_commands import found_by_commands
 from outrider_adapters.polling import CommandError, PollingAdapter
-from outrider_adapters.readers.slurm.state_words import STATE_WORDS
-from outrider_adapters.slurm.acting.helper.client import HelperClient
+from outrider_adapters.polling.commands import found_by_commands
+from outrider_adapters.readers.slurm.record_events import STATE_WORDS
+from outrider_adapters.slurm.acting.helper.requests import HelperClient
 from outrider_adapters.slurm.acting.lever import LeasedStartTimes
-from outrider_adapters.slurm.commands import SEPARATOR, SlurmCommands
+from outrider_adapters.slurm.commands import (
+    SEPARATOR,
+    SlurmCommands,
+    changes_nothing,
+    hidden_from_us,
+)
 from outrider_adapters.slurm.job_steps import WAITING, is_waiting, seen
-from outrider_adapters.slurm.partitions import settings_of, shown_for_s
+from outrider_adapters.slurm.nodes import settings_of, shown_for_s
 from outrider_adapters.slurm.queue_rows import FIELDS, QueueRow, row_of
 from outrider_adapters.slurm.reasons import Asked, waiting_reason
-from outrider_adapters.slurm.rights import changes_nothing, hidden_from_us
 from outrider_adapters.slurm.settings import SlurmSettings
 from outrider_adapters.slurm.slurm_watch import SlurmWatch
 

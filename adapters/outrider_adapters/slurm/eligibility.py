@@ -10,9 +10,8 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from outrider.api import NamedEvent, events
-from outrider_adapters.readers.slurm.hosts import hosts_of
-from outrider_adapters.slurm.nodes import Node, amount_of
-from outrider_adapters.slurm.partitions import Partition
+from outrider_adapters.readers.slurm.record_events import hosts_of
+from outrider_adapters.slurm.nodes import Node, Partition, amount_of
 from outrider_adapters.slurm.queue_rows import QueueRow
 
 _MOST_KINDS: Final = 10_000

@@ -6,7 +6,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from outrider.api import JobSpec, NamedEvent, PlannedStarts, Resources, UndoLog, events
-from outrider_adapters.slurm.acting.own_leases import DEFERRED, as_its_user_left_it
+from outrider_adapters.slurm.acting.controller import DEFERRED, as_its_user_left_it
 from outrider_adapters.slurm.eligibility import Eligibility, JobKind, kind_of
 from outrider_adapters.slurm.job_steps import (
     ENDED,
@@ -16,10 +16,10 @@ from outrider_adapters.slurm.job_steps import (
     is_another,
     is_between_runs,
     is_waiting,
+    keeps_back,
     seen,
     steps,
 )
-from outrider_adapters.slurm.keeping_back import keeps_back
 from outrider_adapters.slurm.queue_rows import QueueRow, row_of
 
 _WHAT: Final = ("user", "vo", "cpus", "estimate_s", "resources", "eligible")

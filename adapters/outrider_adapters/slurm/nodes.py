@@ -2,17 +2,18 @@
 
 import re
 from collections.abc import Callable, Iterator
-from typing import Final
+from math import inf
+from typing import Final, NamedTuple
 
 import msgspec
 
 from outrider.api import MachineSpec, NamedEvent, Resources, events
+from outrider_adapters.readers.slurm.record_events import hosts_of, limit_s
 from outrider_adapters.slurm.queue_rows import trackable
 
 _PAIR = re.compile(r"(\w+)=(\S*)")
 _WATTS = re.compile(r"\d{1,7}", re.ASCII)
 _GPUS = re.compile(r"gpu(?::[^:,(]+)?:(\d{1,6})")
-
 _CLOSED: Final = frozenset(
     {
         "DOWN", "ERROR", "UNKNOWN", "FUTURE", "DRAIN", "DRAINED", "DRAINING", "FAIL", "FAILING",
@@ -22,7 +23,6 @@ _CLOSED: Final = frozenset(
     }
 )  # fmt: skip
 """States and flags with which no job outside a reservation is begun on a node."""
-
 _ASLEEP: Final = frozenset({"POWERED_DOWN"})
 _NOTHING: Final = frozenset({"", "(null)", "N/A", "None"})
 
@@ -198,3 +198,82 @@ def _outside_brackets(text: str) -> str:
 
 def _whole(digits: str) -> int:
     return int(digits) if digits.isascii() and digits.isdigit() else 0
+
+
+# -- partitions ------------------------------------------------------------------------------------
+# Partitions, reservations and the configuration, as ``scontrol`` shows them.
+
+_UNLIMITED = 4_294_967_293
+
+
+class Partition(NamedTuple):
+    """What a partition asks of its jobs.
+
+    Attributes:
+        is_up: whether jobs are begun in it.
+        max_s: longest time limit, seconds; None: none.
+        least_nodes, most_nodes: of a job.
+    """
+
+    is_up: bool
+    max_s: float | None
+    least_nodes: int
+    most_nodes: int
+
+    def admits(self, limit_s: float | None, nodes: int) -> bool:
+        """Whether a job of this time limit (None: unlimited) and so many nodes may start in it."""
+        short = self.max_s is None or (limit_s is not None and limit_s <= self.max_s)
+        return self.is_up and short and self.least_nodes <= nodes <= self.most_nodes
+
+
+def partitions_of(shown: str) -> dict[str, Partition]:
+    """Partitions by name, from what ``scontrol show partition -o`` prints."""
+    return {
+        pairs["PartitionName"]: Partition(
+            is_up=pairs.get("State", "").upper() == "UP",
+            max_s=limit_s(pairs.get("MaxTime", "")),
+            least_nodes=_count(pairs.get("MinNodes", ""), 0),
+            most_nodes=_count(pairs.get("MaxNodes", ""), _UNLIMITED),
+        )
+        for pairs in _pairs(shown)
+        if "PartitionName" in pairs
+    }
+
+
+def reserved_nodes(shown: str) -> dict[str, frozenset[str]]:
+    """Nodes of each reservation, from what ``scontrol show reservation -o`` prints."""
+    return {
+        pairs["ReservationName"]: frozenset(hosts_of(pairs.get("Nodes", "")))
+        for pairs in _pairs(shown)
+        if "ReservationName" in pairs
+    }
+
+
+def settings_of(shown: str) -> dict[str, str]:
+    """Slurm's configuration by name, from what ``scontrol show config`` prints."""
+    found: dict[str, str] = {}
+    for line in shown.split("\n"):
+        name, equals, value = line.partition("=")
+        if equals:
+            found.setdefault(name.strip(), value.strip())
+    return found
+
+
+def shown_for_s(config: dict[str, str]) -> float:
+    """For how many seconds ``squeue`` shows jobs that have ended, by Slurm's configuration."""
+    age = config.get("MinJobAge", "").partition(" ")[0]
+    return float(_count(age, 0)) or inf  # of 0 Slurm says that it keeps them
+
+
+def _pairs(shown: str) -> list[dict[str, str]]:
+    found: list[dict[str, str]] = []
+    for line in shown.split("\n"):
+        pairs: dict[str, str] = {}
+        for name, value in _PAIR.findall(line):
+            pairs.setdefault(name, value)
+        found.append(pairs)
+    return found
+
+
+def _count(text: str, otherwise: int) -> int:
+    return int(text) if text.isascii() and text.isdigit() else otherwise

@@ -6,11 +6,10 @@ from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple
 
 from outrider.api import Clause, WaitingReason, removing_most
-from outrider_adapters.slurm.acting.own_leases import DEFERRED
+from outrider_adapters.slurm.acting.controller import DEFERRED
 from outrider_adapters.slurm.eligibility import Eligibility, JobKind
-from outrider_adapters.slurm.keeping_back import NEVER, is_limit
-from outrider_adapters.slurm.nodes import Node
-from outrider_adapters.slurm.partitions import Partition
+from outrider_adapters.slurm.job_steps import NEVER, is_limit
+from outrider_adapters.slurm.nodes import Node, Partition
 from outrider_adapters.slurm.queue_rows import QueueRow
 
 _THROTTLE: Final = re.compile(r"%(\d+)\]")

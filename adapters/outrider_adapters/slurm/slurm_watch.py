@@ -13,19 +13,21 @@ from outrider.api import Batch, NamedEvent, PeerError, PlannedStarts, ReaderOpti
 from outrider_adapters.polling import Asking, CommandError
 from outrider_adapters.readers.slurm import SacctReader
 from outrider_adapters.slurm.acting.fence_jobs import FencesLeftOut
-from outrider_adapters.slurm.commands import SlurmCommands
+from outrider_adapters.slurm.commands import SlurmCommands, acting_users, hidden_from_us
 from outrider_adapters.slurm.eligibility import Eligibility
 from outrider_adapters.slurm.job_watch import JobWatch
-from outrider_adapters.slurm.nodes import Node, SeenNode, changes, nodes_of
-from outrider_adapters.slurm.partitions import (
+from outrider_adapters.slurm.nodes import (
+    Node,
     Partition,
+    SeenNode,
+    changes,
+    nodes_of,
     partitions_of,
     reserved_nodes,
     settings_of,
     shown_for_s,
 )
 from outrider_adapters.slurm.queue_rows import FIELDS
-from outrider_adapters.slurm.rights import acting_users, hidden_from_us
 from outrider_adapters.slurm.settings import SlurmSettings
 
 _VERSION: Final = 1

@@ -111,3 +111,24 @@ class LeverRunner:
             for thread in self.threads
             if not thread.close(max(0.0, end_s - time.monotonic()))
         ]
+
+
+# -- inline lever ----------------------------------------------------------------------------------
+# A lever that is worked when somebody says so: for simulated time, in which all has its order.
+
+
+class InlineLever(LeverThread):
+    """As `LeverThread`, without a thread: `work_off` does what is due."""
+
+    def _begin(self) -> None:
+        """No thread begins."""
+
+    def work_off(self) -> None:
+        """Do all that is due now; a call that fails is tried again at the next time."""
+        while self._round() == 0.0:
+            pass
+
+    def close(self, within_s: float) -> bool:
+        """Take back all that stands, and end."""
+        self._end()
+        return True

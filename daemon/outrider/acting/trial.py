@@ -9,10 +9,16 @@ Box, Hunter and Hunter, *Statistics for Experimenters*, ch. 3).
 import datetime as dt
 import random
 from bisect import bisect_right
+from collections.abc import Callable, Sequence
 from itertools import pairwise
-from typing import Any, Final
+from math import exp, hypot, log, sqrt
+from typing import Annotated, Any, Final, NamedTuple
 
 import msgspec
+from msgspec import Meta, Struct
+
+from outrider.model.jobs import RUNNING, SUSPENDED_STATE, Job
+from outrider.model.student import student_quantile
 
 _WEEK: Final = 7
 FORTNIGHT: Final = 2 * _WEEK
@@ -128,3 +134,267 @@ class Trial(msgspec.Struct, frozen=True, kw_only=True):
             if before != after
         )
         return next((change_s for change_s in changes if change_s > time_s), None)
+
+
+# -- trial tally -----------------------------------------------------------------------------------
+# What the days of a canary trial came to: sums by the day in which a wait began. Pure code.
+
+OVERHEAD_CAP_S: Final = 86_400.0
+"""A job's overhead counts up to a day, as in the twin: no single job makes the mean."""
+
+
+class DaySums(msgspec.Struct, array_like=True):
+    """Sums of one day.
+
+    Attributes:
+        goodput_s: CPU-seconds of runs of its that completed their job.
+        badput_s: CPU-seconds of runs of its that were thrown away.
+        energy_j: joules of both; nan where watts are unknown.
+        completed, evictions: how many of each.
+        overhead_s: overheads of the jobs submitted in it that completed, each up to a day.
+        overheads: how many those are.
+    """
+
+    goodput_s: float = 0.0
+    badput_s: float = 0.0
+    energy_j: float = 0.0
+    completed: int = 0
+    evictions: int = 0
+    overhead_s: float = 0.0
+    overheads: int = 0
+
+
+class TrialTally:
+    """Counts each run for the day in which its job began to wait for it, however long it lasts.
+
+    That is the day of its submission, or of the eviction before. By the day of the start, what is
+    deferred on an acting day and let go at midnight would count for the other side, and acting
+    would look better than it is. Overheads count for the day of the submission.
+
+    Args:
+        trial: which days there are.
+
+    Attributes:
+        days: (days,) their sums.
+    """
+
+    def __init__(self, trial: Trial) -> None:
+        self.trial = trial
+        self.days = [DaySums() for _ in trial.acts]
+        self._evicted_s: dict[int, float] = {}
+        """By number of the job, when it was last evicted, for as long as it is there."""
+        self._removed: int | None = None
+
+    def run_ended(
+        self, job: Job, cpu_s: float, joules: float, time_s: float, completes: bool
+    ) -> None:  # fmt: skip
+        """A run ended.
+
+        Args:
+            job: whose.
+            cpu_s: CPU-seconds of work.
+            joules: that it took; nan where the watts are unknown.
+            time_s: when it ended.
+            completes: its job is done; else it was thrown away.
+        """
+        since_s = self._evicted_s.pop(job.number, None)
+        if since_s is None and job.runs <= 1:  # else it was evicted before anybody counted
+            since_s = _waits_since_s(job)
+        if not completes and job.number != self._removed:
+            self._evicted_s[job.number] = time_s
+        day = None if since_s is None else self.trial.counts_for(since_s)
+        if day is None:
+            return
+        sums = self.days[day]
+        sums.energy_j += joules
+        if completes:
+            sums.goodput_s += cpu_s
+            sums.completed += 1
+        else:
+            sums.badput_s += cpu_s
+            sums.evictions += 1
+
+    def job_removed(self, job: Job) -> None:
+        """A job leaves without completing; where it runs, the end of its run is told next."""
+        if job.state in (RUNNING, SUSPENDED_STATE):
+            self._removed = job.number
+        else:
+            self._evicted_s.pop(job.number, None)
+
+    def job_completed(self, submit_s: float, overhead_s: float) -> None:
+        """A job completed, so many seconds later than its last run alone would have taken."""
+        if (day := self.trial.counts_for(submit_s)) is None:
+            return
+        sums = self.days[day]
+        sums.overhead_s += min(max(overhead_s, 0.0), OVERHEAD_CAP_S)
+        sums.overheads += 1
+
+    def save(self) -> dict[str, Any]:
+        """Everything as plain data."""
+        days = msgspec.to_builtins(self.days)
+        evicted = list(self._evicted_s.items())
+        return {"registered_s": self.trial.registered_s, "days": days, "evicted": evicted}
+
+    def restore(self, saved: dict[str, Any] | None) -> None:
+        """Go on from what `save` gave, if that was of the same trial."""
+        if saved is None or saved["registered_s"] != self.trial.registered_s:
+            return
+        self.days = [msgspec.convert(day, DaySums, strict=False) for day in saved["days"]]
+        self._evicted_s = dict(saved["evicted"])
+
+
+def _waits_since_s(job: Job) -> float:
+    """Since when a job waited for its first run; its start where its submission was not seen."""
+    if job.submit_s is None:
+        return job.start_s
+    eligible_s = job.spec.eligible_s
+    return job.submit_s if eligible_s is None else max(job.submit_s, eligible_s)
+
+
+# -- trial outcome ---------------------------------------------------------------------------------
+# What a canary trial came to: acting over not acting, with intervals from its pairs of days.
+#
+# A ratio is that of the sums over all acting days and over all others, which is what a twin states,
+# too. Its interval is a jackknife over pairs on the logarithm, with Student's t (Efron, Tibshirani:
+# *An Introduction to the Bootstrap*, ch. 11): without each pair in turn the ratio is worked out
+# again, and the spread of these says how much hangs on single days. Logarithms of each pair by
+# itself would weigh a quiet Sunday as much as a full Tuesday. Pure code.
+
+LEVEL: Final = 0.9
+LEAST_PAIRS: Final = 5
+"""With fewer, Student's t is so wide, and the jackknife so coarse, that nothing can be said."""
+
+
+class Measure(NamedTuple):
+    """A figure of some days.
+
+    Attributes:
+        name: as in `outrider.twin.measures`, where the twin states the same of whole windows.
+        of, per: the figure is the sum of one over that of the other.
+        label: in words.
+    """
+
+    name: str
+    of: Callable[[DaySums], float]
+    per: Callable[[DaySums], float]
+    label: str
+
+
+MEASURES: Final = (
+    Measure("energy_ratio", lambda d: d.energy_j, lambda d: d.goodput_s, "energy per goodput"),
+    Measure("badput_ratio", lambda d: d.badput_s, lambda d: d.goodput_s, "badput per goodput"),
+    Measure(
+        "evictions_ratio", lambda d: d.evictions, lambda d: d.completed,
+        "evictions per completed job",
+    ),
+    Measure(
+        "overhead_capped_mean_ratio", lambda d: d.overhead_s, lambda d: d.overheads,
+        "mean overhead, each up to a day",
+    ),
+)  # fmt: skip
+
+
+class Compared(Struct, frozen=True):
+    """One measure, acting over not acting, beside what the twin stated."""
+
+    estimate: Annotated[float | None, Meta(description="Null: too short to say, or not known.")]
+    low: float | None
+    high: float | None
+    acting: Annotated[float | None, Meta(description="The figure of the acting days.")]
+    control: float | None
+    stated: Annotated[
+        dict[str, float] | None, Meta(description="The twin's estimate, low and high.")
+    ] = None
+    within: Annotated[
+        bool | None, Meta(description="Whether the estimate is in the stated interval.")
+    ] = None
+    agrees: Annotated[
+        bool | None,
+        Meta(
+            description="Whether the two estimates differ by no more than both intervals allow: "
+            "their half widths in quadrature, on the logarithm."
+        ),
+    ] = None
+
+
+class TrialOutcome(Struct, frozen=True):
+    """What a trial came to."""
+
+    pairs: Annotated[int, Meta(description="Pairs of days in which any work was completed.")]
+    measures: dict[str, Compared]
+    too_short: Annotated[str, Meta(description="Why there is no ratio; empty: there is one.")] = ""
+
+
+def outcome_of(trial: Trial, days: Sequence[DaySums]) -> TrialOutcome:
+    """What a trial came to; pairs of which a day completed nothing are left out.
+
+    Args:
+        trial: as registered.
+        days: (days,) their sums.
+    """
+    pairs = [
+        (days[a], days[b]) if trial.acts[a] else (days[b], days[a])
+        for a, b in pairs_of(trial.days)
+        if days[a].completed and days[b].completed
+    ]
+    found = {measure.name: _compared(measure, pairs, trial) for measure in MEASURES}
+    short = "" if len(pairs) >= LEAST_PAIRS else f"too short to say: {len(pairs)} pairs of days"
+    return TrialOutcome(len(pairs), found, short)
+
+
+def _compared(measure: Measure, pairs: Sequence[tuple[DaySums, DaySums]], trial: Trial) -> Compared:
+    acting = _figure(measure, [pair[0] for pair in pairs])
+    control = _figure(measure, [pair[1] for pair in pairs])
+    stated = trial.stated.get(measure.name)
+    interval = None if len(pairs) < LEAST_PAIRS else _interval(measure, pairs)
+    if interval is None:
+        return Compared(None, None, None, acting, control, stated)
+    estimate, low, high = interval
+    if stated is None:
+        return Compared(estimate, low, high, acting, control)
+    within = stated["low"] <= estimate <= stated["high"]
+    agrees = _agree((estimate, low, high), (stated["estimate"], stated["low"], stated["high"]))
+    return Compared(estimate, low, high, acting, control, stated, within, agrees)
+
+
+def _agree(a: tuple[float, float, float], b: tuple[float, float, float]) -> bool:
+    """Whether two independent estimates differ by no more than their intervals allow.
+
+    Args:
+        a: estimate, low and high of the one.
+        b: those of the other.
+    """
+    less, more = sorted((a, b))
+    half = hypot(log(less[2] / less[0]), log(more[0] / more[1]))
+    return log(more[0] / less[0]) <= half
+
+
+def _interval(
+    measure: Measure, pairs: Sequence[tuple[DaySums, DaySums]]
+) -> tuple[float, float, float] | None:
+    """Estimate, low and high; None where a figure is 0 or not known."""
+    whole = _log_ratio(measure, pairs)
+    n = len(pairs)
+    without = [_log_ratio(measure, [*pairs[:k], *pairs[k + 1 :]]) for k in range(n)]
+    known = [value for value in without if value is not None]
+    if whole is None or len(known) < n:
+        return None
+    centre = sum(known) / n
+    error = sqrt((n - 1) / n * sum((value - centre) ** 2 for value in known))
+    half = student_quantile((1.0 + LEVEL) / 2.0, n - 1) * error
+    return exp(whole), exp(whole - half), exp(whole + half)
+
+
+def _log_ratio(measure: Measure, pairs: Sequence[tuple[DaySums, DaySums]]) -> float | None:
+    acting = _figure(measure, [pair[0] for pair in pairs])
+    control = _figure(measure, [pair[1] for pair in pairs])
+    if not (acting and control):
+        return None
+    return log(acting / control)
+
+
+def _figure(measure: Measure, days: Sequence[DaySums]) -> float | None:
+    """The figure of some days together; None where it is not known."""
+    per = sum(measure.per(day) for day in days)
+    value = sum(measure.of(day) for day in days) / per if per else None
+    return value if value == value else None  # nan: watts are unknown

@@ -5,15 +5,25 @@ Adapters subclass `Adapter`, policies subclass `Policy`; both build their settin
 ``outrider.policies``. A `Lever` is declared by its adapter.
 """
 
-from outrider.api.adapter import Adapter, AdapterSettings, Batch
+from outrider.api.adapter import (
+    Adapter,
+    AdapterSettings,
+    Batch,
+    Clause,
+    FoundSystem,
+    InProgress,
+    PlannedStarts,
+    WaitingReason,
+    removing_most,
+)
 from outrider.api.broker import (
     ReceivedMessage,
     acknowledge_message,
     backoff,
     connected,
+    probe_topic,
     receive_messages,
 )
-from outrider.api.broker_probe import probe_topic
 from outrider.api.capabilities import (
     Decides,
     Groups,
@@ -21,36 +31,34 @@ from outrider.api.capabilities import (
     Listens,
     Orders,
     Plans,
+    Prediction,
     Predicts,
     Ranks,
 )
 from outrider.api.estimator import RunTimeEstimate, RunTimeEstimator
-from outrider.api.found_system import FoundSystem
-from outrider.api.in_progress import InProgress
-from outrider.api.lever import Lever
-from outrider.api.planned_starts import PlannedStarts
+from outrider.api.lever import Lever, Undo, UndoLog
 from outrider.api.policy import Policy, PolicySettings
-from outrider.api.prediction import Prediction
 from outrider.api.queue import Queue
 from outrider.api.reader import LogReader, ReaderOptions, Reading, log_name_of
 from outrider.api.site_view import SiteView
-from outrider.api.undo_log import Undo, UndoLog
-from outrider.api.waiting_reason import Clause, WaitingReason, removing_most
 from outrider.api.window_policy import WINDOW_FEATURES, Observation, WindowPolicy, observe_window
 from outrider.model import events
-from outrider.model.broker_settings import BrokerSettings
-from outrider.model.clusters import ClusterSpec
 from outrider.model.decisions import (
+    COMPLETED_RUN,
+    EVICTED_RUN,
     NO_MACHINE,
     NOWHERE,
     PREEMPT,
+    REMOVED_RUN,
     RESUME,
     SHRINK,
     START,
     Choice,
     DecisionRow,
     Move,
+    Outcome,
 )
+from outrider.model.deployment import BrokerSettings, HelperUnit, ServiceNeeds
 from outrider.model.errors import (
     ConfigurationError,
     MissingPackageError,
@@ -62,13 +70,8 @@ from outrider.model.errors import (
 )
 from outrider.model.events import NamedEvent
 from outrider.model.jobs import RUNNING, SUSPENDED_STATE, Job, JobSpec
-from outrider.model.machines import MachineSpec
-from outrider.model.opening import OpeningHours
-from outrider.model.outcomes import COMPLETED_RUN, EVICTED_RUN, REMOVED_RUN, Outcome
-from outrider.model.resources import Resources
-from outrider.model.service_needs import HelperUnit, ServiceNeeds
+from outrider.model.machines import ClusterSpec, MachineSpec, OpeningHours, Resources, SiteHabits
 from outrider.model.settings import build, describe
-from outrider.model.site_habits import SiteHabits
 from outrider.model.utility import TimeUtility
 
 __all__ = [

@@ -4,23 +4,150 @@ An adapter is an asynchronous context that yields batches of events. It declares
 and which levers it has (`outrider.api.Lever`), and never sorts out policy.
 """
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping
 from types import MappingProxyType, TracebackType
 from typing import Any, ClassVar, Self
 
 import msgspec
+from msgspec import Struct
 
-from outrider.api.found_system import FoundSystem
-from outrider.api.in_progress import InProgress
-from outrider.api.lever import Lever
-from outrider.api.planned_starts import PlannedStarts
-from outrider.api.undo_log import UndoLog
-from outrider.api.waiting_reason import WaitingReason
-from outrider.model.clusters import ClusterSpec
-from outrider.model.disciplines import Discipline
+from outrider.api.lever import Lever, UndoLog
+from outrider.model.deployment import ServiceNeeds
 from outrider.model.events import NamedEvent
-from outrider.model.service_needs import ServiceNeeds
-from outrider.model.site_habits import SiteHabits
+from outrider.model.machines import ClusterSpec, SiteHabits
+from outrider.model.modes import Discipline
+
+# -- found system ----------------------------------------------------------------------------------
+# What an adapter finds of its batch system on a host, before anybody has configured it.
+
+
+class FoundSystem(Struct, frozen=True, kw_only=True):
+    """For ``outrider install-service`` where there is no configuration yet.
+
+    Attributes:
+        system: what people call it. Of adapters that find the same one, the first by name is taken.
+        sign: what it was found by, a path or a command.
+        settings: those that its adapter has to have; empty: its table alone is enough.
+        review: what somebody should know or decide before relying on it, a sentence each.
+    """
+
+    system: str
+    sign: str
+    settings: Mapping[str, Any] = {}
+    review: tuple[str, ...] = ()
+
+
+# -- in progress -----------------------------------------------------------------------------------
+# What an adapter is at, kept where it outlives the process.
+
+
+class InProgress:
+    """What an adapter is at, for the next process in case this one dies in it.
+
+    A record may cost so much that the service manager ends the daemon, or may end it outright:
+    without a note of it the next process would read it again, and end again. This base keeps
+    nothing; the daemon gives every adapter one that does.
+
+    Attributes:
+        left: what the process before was at when it died, as JSON types; None: nothing.
+    """
+
+    left: Any = None
+
+    def note(self, what: Any) -> None:
+        """Now it is at this (JSON types, some hundred bytes); None: at nothing.
+
+        May be called in any thread, a few thousand times a second, and never raises.
+        """
+
+
+# -- planned starts --------------------------------------------------------------------------------
+# When a batch system itself expects its waiting jobs to start.
+
+
+class PlannedStarts(msgspec.Struct, frozen=True):
+    """The plan of a batch system that makes one (``squeue --start``), as of one look.
+
+    It is no event: it is made anew every half a minute, for thousands of jobs, and no decision
+    depends on it. Expected starts of Outrider's own are held against it.
+
+    Attributes:
+        asked_s: when the batch system was asked, Unix seconds.
+        starts_s: when each job is to start, Unix seconds, by its name as in the adapter's events.
+            A job that the plan does not hold is left out.
+    """
+
+    asked_s: float
+    starts_s: Mapping[str, float] = {}
+
+
+# -- waiting reason --------------------------------------------------------------------------------
+# Why a job waits, as its batch system says it: what an adapter answers when somebody asks.
+
+
+class Clause(msgspec.Struct, frozen=True):
+    """One of the conditions that a job puts on its machines; all of them have to hold.
+
+    Attributes:
+        text: as the batch system writes it.
+        machines: how many machines meet it, whatever the other conditions say.
+        without_it: how many machines would meet all the others if this one were not there.
+    """
+
+    text: str
+    machines: int
+    without_it: int
+
+
+def removing_most(clauses: Iterable[Clause], machines: int) -> Clause | None:
+    """The clause that by itself removes most machines; None where each is met by all of them.
+
+    Of equals it is the one without which most machines are left.
+
+    Args:
+        clauses: the conditions.
+        machines: how many there are in all.
+
+    >>> memory, name = Clause("Memory >= 4096", 3, 1), Clause('Name == "m7"', 1, 3)
+    >>> removing_most([memory, name], 9).text
+    'Name == "m7"'
+    """
+    found = min(clauses, key=lambda one: (one.machines, -one.without_it), default=None)
+    return found if found is not None and found.machines < machines else None
+
+
+class WaitingReason(msgspec.Struct, frozen=True):
+    """Why a job is not running, in the batch system's own terms and numbers.
+
+    It may name users: the daemon shows it only to those who may see their names.
+
+    Attributes:
+        code: the batch system's own word or number for it (``Priority``, ``JobHeldUser``); empty
+            where it has none.
+        sentence: the reason in words that a user understands, with the batch system's numbers.
+        never: whether the job never starts as it stands, however long it waits.
+        remedies: what would change it, a sentence each, the most promising first.
+        machines: how many machines may run it at all; None: not known.
+        clauses: its conditions, where the batch system tells them apart.
+        expected_start_s: when the batch system itself expects it to start, Unix seconds; None: it
+            has no plan for it.
+        ahead: how many waiting jobs stand before it in the batch system's order; None: not known.
+        removes_most: the text of the clause that removes most machines (`removing_most`); None:
+            there is none, or the batch system does not tell them apart.
+    """
+
+    code: str
+    sentence: str
+    never: bool = False
+    remedies: tuple[str, ...] = ()
+    machines: int | None = None
+    clauses: tuple[Clause, ...] = ()
+    expected_start_s: float | None = None
+    ahead: int | None = None
+    removes_most: str | None = None
+
+
+# -- adapter ---------------------------------------------------------------------------------------
 
 
 class AdapterSettings(msgspec.Struct, frozen=True):

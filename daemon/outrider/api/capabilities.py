@@ -12,18 +12,35 @@ asked the same.
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterable, Sequence
 from enum import Enum, unique
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from outrider.api.prediction import Prediction
 from outrider.api.queue import Queue
 from outrider.api.site_view import SiteView
-from outrider.model.decisions import Move
+from outrider.model.decisions import Move, Outcome
 from outrider.model.events import MACHINE_KINDS
 from outrider.model.jobs import Job
-from outrider.model.outcomes import Outcome
+
+# -- prediction ------------------------------------------------------------------------------------
+# Predictions: what a policy expects of a run that begins, so that it can be scored later.
+
+
+class Prediction(NamedTuple):
+    """What a policy expects of one run, at the machine on which it really begins.
+
+    Attributes:
+        eviction_probability: that the run ends before its job is done, for any reason but
+            somebody's will (its user's, an administrator's): 0 to 1. None: no opinion.
+        run_s: expected seconds of work of the run if it completes its job. None: no opinion.
+    """
+
+    eviction_probability: float | None = None
+    run_s: float | None = None
+
+
+# -- capabilities ----------------------------------------------------------------------------------
 
 
 @unique

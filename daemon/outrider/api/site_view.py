@@ -131,7 +131,7 @@ class SiteView(Protocol):
     def resources_left(self, machine: int) -> Mapping[str, float]:
         """What is left of the resources (memory, GPUs, ...) that a machine declares, by name.
 
-        `outrider.model.resources` has the names; what is not in it is not checked.
+        `outrider.model.machines` has the names; what is not in it is not checked.
         """
         ...
 

@@ -4,9 +4,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from outrider.cli.daemon import DaemonAddress, default_socket
+from outrider.cli.printing import clock
 from outrider.model.errors import ConfigurationError
 
 if TYPE_CHECKING:
+    from outrider.journal import Journal
     from outrider.service.config.loaded import LoadedConfig
     from outrider.service.config.reading import ReadConfig
 
@@ -43,8 +45,7 @@ def journal_path(config: "ReadConfig | None") -> Path:
         config: None for a daemon with the default state directory.
     """
     from outrider.service.config.declarations import Config
-    from outrider.service.config.reading import ReadConfig
-    from outrider.service.config.state_folder import JOURNAL_NAME, state_folder
+    from outrider.service.config.reading import JOURNAL_NAME, ReadConfig, state_folder
 
     return state_folder(config or ReadConfig(Config(), "the default")) / JOURNAL_NAME
 
@@ -77,3 +78,27 @@ def daemon_address(
     if token_file is not None:
         address = address._replace(token_file=str(token_file))
     return address if ca is None else address._replace(ca=str(ca))
+
+
+# -- journals --------------------------------------------------------------------------------------
+# Journals as commands read them: opened to read alone, their times in words.
+
+
+def open_journal(file: Path) -> "Journal":
+    """A journal, to read, even while a daemon writes it. Raises `LedgerError`."""
+    from outrider.journal import Journal
+
+    return Journal(file, read_only=True)
+
+
+def zone_of(journal: "Journal") -> str:
+    """The time zone of its site."""
+    from outrider.journal import TIMEZONE_KEY
+
+    zone: str = journal.meta(TIMEZONE_KEY, "UTC")
+    return zone
+
+
+def time_in_words(time_s: float, zone: str) -> str:
+    """Unix times as dates at the site, times of a trace as seconds since its start."""
+    return clock(time_s, zone) if time_s > 1e9 else f"{time_s:.1f} s"

@@ -75,7 +75,7 @@ def _facts(plugin: type[Any]) -> dict[str, Any]:
         told["levers"] = [lever.name for lever in plugin.levers]
     record = getattr(plugin, "settings_type", plugin if issubclass(plugin, Struct) else None)
     if record is not None:
-        from outrider.service.config.setting_words import settings_of
+        from outrider.service.config.reading import settings_of
 
         told["settings"] = [setting.as_dict() for setting in settings_of(record)]
     return told

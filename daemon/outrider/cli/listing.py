@@ -9,7 +9,7 @@ from click.shell_completion import CompletionItem
 
 from outrider.cli.options import json_option
 from outrider.cli.printing import print_json
-from outrider.cli.watching import check_watch, print_lines, watch_option
+from outrider.cli.terminal import check_watch, print_lines, watch_option
 from outrider.model.errors import nearest
 
 if TYPE_CHECKING:

@@ -3,16 +3,16 @@
 from collections.abc import Callable, Iterable
 from math import isfinite
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import click
+from click.shell_completion import CompletionItem
 
 from outrider.formats.option_words import split_pair, toml_value
-from outrider.model.disciplines import DISCIPLINES
 from outrider.model.errors import ConfigurationError, nearest
+from outrider.model.modes import DISCIPLINES
 
 F = TypeVar("F", bound=Callable[..., Any])
-
 json_option = click.option(
     "--json", "as_json", is_flag=True, help="Print one JSON document, for programs."
 )
@@ -132,7 +132,6 @@ config_option = click.option(
     "--config", type=file_path(dir_okay=False), metavar="FILE",
     help="The daemon's configuration file; it says where the daemon listens.",
 )  # fmt: skip
-
 _OF_ASKING = (
     url_option,
     config_option,
@@ -162,7 +161,6 @@ class_by_option = click.option(
     "less: no user could have said so; for papers' proxies). [default: the queue where the header "
     "names one interactive, else requested:900 where there are requests, else none]",
 )  # fmt: skip
-
 _OF_WORKLOADS = (
     click.option(
         "--machines", type=click.IntRange(min=1), metavar="N",
@@ -207,8 +205,6 @@ _OF_WORKLOADS = (
         "batch=linear:zero_at=3. [default: interactive=interactive, batch=batch]",
     ),
 )  # fmt: skip
-
-
 WORKLOAD_WORDS = (
     "machines", "class_by", "interactive_below", "vo", "group_vos_below", "estimates", "backfill",
     "discipline", "utilities",
@@ -221,3 +217,30 @@ def workload_options(command: F) -> F:
     for option in reversed(_OF_WORKLOADS):
         command = option(command)
     return command
+
+
+# -- word completion -------------------------------------------------------------------------------
+# What the Tab key offers for values that are names of plugins.
+#
+# Each press of the key is a process: names come from entry points alone, and no plugin is imported.
+
+Completes = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
+
+
+def _plugins(kind: str) -> Completes:
+    """Completes the name of a plugin of a kind: as `outrider.plugins.finding` names them."""
+
+    def complete(
+        ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        from importlib.metadata import entry_points
+
+        names = sorted({point.name for point in entry_points(group=f"outrider.{kind}")})
+        return [CompletionItem(name) for name in names if name.startswith(incomplete)]
+
+    return complete
+
+
+policy_names: Final = _plugins("policies")
+reader_names: Final = _plugins("readers")
+estimator_names: Final = _plugins("estimators")

@@ -10,6 +10,7 @@ import click
 from outrider.cli.options import (
     WORKLOAD_WORDS,
     file_path,
+    policy_names,
     preset_by_policy,
     presets_option,
     settings_by_policy,
@@ -18,7 +19,6 @@ from outrider.cli.options import (
     shares_option,
     workload_options,
 )
-from outrider.cli.word_completion import policy_names
 from outrider.model.errors import ConfigurationError
 
 if TYPE_CHECKING:

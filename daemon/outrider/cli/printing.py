@@ -1,11 +1,11 @@
-"""What goes to standard output: JSON for machines, tables and quantities for people."""
+"""What goes to standard output: JSON for machines, tables for people."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any, Literal
 
 import click
 
-MISSING = "-"
+from outrider.model.quantities import MISSING
 
 
 def print_json(value: Any) -> None:
@@ -45,41 +45,6 @@ def print_table(
 def shown(path: object) -> str:
     """A path as text that can be printed anywhere: bytes that are no text are escaped."""
     return str(path).encode("utf-8", "backslashreplace").decode()
-
-
-def count(value: float | None) -> str:
-    """A whole number with its thousands set apart, or `MISSING`."""
-    return MISSING if value is None else f"{value:,.0f}"
-
-
-def figure(value: float | None, per: float = 1.0, digits: int = 1) -> str:
-    """A number in a unit that holds `per` of its own, or `MISSING`."""
-    return MISSING if value is None else f"{value / per:,.{digits}f}"
-
-
-def ratio(value: float | None) -> str:
-    """A ratio as per cent, or `MISSING`."""
-    return MISSING if value is None else f"{100 * value:.1f} %"
-
-
-def duration(seconds: float | None) -> str:
-    """A time span in the unit that suits it: ``12 s``, ``3.2 min``, ``5.0 h``, ``2.1 d``."""
-    if seconds is None:
-        return MISSING
-    for unit, size, most in (("s", 1, 120), ("min", 60, 7200), ("h", 3600, 172_800)):
-        if abs(seconds) < most:
-            return f"{seconds / size:.0f} {unit}" if size == 1 else f"{seconds / size:.1f} {unit}"
-    return f"{seconds / 86_400:.1f} d"
-
-
-def energy(watt_hours: float | None) -> str:
-    """An energy in the unit that suits it: ``120 Wh``, ``3.4 kWh``, ``1.2 MWh``."""
-    if watt_hours is None:
-        return "unknown"
-    for unit, size, most in (("Wh", 1, 1e3), ("kWh", 1e3, 1e6)):
-        if abs(watt_hours) < most:
-            return f"{watt_hours / size:.1f} {unit}"
-    return f"{watt_hours / 1e6:.1f} MWh"
 
 
 def clock(time_s: float | None, zone: str = "UTC") -> str:

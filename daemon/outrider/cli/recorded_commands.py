@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from outrider.cli.journals import open_journal, time_in_words, zone_of
+from outrider.cli.configuration import open_journal, time_in_words, zone_of
 from outrider.cli.options import file_path, json_option
 from outrider.cli.printing import print_json, shown
 

@@ -9,19 +9,19 @@ import click
 import numpy as np
 from numpy.typing import NDArray
 
-from outrider.cli.printing import count, figure, print_table, ratio, shown
+from outrider.cli.printing import print_table, shown
 from outrider.cli.traces import check_traces
-from outrider.forecast.compiling import HAS_COMPILER
 from outrider.forecast.expected_starts import KNOWN_DISCIPLINES
 from outrider.forecast.forecasts import Forecasts, forecasts
-from outrider.forecast.job_log import recorded_log, simulated_log
 from outrider.forecast.questions import Questions
+from outrider.forecast.running import HAS_COMPILER
 from outrider.forecast.scores import scores
-from outrider.forecast.walk import walk
+from outrider.forecast.walk import recorded_log, simulated_log, walk
 from outrider.formats.swf.reading import read_swf
 from outrider.formats.workload import Workload
-from outrider.model.disciplines import Discipline
 from outrider.model.errors import ConfigurationError, TraceError, nearest
+from outrider.model.modes import Discipline
+from outrider.model.quantities import count, figure, percent
 from outrider.replay.workload_terms import WorkloadTerms
 from outrider.simulation.estimates import (
     LEARNED,
@@ -167,11 +167,11 @@ def show_forecast(said: dict[str, Any]) -> None:
         ["questions", *(count(one["questions"]) for one in of)],
         ["not known", *(count(one["unknown"]) for one in of)],
         ["said by the learned model", *(count(one["learned"]) for one in of)],
-        ["80 % interval held", *(ratio(one["coverage_ratio"]) for one in of)],
-        ["... in a bad week (p10)", *(ratio(one["coverage_p10_of_weeks_ratio"]) for one in of)],
+        ["80 % interval held", *(percent(one["coverage_ratio"]) for one in of)],
+        ["... in a bad week (p10)", *(percent(one["coverage_p10_of_weeks_ratio"]) for one in of)],
         ["mean width [min]", *(figure(one["width_s"], 60.0) for one in of)],
-        ["width, of recent waits'", *(ratio(one["width_ratio"]) for one in of)],
-        ["pinball loss, of recent waits'", *(ratio(one["pinball_ratio"]) for one in of)],
+        ["width, of recent waits'", *(percent(one["width_ratio"]) for one in of)],
+        ["pinball loss, of recent waits'", *(percent(one["pinball_ratio"]) for one in of)],
     ]
     title = f"{said['trace']}: {said['starts']} starts, {said['discipline']}"
     print_table(title, ["", *when.values()], rows)

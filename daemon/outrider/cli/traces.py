@@ -5,7 +5,7 @@ from pathlib import Path
 
 from outrider.cli.printing import shown
 from outrider.model.errors import ConfigurationError, TraceError
-from outrider.replay.recorded_run import RECORDED
+from outrider.replay.grid_run import RECORDED
 from outrider.replay.workload_terms import WorkloadTerms
 
 

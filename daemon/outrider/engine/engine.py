@@ -17,8 +17,12 @@ from outrider.engine.job_events import JobEvents
 from outrider.engine.ports import Actuator, DecisionLog
 from outrider.engine.realign import realign
 from outrider.engine.scheduling.pending_queue import NEVER
-from outrider.engine.scheduling.policy_runner import PolicyRunner
-from outrider.engine.scheduling.runner_snapshot import restore_runner, resume_runner, save_runner
+from outrider.engine.scheduling.policy_runner import (
+    PolicyRunner,
+    restore_runner,
+    resume_runner,
+    save_runner,
+)
 from outrider.engine.state.site import Site
 from outrider.model.events import JOB_KINDS, KIND_NAMES, MACHINE_KINDS, TICK, Event
 from outrider.model.jobs import QUEUED, SUSPENDED_STATE

@@ -9,9 +9,9 @@ from outrider.engine.accounting.accounting import Accounting
 from outrider.engine.ports import DecisionLog
 from outrider.engine.scheduling.policy_runner import PolicyRunner
 from outrider.engine.state.site import Site
+from outrider.model.decisions import COMPLETED_RUN, EVICTED_RUN, REMOVED_RUN
 from outrider.model.events import CPUS_GIVEN_BACK
 from outrider.model.jobs import HELD_STATE, QUEUED, RUNNING, SUSPENDED_STATE, Job, JobSpec
-from outrider.model.outcomes import COMPLETED_RUN, EVICTED_RUN, REMOVED_RUN
 
 
 class JobEvents:

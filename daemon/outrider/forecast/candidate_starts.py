@@ -9,14 +9,13 @@ from typing import Any, Final, NamedTuple
 import msgspec
 import numpy as np
 
+from outrider.forecast.closures import OWNER, REBOOT, Closure
 from outrider.forecast.expected_starts import draw_days
 from outrider.forecast.followed_site import FollowedSite
 from outrider.forecast.lately import Arrival, lately
 from outrider.forecast.present import Present
 from outrider.forecast.queue_state import Floats, Jobs, QueueState
-from outrider.forecast.recent_closures import OWNER, REBOOT, Closure
-from outrider.forecast.run_time_draws import draw_run_times
-from outrider.forecast.run_time_history import GROUP_LEVELS
+from outrider.forecast.run_times import GROUP_LEVELS, draw_run_times
 from outrider.model import events as ev
 from outrider.model.errors import OutriderError, PolicyError
 from outrider.model.events import Event

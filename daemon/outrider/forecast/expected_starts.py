@@ -5,21 +5,19 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from outrider.forecast.closures_ahead import (
+from outrider.forecast.closures import (
     NOTHING_CLOSED,
     Changes,
     ClosuresLately,
     draw_changes,
     no_changes,
 )
-from outrider.forecast.compiling import compiled
 from outrider.forecast.queue_state import Floats, Ints, QueueState, RecentArrivals
-from outrider.forecast.run_time_draws import draw_run_times
-from outrider.forecast.run_time_history import RunTimeHistory
-from outrider.forecast.running import RUNNING, begin, end_first, evict, pop, push, reserve
-from outrider.model.disciplines import EASY, FIRST_FIT, STRICT, Discipline
+from outrider.forecast.run_times import RunTimeHistory, draw_run_times
+from outrider.forecast.running import RUNNING, begin, compiled, end_first, evict, pop, push, reserve
 from outrider.model.errors import ConfigurationError, nearest
 from outrider.model.localtime import DAY_S
+from outrider.model.modes import EASY, FIRST_FIT, STRICT, Discipline
 
 DAYS_BACK: Final = 14
 """From how many past days those to come are drawn."""

@@ -15,25 +15,22 @@ from outrider.engine import Engine, EventMerger
 from outrider.engine.accounting.accounting import Accounting
 from outrider.engine.ingest.machine_registry import inferred_machine
 from outrider.engine.scheduling.placement import Possible, fits, kind_of
-from outrider.engine.state.machines import FREE, Machines
-from outrider.engine.state.room import Room
-from outrider.engine.state.site import Site
-from outrider.engine.state.standing import told_of_machines
-from outrider.forecast.closures_ahead import ClosuresLately, closures_lately, usable_cpus
+from outrider.engine.state.machines import FREE, Machines, Room
+from outrider.engine.state.site import Site, told_of_machines
+from outrider.forecast.closures import ClosuresLately, RecentClosures, closures_lately, usable_cpus
 from outrider.forecast.queue_state import Floats, Jobs, QueueState, RecentArrivals
-from outrider.forecast.recent_closures import RecentClosures
 from outrider.forecast.recent_jobs import KEPT_S, RecentJobs, groups_in
-from outrider.forecast.run_time_history import GROUP_LEVELS, RunTimeHistory
+from outrider.forecast.run_times import GROUP_LEVELS, RunTimeHistory
 from outrider.journal import Journal
-from outrider.journal.extras import decode_extra
 from outrider.journal.journal_events import JournalEvents, last_moment_s
+from outrider.journal.records import decode_extra
 from outrider.journal.snapshots import read_snapshot
 from outrider.model import events as ev
 from outrider.model.errors import LedgerError
 from outrider.model.events import Event, NamedEvent
 from outrider.model.jobs import HELD_STATE, QUEUED, RUNNING, SUSPENDED_STATE, Job, JobSpec
 from outrider.model.localtime import HOUR_S, ZoneTime
-from outrider.replay.ingestion import NoDecisionLog
+from outrider.replay.log_files import NoDecisionLog
 
 # -- standing --------------------------------------------------------------------------------------
 # What stood at a site when a snapshot of its daemon was taken, told as events.

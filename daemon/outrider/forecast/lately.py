@@ -9,9 +9,8 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
-from outrider.forecast.closure_lengths import ClosureLengths
+from outrider.forecast.closures import Closure, ClosureLengths
 from outrider.forecast.followed_site import FollowedSite
-from outrider.forecast.recent_closures import Closure
 from outrider.model.jobs import JobSpec
 from outrider.model.localtime import DAY_S
 

@@ -15,8 +15,8 @@ from outrider.forecast.queue_state import NO_ARRIVALS, Floats, Jobs, QueueState
 from outrider.forecast.recalibration import as_log, as_seconds
 from outrider.forecast.recent_jobs import Came, groups_in
 from outrider.forecast.walk import known_features
-from outrider.model.disciplines import STRICT, Discipline
 from outrider.model.jobs import JobSpec
+from outrider.model.modes import STRICT, Discipline
 
 MOST_KINDS: Final = 16
 """Kinds of which most jobs came lately; each takes a simulation of its own."""

@@ -16,8 +16,8 @@ from outrider.forecast.questions import HIGH, LEVELS, LOW, MEDIAN, Questions
 from outrider.forecast.queue_state import NO_ARRIVALS, Floats
 from outrider.forecast.recalibration import as_log
 from outrider.forecast.walk import known_features
-from outrider.model.disciplines import STRICT, Discipline
 from outrider.model.localtime import HOUR_S
+from outrider.model.modes import STRICT, Discipline
 
 Bools = NDArray[np.bool_]
 REPLICATES: Final = 100

@@ -15,10 +15,10 @@ from outrider.engine.scheduling.placement import Possible
 from outrider.engine.state.machines import SHUT
 from outrider.engine.state.site import Site
 from outrider.model.decisions import START
-from outrider.model.disciplines import Discipline
 from outrider.model.errors import PolicyError
 from outrider.model.jobs import QUEUED, RUNNING, SUSPENDED_STATE, Job
-from outrider.replay.keeping import ReplayDecisionLog, keep_nothing
+from outrider.model.modes import Discipline
+from outrider.replay.run import ReplayDecisionLog, keep_nothing
 
 _ON_A_MACHINE: Final = (RUNNING, SUSPENDED_STATE)
 

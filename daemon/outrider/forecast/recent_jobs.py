@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 
 from outrider.forecast.expected_starts import DAYS_BACK
-from outrider.forecast.run_time_history import RunTimeHistory
+from outrider.forecast.run_times import RunTimeHistory
 from outrider.model.jobs import JobSpec
 from outrider.model.localtime import DAY_S
 

@@ -4,10 +4,8 @@ The journal is the truth: inputs, decisions, outcomes and cursors under one sequ
 Snapshots only save the time it takes to feed a long journal again.
 """
 
-from outrider.journal.damaged import open_or_begin_anew
-from outrider.journal.export import LedgerHash
 from outrider.journal.journal import Journal
-from outrider.journal.ledger_file import LedgerFile
+from outrider.journal.ledger_file import LedgerFile, LedgerHash
 from outrider.journal.records import (
     TIMEZONE_KEY,
     AlikeDecision,
@@ -19,7 +17,7 @@ from outrider.journal.records import (
 )
 from outrider.journal.snapshots import SnapshotStore
 from outrider.journal.tables import rows_of
-from outrider.journal.verify import Report, check_end, verify
+from outrider.journal.verify import Report, check_end, open_or_begin_anew, verify
 from outrider.journal.writer import Writer
 
 __all__ = [

@@ -1,23 +1,23 @@
 """Opening the SQLite file, with errors that name file, cause and remedy."""
 
+import os
 import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Final
 from urllib.parse import quote
 
+import structlog
+
 from outrider.journal import schema
-from outrider.journal.backup import back_up_before_migration
 from outrider.journal.schema import migrate, version_of
 from outrider.model.errors import LedgerError
 
 BUSY_S: Final = 5.0
 """How long to wait for another process that holds the write lock."""
-
 WAL_LIMIT_BYTES: Final = 64 * 1024 * 1024
 """Size to which the write-ahead log is truncated after a checkpoint."""
-
 _ADVICE: Final = (
     ("is full", "free some space on its file system"),
     ("readonly", "make the file and its directory writable for this user"),
@@ -116,3 +116,66 @@ def _connect_to_read(path: Path, options: str) -> sqlite3.Connection:
     return sqlite3.connect(
         uri, uri=True, timeout=BUSY_S, isolation_level=None, check_same_thread=False
     )
+
+
+# -- backup ----------------------------------------------------------------------------------------
+# Backups of a journal, also of one that a daemon is writing.
+
+log = structlog.get_logger()
+
+
+def write_backup(source: sqlite3.Connection, target: Path) -> None:
+    """Copy an open journal as it is at one moment; the file takes its name when it is whole.
+
+    Args:
+        source: open; it may be read and written meanwhile.
+        target: replaced if it is there.
+
+    Raises:
+        OSError, sqlite3.Error: it could not be written; there is no such file from this.
+    """
+    beside = target.with_name(f"{target.name}.part")
+    try:
+        beside.unlink(missing_ok=True)
+        with closing(sqlite3.connect(beside)) as copy:
+            source.backup(copy)  # in one piece: in several it begins again after every write
+        beside.chmod(0o600)  # it tells when owners sat at their machines
+        sync_path(beside)
+        beside.replace(target)
+        sync_path(target.parent)
+    except (OSError, sqlite3.Error):
+        with suppress(OSError):  # the first error is raised
+            beside.unlink(missing_ok=True)
+        raise
+
+
+def back_up_before_migration(source: sqlite3.Connection, path: Path, version: int) -> Path | None:
+    """Keep a journal of an older version beside it, before it is brought up to date.
+
+    Returns:
+        Where it is; None if it could not be written, which the log tells: each step of a migration
+        is a transaction, and a full disk must not keep a daemon from starting.
+    """
+    target = path.with_name(f"before-schema-{version + 1}-{path.name}")
+    try:
+        write_backup(source, target)
+    except (OSError, sqlite3.Error) as error:
+        log.error("skip_backup", path=str(target), reason=str(error))
+        return None
+    log.warning("keep_old_journal", path=str(target), schema=version)
+    return target
+
+
+def refuse_same_file(source: Path, target: Path) -> None:
+    """Raise `LedgerError` where a backup would overwrite what it is made of."""
+    if target.exists() and source.exists() and source.samefile(target):
+        raise LedgerError(f"{target}: this is the journal itself; right would be another file")
+
+
+def sync_path(path: Path) -> None:
+    """Make a file, or the names in a folder, safe against a power failure."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,23 +1,23 @@
 """Jobs in a journal by the short form of their names, without reading all rows."""
 
 # ruff: noqa: S608 - names of tables are constants of ours; values are bound.
+# ruff: noqa: S608 - words of our own; values are bound.
 
 from collections.abc import Callable, Iterator
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
-from outrider.journal.extras import encode_json
-from outrider.journal.records import Row
-from outrider.model.job_names import AFTER_SHORT_FORM, stands_for, system_of
+from outrider.journal.records import Row, decode_extra, encode_json
+from outrider.journal.schema import JOB_ENDS
+from outrider.model.events import KIND_NUMBERS
+from outrider.model.jobs import AFTER_SHORT_FORM, stands_for, system_of
 
 _MOST_SYSTEMS: Final = 100
 _LAST: Final = "\U0010ffff"
 _AFTER_DIGITS: Final = ":"
-
 _OF_JOB: Final = """seq IN (
     SELECT seq FROM decisions WHERE job = :job
     UNION SELECT seq FROM decisions WHERE jobs IS NOT NULL AND instr(jobs, :quoted)
       AND EXISTS (SELECT 1 FROM json_each(jobs) WHERE value = :job))"""
-
 Fetch: TypeAlias = Callable[[str, dict[str, Any]], list[Row]]
 
 
@@ -30,7 +30,7 @@ def find_jobs(fetch: Fetch, table: str, short: str, limit: int) -> list[str]:
     Args:
         fetch: runs a query on the journal.
         table: with an index by job: ``decisions``, ``runs``,
-            `outrider.journal.job_ends.ENDED_JOBS`.
+            `outrider.journal.job_lookup.ENDED_JOBS`.
         short: the short form.
         limit: of the number of names.
     """
@@ -70,3 +70,41 @@ def about(job: str | None) -> tuple[str, dict[str, Any]]:
     if job is None:
         return "1", {}
     return _OF_JOB, {"job": job, "quoted": encode_json(job)}
+
+
+# -- job ends --------------------------------------------------------------------------------------
+# How jobs left, as the journal's inputs tell it.
+
+ENDED_JOBS: Final = f"(SELECT subject AS job FROM inputs WHERE {JOB_ENDS})"
+"""In the place of a table of jobs."""
+_LAST_END: Final = (
+    f"SELECT time_s, kind, extra FROM inputs WHERE subject = :job AND {JOB_ENDS} "
+    "ORDER BY seq DESC LIMIT 1"
+)
+
+
+class JobEnd(NamedTuple):
+    """How a job left.
+
+    Attributes:
+        time_s: when.
+        kind: ``completed`` or ``removed``.
+        reason: why it was removed, one of `outrider.model.events.EVICTION_REASONS`; else empty.
+    """
+
+    time_s: float
+    kind: str
+    reason: str
+
+
+def last_end(fetch: Fetch, job: str) -> JobEnd | None:
+    """The last end of a job; None where no input tells of one.
+
+    Args:
+        fetch: runs a query on a journal that has the index for it.
+        job: its name.
+    """
+    for time_s, kind, text in fetch(_LAST_END, {"job": job}):
+        reason = decode_extra(KIND_NUMBERS[kind], text) if text is not None else ""
+        return JobEnd(time_s, kind, str(reason or ""))
+    return None

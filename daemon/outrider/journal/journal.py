@@ -9,9 +9,14 @@ from sqlite3 import Connection
 from typing import Final, Self
 
 from outrider.engine.ingest.set_aside import LAST_S
-from outrider.journal.appending import append_entries
-from outrider.journal.backup import refuse_same_file, sync_path, write_backup
-from outrider.journal.connection import naming_errors, open_to_read, open_to_write
+from outrider.journal.connection import (
+    naming_errors,
+    open_to_read,
+    open_to_write,
+    refuse_same_file,
+    sync_path,
+    write_backup,
+)
 from outrider.journal.reading import JournalReading
 from outrider.journal.records import (
     COMMAND_COLUMNS,
@@ -21,6 +26,7 @@ from outrider.journal.records import (
     RUN_COLUMNS,
     SET_ASIDE_COLUMNS,
     Entry,
+    append_entries,
 )
 from outrider.model.errors import LedgerError
 

@@ -5,15 +5,18 @@ never goes back. What still waits for one where the record ends is given then, w
 last moment of which the record tells.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from math import inf
-from typing import Final
+from typing import Any, Final
+
+import msgspec
 
 from outrider.engine import EventMerger
 from outrider.engine.ingest.machine_registry import inferred_machine
-from outrider.journal.initial_machines import INITIAL_KEY, initial_on_record
 from outrider.journal.reading import JournalReading
-from outrider.model.events import TICK, Event
+from outrider.journal.records import decode_extra, encode_extra
+from outrider.model.errors import LedgerError
+from outrider.model.events import TICK, Event, NamedEvent
 from outrider.model.machines import MachineSpec
 
 _FIRST_LOOK: Final = 4096
@@ -96,3 +99,40 @@ def last_moment_s(journal: JournalReading) -> float | None:
         if after == 0:
             return max((event[0] for event in events), default=None)
         rows *= 16
+
+
+# -- initial machines ------------------------------------------------------------------------------
+# Machines that a daemon found at its first look, in the journal's meta table.
+#
+# What stands at the first look of a source that starts *now* is history, and no input: without
+# this, who reads the journal would know machines from the jobs that run on them alone.
+
+INITIAL_KEY: Final = "standing_machines"
+"""Name of the meta entry."""
+
+
+def initial_meta(events: Iterable[NamedEvent]) -> dict[str, Any]:
+    """The meta entry that keeps these events, of machines and of who may use them; {}: none."""
+    kept = [[*event[:3], encode_extra(event[1], event[3])] for event in events]
+    return {INITIAL_KEY: kept} if kept else {}
+
+
+def initial_on_record(journal: JournalReading, time_s: float) -> list[NamedEvent]:
+    """What was kept, as if it had happened at a time; nothing where the journal is older.
+
+    Args:
+        journal: to read.
+        time_s: of its first input, Unix seconds.
+
+    Raises:
+        LedgerError: it cannot be read, or holds something else under this name.
+    """
+    try:
+        kept = msgspec.convert(
+            journal.meta(INITIAL_KEY, []), list[tuple[float, int, str, str | None]]
+        )
+        return [(time_s, kind, name, decode_extra(kind, extra)) for _, kind, name, extra in kept]
+    except (LookupError, ValueError, msgspec.MsgspecError) as error:
+        raise LedgerError(
+            f"{journal.path}: {INITIAL_KEY} is not what a daemon records: {error}"
+        ) from error

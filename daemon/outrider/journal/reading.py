@@ -13,9 +13,7 @@ import msgspec
 from outrider.engine.ingest.set_aside import FIRST_S, LAST_S
 from outrider.journal.checksums import row_crc
 from outrider.journal.connection import naming_errors
-from outrider.journal.extras import decode_extra, decode_json
-from outrider.journal.job_ends import ENDED_JOBS, JobEnd, last_end
-from outrider.journal.job_lookup import about, find_jobs
+from outrider.journal.job_lookup import ENDED_JOBS, JobEnd, about, find_jobs, last_end
 from outrider.journal.records import (
     COMMAND_COLUMNS,
     DECISION_COLUMNS,
@@ -29,6 +27,8 @@ from outrider.journal.records import (
     RunRecord,
     SetAsideRecord,
     decision_from,
+    decode_extra,
+    decode_json,
     outcome_from,
 )
 from outrider.journal.run_sums import RunsReach, RunSums, last_end_s, reach_of, sum_up

@@ -1,18 +1,35 @@
 """Records of the journal, and their table rows."""
 
-from collections.abc import Sequence
-from typing import Any, Final
+# ruff: noqa: S608 - names of tables and columns are constants of ours; values are bound.
+
+import json
+from collections.abc import Iterable, Sequence
+from sqlite3 import Connection
+from typing import Any, Final, NamedTuple, TypedDict
 
 import msgspec
 
 from outrider.engine.ingest.set_aside import SetAside
-from outrider.journal.extras import decode_json, encode_extra, encode_json
+from outrider.journal.checksums import row_crc, sum_up
 from outrider.model.decisions import DecisionRow
-from outrider.model.events import KIND_NAMES, NamedEvent
+from outrider.model.events import (
+    CHANGED,
+    ELIGIBLE,
+    EVICTED,
+    HELD,
+    JOINED,
+    KIND_NAMES,
+    POWER,
+    REMOVED,
+    STARTED,
+    SUBMITTED,
+    NamedEvent,
+)
+from outrider.model.jobs import JobSpec
+from outrider.model.machines import MachineSpec, Resources
 
 TIMEZONE_KEY: Final = "timezone"
 """Name of the meta entry with the site's time zone, in which times are shown to people."""
-
 Row = tuple[Any, ...]
 """One row of a table, its sequence number first."""
 
@@ -269,3 +286,183 @@ def set_aside_rows(events: Sequence[SetAsideRecord], seq: int) -> list[Row]:
     return [
         (number, *msgspec.structs.astuple(event)) for number, event in enumerate(events, seq + 1)
     ]
+
+
+# -- extras ----------------------------------------------------------------------------------------
+# The fourth part of an event as JSON text: lossless, and fast for what is common.
+#
+# msgspec writes and reads nearly everything. JSON has no word for an infinite or undefined float,
+# and msgspec makes ``null`` of one, so a text with a ``null`` in it is written once more by the
+# standard library, which spells ``Infinity`` and ``NaN`` and reads them back. Strict readers stop
+# at these words; that is the sign to read with the standard library too.
+
+
+class _Start(NamedTuple):
+    """The extra of a start as JSON has it; the slot may be missing."""
+
+    machine: str
+    cpus: int
+    slot: str = ""
+
+
+class _Change(TypedDict, total=False):
+    """The fields of a `JobSpec` that changed."""
+
+    user: str
+    vo: str
+    job_class: str
+    cpus: int
+    estimate_s: float | None
+    eligible_s: float | None
+    seen_submit: bool
+    recalled: bool
+    resources: Resources | None
+    eligible: str
+
+
+_SHAPES: Final[dict[int, Any]] = {
+    SUBMITTED: JobSpec,
+    JOINED: MachineSpec,
+    STARTED: _Start,
+    EVICTED: str,
+    REMOVED: str,
+    HELD: str,
+    POWER: float,
+    CHANGED: _Change,
+    ELIGIBLE: tuple[str, ...],
+}
+_encode = msgspec.json.Encoder().encode
+_decoders: Final[tuple[Any, ...]] = tuple(
+    msgspec.json.Decoder(_SHAPES.get(kind, Any)).decode for kind in range(len(KIND_NAMES))
+)
+
+
+def encode_extra(kind: int, extra: Any) -> str | None:
+    """The extra of an event as JSON text, or None for None.
+
+    Args:
+        kind: an event kind; it decides nothing here and everything in `decode_extra`.
+        extra: what `outrider.model.events` says belongs to that kind, machines by name.
+
+    Raises:
+        TypeError: the extra is not made of plain data.
+        UnicodeEncodeError: a text in it cannot be written as UTF-8 (half a surrogate pair).
+    """
+    if extra is None:
+        return None
+    return encode_json(extra)
+
+
+def decode_extra(kind: int, text: str | None) -> Any:
+    """The extra that `encode_extra` wrote.
+
+    Raises:
+        msgspec.MsgspecError, ValueError: the text is no JSON, or not of the kind's shape.
+    """
+    if text is None:
+        return None
+    try:
+        extra = _decoders[kind](text)
+    except msgspec.ValidationError:
+        raise
+    except msgspec.DecodeError:
+        extra = msgspec.convert(json.loads(text), _SHAPES.get(kind, Any))
+    if kind == STARTED:
+        return tuple(extra) if extra.slot else (extra.machine, extra.cpus)
+    return extra
+
+
+def encode_json(value: Any) -> str:
+    """Plain data as JSON text; infinite and undefined floats as ``Infinity`` and ``NaN``."""
+    text: str = _encode(value).decode()
+    if "null" in text:
+        return json.dumps(msgspec.to_builtins(value), ensure_ascii=False, separators=(",", ":"))
+    return text
+
+
+def decode_json(text: str) -> Any:
+    """What `encode_json` wrote. Raises `ValueError` if it is no JSON."""
+    try:
+        return msgspec.json.decode(text)
+    except msgspec.DecodeError:
+        return json.loads(text)
+    except TypeError as error:  # a flipped bit made a number of it
+        raise ValueError(f"{text!r} is no text") from error
+
+
+# -- appending -------------------------------------------------------------------------------------
+# How an entry becomes rows of a journal.
+
+_INSERT_INPUT: Final = f"INSERT INTO inputs ({INPUT_COLUMNS}) VALUES ({', '.join('?' * 6)})"
+INSERT_DECISION: Final = (
+    f"INSERT INTO decisions ({DECISION_COLUMNS}) VALUES ({', '.join('?' * 15)})"
+)
+INSERT_OUTCOME: Final = f"INSERT INTO outcomes ({OUTCOME_COLUMNS}) VALUES ({', '.join('?' * 10)})"
+_INSERT_SET_ASIDE: Final = (
+    f"INSERT INTO set_aside ({SET_ASIDE_COLUMNS}) VALUES ({', '.join('?' * 8)})"
+)
+_PUT_CURSOR: Final = "INSERT OR REPLACE INTO cursors VALUES (?, ?, ?, ?)"
+_INSERT_RUN: Final = f"INSERT INTO runs ({RUN_COLUMNS}, crc) VALUES ({', '.join('?' * 11)})"
+_INSERT_COMMAND: Final = (
+    f"INSERT INTO commands ({COMMAND_COLUMNS}, crc) VALUES ({', '.join('?' * 11)})"
+)
+_PUT_META: Final = "INSERT OR REPLACE INTO meta VALUES (?, ?, ?)"
+
+
+def append_entries(write: Connection, entries: Iterable[Entry], last_seq: int) -> list[int]:
+    """Write entries in order, within the transaction that is open.
+
+    Args:
+        write: the journal's connection.
+        entries: what to record.
+        last_seq: the last sequence number given out.
+
+    Returns:
+        For each entry the last sequence number given out when it was recorded.
+    """
+    seqs, seq = [], last_seq
+    for entry in entries:
+        if entry.inputs:
+            write.executemany(_INSERT_INPUT, input_rows(entry, seq))
+            seq += len(entry.inputs)
+        if entry.decisions:
+            write.executemany(INSERT_DECISION, decision_rows(entry.decisions, seq))
+            seq += len(entry.decisions)
+        if entry.outcomes:
+            write.executemany(INSERT_OUTCOME, outcome_rows(entry.outcomes, seq))
+            seq += len(entry.outcomes)
+        if entry.set_aside:
+            write.executemany(_INSERT_SET_ASIDE, set_aside_rows(entry.set_aside, seq))
+            seq += len(entry.set_aside)
+        for adapter, cursor in entry.cursors.items():
+            position = (adapter, encode_json(cursor), seq)
+            write.execute(_PUT_CURSOR, (*position, row_crc(position)))
+        for key, value in entry.meta.items():
+            fact = (key, encode_json(value))
+            write.execute(_PUT_META, (*fact, row_crc(fact)))
+        if entry.runs:
+            write.executemany(_INSERT_RUN, map(_run_row, entry.runs))
+        for command in entry.commands:
+            write.execute(_INSERT_COMMAND, _command_row(command, seq))
+        seqs.append(seq)
+    sum_up(write, last_seq, seq)
+    write.execute("UPDATE counter SET last_seq = ?", (seq,))
+    return seqs
+
+
+def _run_row(run: RunRecord) -> Row:
+    # as the columns give them back: an integer in a column of real numbers would be another value
+    values = (
+        run.job, run.vo, run.job_class, run.machine, run.cpus,
+        None if run.submit_s is None else float(run.submit_s),
+        float(run.start_s), float(run.end_s), float(run.run_s), run.reason,
+    )  # fmt: skip
+    return (*values, row_crc(values))
+
+
+def _command_row(command: CommandRecord, seq: int) -> Row:
+    values = (
+        seq, float(command.at_s), command.command, command.uid, command.user, command.from_mode,
+        command.to_mode, command.outcome, command.why, command.detail,
+    )  # fmt: skip
+    return (*values, row_crc(values))

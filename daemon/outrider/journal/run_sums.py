@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from sqlite3 import Connection
 from typing import Any, Final, NamedTuple
 
-from outrider.journal.extras import encode_json
+from outrider.journal.records import encode_json
 
 MOST_RUNS: Final = 500_000
 """Of the newest runs that are looked at."""

@@ -7,11 +7,9 @@ from typing import Any, Final
 import msgspec
 
 from outrider.journal.journal import Journal
-from outrider.model.clusters import ClusterSpec
-from outrider.model.disciplines import Discipline
 from outrider.model.errors import ConfigurationError, LedgerError
-from outrider.model.opening import OpeningHours
-from outrider.model.site_habits import SiteHabits
+from outrider.model.machines import ClusterSpec, OpeningHours, SiteHabits
+from outrider.model.modes import Discipline
 
 INCUMBENT_KEY: Final = "incumbent"
 """Name of the meta entry with the policy that stands for the batch system."""

@@ -1,6 +1,6 @@
 """Decisions: what a policy chose for a job, and why."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, Final, Protocol, Self
 
 import msgspec
@@ -11,7 +11,6 @@ PREEMPT: Final = "preempt"
 RESUME: Final = "resume"
 SHRINK: Final = "shrink"
 ACTIONS: Final = ("start", "defer", "preempt", "resume", "shrink", "wake", "sleep")
-
 NOWHERE: Final = -1
 NO_MACHINE: Final = "no_machine"
 """Reason of a `defer` not chosen by the policy: no free machine can take the job."""
@@ -159,3 +158,36 @@ class DecisionRow(msgspec.Struct, gc=False):
     def as_row(self, seq: int) -> dict[str, Any]:
         """The row as it is exported, with its sequence number."""
         return {"time_s": self.time_s, "seq": seq, **msgspec.structs.asdict(self)}
+
+
+# -- outcomes --------------------------------------------------------------------------------------
+# Outcomes: how a run ended. Policies learn only from these.
+
+COMPLETED_RUN: Final = "completed"
+EVICTED_RUN: Final = "evicted"
+REMOVED_RUN: Final = "removed"
+
+
+class Outcome(msgspec.Struct):
+    """The end of a run, or of a job that left the queue without one.
+
+    Attributes:
+        job: the job's number.
+        key: the policy's `group_key` of the job when the run started.
+        machine: number of its machine, `NOWHERE` if the job left the queue without a start.
+        cluster: number of that machine's cluster, or `NOWHERE`.
+        start_s, end_s: the run, in seconds of event time.
+        run_s: seconds of work in it (without suspended time).
+        ending: ``completed``, ``evicted`` (the job is queued again) or ``removed`` (it is gone).
+        reason: of an eviction or removal, one of `EVICTION_REASONS`; empty if completed.
+    """
+
+    job: int
+    key: Hashable
+    machine: int
+    cluster: int
+    start_s: float
+    end_s: float
+    run_s: float
+    ending: str
+    reason: str = ""

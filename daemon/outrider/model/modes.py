@@ -1,5 +1,28 @@
 """The modes of the daemon, from the one that changes nothing to the one that acts on all jobs."""
 
-from typing import Final
+from typing import Final, Literal, get_args
 
 MODES: Final = ("observe", "shadow", "canary", "active")
+
+
+# -- disciplines -----------------------------------------------------------------------------------
+# Queue disciplines: who may start before a job that does not fit now.
+#
+# The names are those of the setting `discipline`, which means the same in replay and daemon. Under
+# every discipline, no job waits behind one that the policy defers, nor behind one that fits on no
+# open machine.
+
+Discipline = Literal["first_fit", "strict", "easy", "easy_sjbf", "conservative"]
+FIRST_FIT: Final = "first_fit"
+"""Jobs that do not fit are skipped, as by HTCondor's negotiator."""
+STRICT: Final = "strict"
+"""No job passes another: plain FCFS if the order is that of submission."""
+EASY: Final = "easy"
+"""The first job that does not fit has a reservation; others pass if they do not delay it."""
+EASY_SJBF: Final = "easy_sjbf"
+"""As `easy`, but those that pass are tried shortest estimate first, whatever the queue's order."""
+CONSERVATIVE: Final = "conservative"
+"""Every job that does not fit has a reservation; others pass if they delay none of these."""
+DISCIPLINES: Final[tuple[Discipline, ...]] = get_args(Discipline)
+ALIASES: Final[dict[str, Discipline]] = {"none": STRICT, "easy": EASY}
+"""Values of `--backfill`."""

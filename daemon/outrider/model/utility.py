@@ -17,9 +17,7 @@ from msgspec import Meta, Struct
 from numpy.typing import NDArray
 
 from outrider.model.errors import ConfigurationError, nearest
-from outrider.model.places import Place, place_text
-from outrider.model.settings import build
-from outrider.model.wrong_settings import shown_value
+from outrider.model.settings import Place, build, place_text, shown_value
 
 Seconds: TypeAlias = float | NDArray[np.float64]
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from math import isinf
-from typing import Any
+from typing import Any, Final
 
 from outrider.api.estimator import RunTimeEstimator
 from outrider.api.policy import Policy
@@ -10,14 +10,15 @@ from outrider.engine import PolicyRunner
 from outrider.engine.accounting.accounting import Accounting
 from outrider.engine.state.site import Site
 from outrider.formats.workload import SHORT_BELOW_S, Workload
-from outrider.model.disciplines import STRICT, Discipline
+from outrider.model.decisions import START, Decision
 from outrider.model.errors import PolicyError
 from outrider.model.localtime import TraceTime
+from outrider.model.modes import STRICT, Discipline
 from outrider.model.utility import DEFAULT_UTILITIES, TimeUtility
-from outrider.replay.keeping import Keep, ReplayDecisionLog
-from outrider.replay.run import TraceRun
-from outrider.replay.waits_by_length import waits_by_length
+from outrider.replay.job_table import waits_by_length
+from outrider.replay.run import Keep, ReplayDecisionLog, TraceRun
 from outrider.simulation.grid_site import STALLED_AFTER_S, GridSite
+from outrider.simulation.recorded_site import NO_WAIT, RecordedSite
 
 RECONSIDER_S = 3600.0
 """Decision epoch of policies that keep a job queued by choice and have none of their own."""
@@ -34,7 +35,7 @@ class GridRun(TraceRun):
         exact: keep every wait, for exact percentiles in the report.
         shares: fair shares by VO; None: those the workload intends; empty: equal.
         utilities: time utility functions by job class.
-        discipline: who may start before a job that does not fit: `outrider.model.disciplines`.
+        discipline: who may start before a job that does not fit: `outrider.model.modes`.
         estimator: estimates run times in place of the trace; None: the trace's are used.
         short_below_s: the report groups waits by whether a job's true run time is strictly less.
     """
@@ -108,3 +109,92 @@ class GridRun(TraceRun):
 
     def _expected_end_s(self) -> float:
         return float(self.workload.submit_s[-1]) if len(self.workload.submit_s) else 1.0
+
+
+# -- recorded run ----------------------------------------------------------------------------------
+# A run under the trace's recorded decisions: same accounting, policies in shadow.
+
+RECORDED: Final = "recorded"
+"""Name of the pseudo-policy: the scheduler that produced the trace."""
+
+
+class RecordedRun(TraceRun):
+    """A workload as it happened, until every job is done.
+
+    Args:
+        workload: the trace; its jobs without a recorded wait are left out and counted.
+        policies: all in shadow: they decide, see the recorded decisions, and learn from them.
+        keep: called for every start of the trace, as a decision of `RECORDED`, and for every
+            decision of the runners.
+        until_s: stop after this second.
+        exact: keep every wait, for exact percentiles in the report.
+        shares: fair shares by VO; None: those the workload intends; empty: equal.
+        utilities: time utility functions by job class.
+        estimator: estimates run times in place of the trace; None: the trace's are used.
+        short_below_s: the report groups waits by whether a job's true run time is strictly less.
+
+    Raises:
+        TraceError: the trace records no waits.
+    """
+
+    def __init__(
+        self,
+        workload: Workload,
+        policies: Sequence[Policy],
+        keep: Keep,
+        until_s: float | None = None,
+        exact: bool = True,
+        shares: Mapping[str, float] | None = None,
+        utilities: Mapping[str, TimeUtility] = DEFAULT_UTILITIES,
+        estimator: RunTimeEstimator | None = None,
+        short_below_s: float = SHORT_BELOW_S,
+    ) -> None:
+        clock = TraceTime(workload.start)
+        self.workload = workload
+        self._short_below_s = short_below_s
+        self.recorded = RecordedSite(workload, self._started, until_s)
+        self._keep = keep
+        self._starts = 0
+        site = Site(clock, [], utilities=utilities)
+        targets = workload.shares if shares is None else shares
+        accounting = Accounting(clock, targets, exact, utilities=utilities)
+        accounting.begin_s = float(workload.submit_s[0])
+        runners = [
+            PolicyRunner(policy, acting=False, reconsider_s=RECONSIDER_S) for policy in policies
+        ]
+        super().__init__(
+            self.recorded, site, accounting, runners, ReplayDecisionLog(keep), estimator
+        )
+
+    def run(self, progress: Callable[[float], None] | None = None) -> dict[str, Any]:
+        """Run to the end; the report is about what happened, not about the shadow policies."""
+        return super().run(progress) | {"decisions": self._starts, "calibration": None}
+
+    @property
+    def end_s(self) -> float:
+        """Second at which the last job ended, or the run stopped."""
+        return self.recorded.now if self.recorded.is_done else self.recorded.until_s
+
+    def _started(self, time_s: float, job: int, machine: int, cpus: int) -> None:
+        self._starts += 1
+        self._keep(Decision(time_s, job, START, machine, cpus, RECORDED, RECORDED))
+
+    def _described(
+        self, out: dict[str, Any], runner: PolicyRunner | None, end_s: float
+    ) -> dict[str, Any]:
+        out["jobs"]["skipped"] = dict(self.workload.skipped)
+        out["wait_s"]["by_length"] = waits_by_length(
+            self.recorded.waits_s(), self.workload.run_s, self._short_below_s
+        )
+        if self.recorded.left_out:
+            out["jobs"]["skipped"][NO_WAIT] = self.recorded.left_out
+        return out | {
+            "machines": len(self.workload.machine_names),
+            "owner_sessions": 0,
+            "defer_s": {"max": None},
+            "deferrals": None,
+            "overbooked": self.recorded.overbooked,
+        }
+
+    def _expected_end_s(self) -> float:
+        return float(self.workload.submit_s[-1])

@@ -7,15 +7,16 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from outrider.engine import PolicyRunner
+from outrider.engine.accounting.distribution import Distribution, summary
 from outrider.engine.scheduling.placement import fits
 from outrider.engine.state.site import Site
 from outrider.formats.tables import INTEGER, NUMBER, TEXT, Column, Rows, Table
 from outrider.formats.workload import Floats
 from outrider.model.decisions import DEFER, UNCHOSEN, Decision
 from outrider.model.decisions import IMPOSSIBLE as IMPOSSIBLE_JOB
-from outrider.model.disciplines import CONSERVATIVE, EASY, EASY_SJBF, FIRST_FIT, STRICT
 from outrider.model.events import COMPLETED, JOB_KINDS, REMOVED, SUBMITTED, TICK, Event
 from outrider.model.jobs import QUEUED, Job
+from outrider.model.modes import CONSERVATIVE, EASY, EASY_SJBF, FIRST_FIT, STRICT
 
 # -- queue times -----------------------------------------------------------------------------------
 # Seconds that queued jobs wait for each reason, counted once for all that are alike.
@@ -182,7 +183,6 @@ _WHY_IT_FITS_AND_WAITS: Final = {
 _ENDINGS: Final = {COMPLETED: "completed", REMOVED: "removed"}
 _NEVER: Final = -inf
 _TIME: Final = "seconds since the start of the trace"
-
 JOBS: Final = Table(
     "jobs",
     "What befell a job of a replay, and what it waited for.",
@@ -342,3 +342,27 @@ def _most_left(site: Site, enough: int) -> int:
         if most >= enough:
             break
     return most
+
+
+# -- waits by length -------------------------------------------------------------------------------
+# Waits by true run time: for reports, when a run is over; nobody who decides is told.
+
+
+def waits_by_length(waits_s: Floats, run_s: Floats, short_below_s: float) -> dict[str, Any]:
+    """``wait_s.by_length`` of a report.
+
+    Args:
+        waits_s: (jobs,) seconds from submission to start; inf: never started, nan: not submitted.
+        run_s: (jobs,) true run times, seconds.
+        short_below_s: jobs that run strictly less are short.
+
+    Returns:
+        A `summary` of ``short`` and of ``long``; jobs that never started are counted as censored.
+    """
+    short = run_s < short_below_s
+    parts = {}
+    for name, mask in (("short", short), ("long", ~short)):
+        waits = Distribution(exact=True)
+        waits.extend(waits_s[mask & np.isfinite(waits_s)])
+        parts[name] = summary([waits], int((mask & np.isinf(waits_s)).sum()))
+    return parts

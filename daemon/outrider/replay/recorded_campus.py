@@ -7,20 +7,22 @@ hours are read with the UTC offset in force at the first event.
 
 import datetime as dt
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from math import inf
-from typing import Final
+from pathlib import Path
+from typing import Final, NamedTuple
 
+import msgspec
 import numpy as np
 
-from outrider.formats.campus.amounts import Amounts
-from outrider.formats.campus.campus import Campus, Floats, Ints
-from outrider.formats.campus.site_file import SiteFile, SiteTable, always_open
-from outrider.model.clusters import ClusterSpec
-from outrider.model.localtime import DAY_S
-from outrider.model.resources import Resources
-from outrider.replay.recorded_places import possible_jobs, recorded_only
-from outrider.replay.site_record import RecordedMachine, SiteRecord
+from outrider.formats.campus.campus import ONLY_SEPARATOR, Amounts, Campus, Floats, Ints
+from outrider.formats.campus.files import NO_REBOOT, SiteFile, SiteTable, always_open
+from outrider.formats.campus.rows import only_text
+from outrider.journal.site_facts import SiteFacts, facts_on_record
+from outrider.model.errors import LedgerError
+from outrider.model.localtime import DAY_S, day_second
+from outrider.model.machines import ClusterSpec, Resources
+from outrider.replay.site_record import RecordedJob, RecordedMachine, SiteRecord
 
 DIGITS: Final = 6
 """Decimals kept of a time in seconds: about the resolution of a Unix time in a float."""
@@ -173,3 +175,123 @@ def _distinct(names: list[str]) -> list[str]:
         used.add(candidate)
         out.append(candidate)
     return out
+
+
+# -- recorded places -------------------------------------------------------------------------------
+# Where the jobs of a record may run, as far as a campus can say it: in whole clusters.
+
+
+def recorded_only(record: SiteRecord, clusters: Sequence[str]) -> dict[str, str | None]:
+    """The value of the column ``only`` by eligibility class; None for a class it cannot express.
+
+    Args:
+        record: what was recorded.
+        clusters: names, in the order of the campus.
+    """
+    asked = {job.spec.eligible for job in record.jobs} - {""}
+    return {name: _clusters_of(record, name, clusters) for name in asked}
+
+
+def _clusters_of(record: SiteRecord, name: str, clusters: Sequence[str]) -> str | None:
+    members = record.classes.get(name, set()) & record.machines.keys()
+    inside = {record.machines[number].spec.cluster for number in members}
+    whole = {
+        number for number, machine in record.machines.items() if machine.spec.cluster in inside
+    }
+    if not members or members != whole or any(ONLY_SEPARATOR in cluster for cluster in inside):
+        return None
+    return "" if members == record.machines.keys() else only_text(inside, clusters)
+
+
+def possible_jobs(record: SiteRecord, only: dict[str, str | None]) -> list[RecordedJob]:
+    """The jobs that fit on some machine where the campus lets them run, by submission.
+
+    A campus refuses the others: see ``outrider.formats.campus.rows``.
+
+    Args:
+        record: what was recorded.
+        only: as from `recorded_only`.
+    """
+    widest: dict[str, int] = {}
+    for machine in record.machines.values():
+        cluster = machine.spec.cluster
+        widest[cluster] = max(widest.get(cluster, 0), machine.cpus)
+
+    def most(job: RecordedJob) -> int:
+        names = only.get(job.spec.eligible)
+        places = names.split(ONLY_SEPARATOR) if names else widest
+        return max((widest[name] for name in places), default=job.cpus)
+
+    possible = (job for job in record.jobs if job.cpus <= most(job))
+    return sorted(possible, key=lambda job: job.submit_s)
+
+
+# -- habits on record ------------------------------------------------------------------------------
+# The habits of a site from its journal: those on record, and the others as its events show.
+
+HOURS: Final = "hours"
+"""Opening hours and sleep."""
+DELAYS: Final = "delays"
+"""From a log-out or reboot until jobs may use the machine."""
+REBOOT: Final = "reboot"
+HABITS: Final = frozenset({HOURS, DELAYS, REBOOT})
+
+
+class RecordedHabits(NamedTuple):
+    """The habits of a site.
+
+    Attributes:
+        site: for `outrider.replay.recorded_campus.recorded_campus`.
+        inferred: which of `HABITS` are not on record: they are as events show them.
+    """
+
+    site: SiteFile
+    inferred: frozenset[str]
+
+
+def habits_of_ledger(path: Path, record: SiteRecord, zone: dt.tzinfo = dt.UTC) -> RecordedHabits:
+    """The habits of the site of a journal.
+
+    Args:
+        path: the journal.
+        record: made from it.
+        zone: the site's time zone.
+
+    Raises:
+        LedgerError: it cannot be read.
+    """
+    inferred = inferred_habits(record, utc_offset_s(record.first_s, zone))
+    facts = facts_on_record(path)
+    if facts is None:
+        return RecordedHabits(inferred, HABITS)
+    told = facts.habits
+    names = {field.name for field in msgspec.structs.fields(SiteTable)} - {"reboot"}
+    known = {
+        name: value
+        for name, value in msgspec.structs.asdict(told).items()
+        if name in names and value is not None
+    }
+    reboot_s = inferred.reboot_s if told.reboot is None else _reboot_s(told.reboot, path)
+    table = msgspec.structs.replace(inferred.table, **known)
+    return RecordedHabits(
+        SiteFile(table, reboot_s, list(facts.clusters)), frozenset(_not_told(facts))
+    )
+
+
+def _not_told(facts: SiteFacts) -> Iterable[str]:
+    told = facts.habits
+    if not facts.clusters:
+        yield HOURS
+    if told.idle_before_job_open_s is None or told.idle_before_job_closed_s is None:
+        yield DELAYS
+    if told.reboot is None:
+        yield REBOOT
+
+
+def _reboot_s(text: str, path: Path) -> float | None:
+    if text == NO_REBOOT:
+        return None
+    try:
+        return day_second(text)
+    except ValueError as error:
+        raise LedgerError(f"{path}: the reboot of its site {error}") from error

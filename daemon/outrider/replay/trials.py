@@ -1,36 +1,101 @@
 """Trials: a trace under one policy with one seed, and the run object that comes of it."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack
+from math import isinf
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import msgspec
+
 from outrider.api.policy import Policy
 from outrider.formats.campus.campus import Campus
-from outrider.formats.table_files import format_of, write_rows
+from outrider.formats.tables import format_of, write_rows
 from outrider.formats.workload import Workload
 from outrider.journal import LedgerFile, LedgerHash
-from outrider.model.disciplines import FIRST_FIT, STRICT
 from outrider.model.errors import ConfigurationError
-from outrider.plugins.making import make_estimator, make_policy
-from outrider.replay.effective_settings import effective_settings
-from outrider.replay.grid_run import GridRun
+from outrider.model.modes import FIRST_FIT, STRICT
+from outrider.plugins.finding import make_estimator, make_policy
+from outrider.replay.grid_run import RECORDED, GridRun, RecordedRun
 from outrider.replay.job_table import JobTable
-from outrider.replay.keeping import Keep, both, hashed, hashed_and_written
-from outrider.replay.recorded_run import RECORDED, RecordedRun
-from outrider.replay.run import CampusRun, TraceRun
-from outrider.replay.traces import Trace
+from outrider.replay.run import CampusRun, Keep, TraceRun, both, hashed, hashed_and_written
 from outrider.replay.workload_terms import WorkloadTerms
 from outrider.simulation.estimates import LEARNED, REQUESTED, estimated
 from outrider.simulation.recorded_site import jobs_with_waits
 from outrider.simulation.truth_told import truth_told
 
+# -- effective settings ----------------------------------------------------------------------------
+# The settings of a policy as they took effect, as reports tell them.
+
+
+def effective_settings(policy: Policy, reconsider_s: float) -> dict[str, Any]:
+    """Every setting by name, as plain data.
+
+    Args:
+        policy: whose settings.
+        reconsider_s: the decision epoch in force, seconds; it stands in for the policy's own.
+
+    Returns:
+        Values that JSON knows; an infinite one is the text ``inf``.
+    """
+    settings: dict[str, Any] = msgspec.to_builtins(policy.settings)
+    if "reconsider_s" in settings:
+        settings["reconsider_s"] = reconsider_s
+    return {
+        name: "inf" if isinstance(value, float) and isinf(value) else value
+        for name, value in settings.items()
+    }
+
+
+# -- traces ----------------------------------------------------------------------------------------
+# Traces by their paths: a campus is a folder, a workload a file.
+
+Trace = Campus | Workload
+
+
+def read_trace(path: Path, terms: WorkloadTerms, skip_bad: bool = False) -> Trace:
+    """Read a campus folder, or a workload file in Standard Workload Format.
+
+    Args:
+        path: of either.
+        terms: what options ask of a workload file.
+        skip_bad: leave out bad rows and count them, not refuse them.
+
+    Raises:
+        TraceError: it cannot be read.
+        ConfigurationError: what is asked of its classes does not fit it.
+    """
+    if path.is_dir():
+        from outrider.formats.campus.files import read_campus
+
+        return read_campus(path, skip_bad=skip_bad)
+    from outrider.formats.swf.reading import read_swf
+
+    return read_swf(
+        path,
+        machines=terms.machines,
+        class_by=terms.class_by,
+        vo=terms.vo,
+        group_vos_below=terms.group_vos_below,
+        skip_bad=skip_bad,
+    )
+
+
+def notes_on(trace: Trace, shares: Iterable[str]) -> list[str]:
+    """What people should know of a workload: what its reader did, VOs of `shares` it has not."""
+    if isinstance(trace, Campus):
+        return []
+    strangers = sorted(set(shares) - set(trace.vo))
+    note = f"--shares: no job belongs to {', '.join(strangers)}"
+    return [*trace.notes, *([note] if strangers else [])]
+
+
+# -- trials ----------------------------------------------------------------------------------------
+
 ACTING = "active"
 """The mode of a replay's ledger rows: the one policy of the run does act on the simulated site."""
-
 OBSERVED = "observe"
 """The mode of the rows of what was recorded: nobody of ours decided."""
-
 _NONE: Mapping[str, Any] = {}
 
 

@@ -3,12 +3,11 @@
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from outrider.formats.class_words import class_rule
-from outrider.formats.job_classes import ClassRule
+from outrider.formats.job_classes import ClassRule, class_rule
 from outrider.formats.option_words import split_pair, toml_value
 from outrider.formats.workload import BATCH, INTERACTIVE, SHORT_BELOW_S, Workload
-from outrider.model.disciplines import ALIASES, Discipline
 from outrider.model.errors import ConfigurationError, nearest
+from outrider.model.modes import ALIASES, Discipline
 from outrider.model.utility import DEFAULT_UTILITIES, TimeUtility, make_utility
 from outrider.plugins.finding import utility_shapes
 from outrider.simulation.estimates import (

@@ -6,12 +6,14 @@ from math import log
 from pathlib import Path
 from typing import Any, Final
 
+import msgspec
+
+from outrider.model.errors import ConfigurationError
 from outrider.model.localtime import HOUR_S
-from outrider.report.figures import figures
+from outrider.report.figures import UNKNOWN, Tariff, figures, kwh
 from outrider.report.offenders import offenders
 from outrider.report.past import Counted, Past, read_past
 from outrider.report.runs import Sums
-from outrider.report.tariff import UNKNOWN, Tariff, kwh
 from outrider.report.windows import Window
 from outrider.twin.answer_file import Basis, Ratio, Ratios, TwinAnswer
 
@@ -103,7 +105,6 @@ _NOT_ON_RECORD: Final = (
 _NO_WATTS: Final = "watts of some machines are unknown; right would be watts in [clusters.NAME]"
 MOMENT_S: Final = 1.0
 """Times of answer and journal agree up to this."""
-
 Amount = Callable[[float], Mapping[str, float | None]]
 """By unit, what so many times as much would be."""
 
@@ -249,3 +250,36 @@ def _is_expired(basis: Basis, changes: Mapping[str, float | None]) -> bool | Non
     if any(change > basis.most_log_change for change in found):
         return True
     return False if len(found) == len(changes) else None
+
+
+# -- twin answer -----------------------------------------------------------------------------------
+# The twin's answer for a report: read from a file, or as it was just given.
+
+
+def read_answer(path: Path) -> TwinAnswer:
+    """Read what ``outrider twin JOURNAL --json`` printed.
+
+    Raises:
+        ConfigurationError: it cannot be read, or is something else.
+    """
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=TwinAnswer)
+    except OSError as error:
+        raise ConfigurationError(f"{path}: cannot be read: {error.strerror}") from error
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise ConfigurationError(
+            f"{path}: is no answer of the twin: {error}; right would be what "
+            "`outrider twin JOURNAL --policy NAME --json` prints"
+        ) from error
+
+
+def answer_of(told: dict[str, Any]) -> TwinAnswer:
+    """The same of an answer as `outrider.twin.answer.Answer.to_json` gives it.
+
+    Raises:
+        ConfigurationError: it is something else.
+    """
+    try:
+        return msgspec.json.decode(msgspec.json.encode(told), type=TwinAnswer)
+    except msgspec.MsgspecError as error:
+        raise ConfigurationError(f"the twin's answer cannot be read: {error}") from error

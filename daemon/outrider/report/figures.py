@@ -1,13 +1,55 @@
 """What was, in one window: the accounting's figures with energy as kWh, money and CO2."""
 
 from collections.abc import Mapping
-from typing import Any
+from math import isnan
+from typing import Any, Final, NamedTuple
 
 from outrider.engine.accounting.energy import PURPOSES
 from outrider.model.localtime import HOUR_S
 from outrider.report.past import Counted
 from outrider.report.runs import Sums
-from outrider.report.tariff import Tariff, kwh
+
+# -- tariff ----------------------------------------------------------------------------------------
+# What energy costs: money and CO2, where a tariff is given; amounts as plain data.
+
+_J_PER_KWH = 3.6e6
+
+
+class Tariff(NamedTuple):
+    """What a kilowatt-hour costs; the same at every hour.
+
+    Attributes:
+        price_per_kwh: None: not known.
+        currency: of the price.
+        co2_g_per_kwh: grams; None: not known.
+    """
+
+    price_per_kwh: float | None = None
+    currency: str = "EUR"
+    co2_g_per_kwh: float | None = None
+
+    def of(self, kwh: float | None) -> dict[str, float | None]:
+        """An amount of energy as ``kwh``, ``money`` and ``co2_kg``; None where not known."""
+        if kwh is None:
+            return {"kwh": None, "money": None, "co2_kg": None}
+        price, grams = self.price_per_kwh, self.co2_g_per_kwh
+        return {
+            "kwh": kwh,
+            "money": None if price is None else kwh * price,
+            "co2_kg": None if grams is None else kwh * grams / 1000.0,
+        }
+
+
+UNKNOWN: Final = Tariff()
+"""No tariff."""
+
+
+def kwh(joules: float) -> float | None:
+    """Kilowatt-hours; None for nan, which is unknown."""
+    return None if isnan(joules) else joules / _J_PER_KWH
+
+
+# -- figures ---------------------------------------------------------------------------------------
 
 
 def figures(

@@ -6,19 +6,22 @@ from typing import Any, Final
 
 from markupsafe import Markup
 
-from outrider.report.page import heading, made_by, name, page, prose, subheading, table
-from outrider.report.words import (
-    NONE,
+from outrider.model.quantities import MISSING, count, number, percent
+from outrider.report.rendering import (
     amounts,
     cost,
     cost_cells,
     cost_heads,
-    count,
+    heading,
     hours,
     interval,
-    number,
-    percent,
+    made_by,
+    name,
+    page,
+    prose,
     reasons,
+    subheading,
+    table,
     units,
     window,
 )
@@ -223,7 +226,7 @@ def _rows(
 ) -> Iterator[tuple[str, ...]]:
     """A row for each unit of a measure; one without amounts has its ratio alone."""
     if measure is None:
-        yield label, NONE, NONE, NONE, NONE, "there is no such ratio"
+        yield label, MISSING, MISSING, MISSING, MISSING, "there is no such ratio"
         return
     ratio, would, saved = measure["ratio"], measure["would"] or {}, measure["saved"]
     told = (label, interval(ratio, digits=3))
@@ -231,7 +234,7 @@ def _rows(
     sure = f"{level} without 1" if measure["told_apart"] else f"{level} with 1 in it"
     known = [unit for unit in would if would[unit] is not None]
     if not known:
-        yield *told, NONE, NONE, NONE, sure
+        yield *told, MISSING, MISSING, MISSING, sure
     for unit in known:
         word, digits = units(currency)[unit]
         would_be, would_save = (interval(of[unit], digits=digits) for of in (would, saved))
@@ -273,7 +276,7 @@ def _forecast(forecast: Mapping[str, Any], twins: Mapping[str, Any]) -> Iterator
     for policy, measures in forecast["ratios"].items():
         yield table(
             (name(policy), "times the incumbent's"),
-            [(label, NONE if measures.get(key) is None
+            [(label, MISSING if measures.get(key) is None
               else f"{interval(measures[key], digits=3)}, {100 * measures[key]['level']:g} %")
              for key, label in MEASURES.items()],
         )  # fmt: skip
@@ -312,7 +315,7 @@ def what_was(told: Mapping[str, Any]) -> Iterator[Markup]:
     currency = told["tariff"]["currency"]
     yield table(
         ("", "this window", "window before"),
-        [(label, say(was), NONE if before["was"] is None else say(before["was"]))
+        [(label, say(was), MISSING if before["was"] is None else say(before["was"]))
          for label, say in _lines(currency)],
     )  # fmt: skip
     yield prose(
@@ -387,7 +390,7 @@ def _was_page_parts(
             name(part), count(of["completed"]), count(of["thrown_away"]),
             number(of["goodput_h"], "h"), number(of["badput_h"], "h"),
             *cost_cells(of["goodput"], tariff), *cost_cells(of["badput"], tariff),
-            NONE if of["wait_s"] is None else hours(of["wait_s"]["mean"]),
+            MISSING if of["wait_s"] is None else hours(of["wait_s"]["mean"]),
         ]  # fmt: skip
         if fairness is not None:
             row += [percent(fairness[which].get(part)) for which in ("share", "target")]

@@ -10,11 +10,10 @@ from outrider.engine.accounting.distribution import Distribution, summary
 from outrider.engine.state.site import Site
 from outrider.model.events import STARTED, Event
 from outrider.model.jobs import Job
-from outrider.replay.ingestion import Ingestion
-from outrider.replay.log_files import LogFile
+from outrider.replay.log_files import Ingestion, LogFile
+from outrider.report.figures import UNKNOWN
 from outrider.report.offenders import LISTED, offenders
 from outrider.report.runs import RUN_KINDS, Runs
-from outrider.report.tariff import UNKNOWN
 from outrider.report.windows import Window
 
 _EVER = Window(-inf, inf)
@@ -25,7 +24,7 @@ def read_logs(
 ) -> dict[str, Any]:
     """The object of ``outrider ingest --json``.
 
-    It is that of `outrider.replay.ingestion.ingest`, with ``users_who_wait`` (the longest sum of
+    It is that of `outrider.replay.log_files.ingest`, with ``users_who_wait`` (the longest sum of
     waits first; seconds) and ``offenders`` as in a report. Logs name no watts: energy is None.
 
     Raises:

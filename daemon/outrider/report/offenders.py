@@ -1,12 +1,13 @@
 """The worst offenders: where work was thrown away, by user, machine and job; black holes."""
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
-from outrider.report.black_holes import ALPHA, FEWEST_USERS, TIMES, black_holes
-from outrider.report.figures import run_sums
+from scipy.special import betaincinv
+
+from outrider.report.figures import Tariff, run_sums
 from outrider.report.runs import FAILING, WITHIN_S, Runs, Sums
-from outrider.report.tariff import Tariff
 
 LISTED: Final = 10
 """So many of each kind."""
@@ -83,3 +84,113 @@ def _told(sums: Sums, total: Sums, tariff: Tariff) -> dict[str, Any]:
         "badput_share": sums.badput_s / total.badput_s if total.badput_s else None,
         "reasons": dict(sorted(sums.reasons.items(), key=lambda row: (-row[1], row[0]))),
     }
+
+
+# -- black holes -----------------------------------------------------------------------------------
+# Black holes: machines on which far more starts fail within minutes than elsewhere.
+#
+# A job counts once on each machine, so that one that is tried there again and again is no evidence.
+# What is expected of a machine is the rate at which the same users' jobs fail on the other
+# machines: users whose jobs fail everywhere make no black hole. Chance is kept out by a one-sided
+# exact bound (Clopper and Pearson 1934) at .01 over the number of machines (Bonferroni): on a site
+# without black holes one is named in at most about one report of a hundred.
+
+ALPHA: Final = 0.01
+"""Chance that a report of a site without black holes names one."""
+TIMES: Final = 2.0
+"""A machine is named where the bound of its rate is beyond so many times what is expected."""
+FEWEST_USERS: Final = 2
+"""Whose jobs failed there; one, where the site has no other."""
+Tries = Mapping[tuple[int, str], tuple[int, int]]
+"""By machine and user: jobs that were tried there, and how many of them failed to start."""
+
+
+class BlackHole(NamedTuple):
+    """A machine that swallows jobs.
+
+    Attributes:
+        machine: its number.
+        tried, failed: jobs.
+        users: whose jobs failed there.
+        low: lower bound of the rate, at 1 - `ALPHA` over all machines together.
+        expected: rate of the same users' jobs on the other machines.
+    """
+
+    machine: int
+    tried: int
+    failed: int
+    users: int
+    low: float
+    expected: float
+
+
+def black_holes(tries: Tries) -> list[BlackHole]:
+    """The machines that are black holes, those with the most failed jobs first.
+
+    Machines that are worse than the others beyond chance, be it by little, are left out of what is
+    expected, until there is none more: so many black holes do not hide each other.
+    """
+    by_machine: defaultdict[int, dict[str, tuple[int, int]]] = defaultdict(dict)
+    for (machine, user), counts in tries.items():
+        by_machine[machine][user] = counts
+    alpha = ALPHA / max(1, len(by_machine))
+    fewest = min(FEWEST_USERS, len({user for _, user in tries}))
+    worse: dict[int, BlackHole] = {}
+    while True:
+        others = {m: users for m, users in by_machine.items() if m not in worse}
+        elsewhere = _Elsewhere(others)
+        judged = [_judged(machine, users, elsewhere, alpha) for machine, users in others.items()]
+        more = {one.machine: one for one in judged if one.low > one.expected}
+        if not more:
+            break
+        worse |= more
+    found = [_judged(machine, by_machine[machine], elsewhere, alpha) for machine in worse]
+    named = [one for one in found if one.users >= fewest and one.low > TIMES * one.expected]
+    return sorted(named, key=lambda hole: (-hole.failed, hole.machine))
+
+
+class _Elsewhere:
+    """How often jobs failed, by user and in all."""
+
+    def __init__(self, machines: Mapping[int, Mapping[str, tuple[int, int]]]) -> None:
+        self._machines = machines
+        self._by_user: dict[str, tuple[int, int]] = {}
+        self._all = (0, 0)
+        for users in machines.values():
+            for user, (n, bad) in users.items():
+                before = self._by_user.get(user, (0, 0))
+                self._by_user[user] = before[0] + n, before[1] + bad
+                self._all = self._all[0] + n, self._all[1] + bad
+
+    def __contains__(self, machine: object) -> bool:
+        return machine in self._machines
+
+    def rate(self, users: Mapping[str, tuple[int, int]], *, within: bool) -> float:
+        """Of such users' jobs, without these where they are `within`.
+
+        A user's rate counts as if one job more had failed at the rate of all users: who ran
+        nowhere else has that rate.
+        """
+        tried = sum(counts[0] for counts in users.values())
+        failed = sum(counts[1] for counts in users.values())
+        rest = (self._all[0] - tried, self._all[1] - failed) if within else self._all
+        of_all = (rest[1] + 0.5) / (rest[0] + 1.0)
+        expected = 0.0
+        for user, counts in users.items():
+            n, bad = self._by_user.get(user, (0, 0))
+            if within:
+                n, bad = n - counts[0], bad - counts[1]
+            expected += counts[0] * (bad + of_all) / (n + 1.0)
+        return expected / tried
+
+
+def _judged(
+    machine: int, users: Mapping[str, tuple[int, int]], elsewhere: _Elsewhere, alpha: float
+) -> BlackHole:
+    """A machine beside the others; `elsewhere` may hold it or not."""
+    tried = sum(counts[0] for counts in users.values())
+    failed = sum(counts[1] for counts in users.values())
+    whose = sum(counts[1] > 0 for counts in users.values())
+    low = float(betaincinv(failed, tried - failed + 1, alpha)) if failed else 0.0
+    expected = elsewhere.rate(users, within=machine in elsewhere)
+    return BlackHole(machine, tried, failed, whose, low, expected)

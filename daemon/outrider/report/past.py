@@ -16,7 +16,7 @@ from outrider.journal.site_facts import facts_on_record
 from outrider.model.errors import TraceError
 from outrider.model.events import Event
 from outrider.model.localtime import ZoneTime
-from outrider.replay.ingestion import NoDecisionLog
+from outrider.replay.log_files import NoDecisionLog
 from outrider.report.runs import Runs
 from outrider.report.windows import Window
 

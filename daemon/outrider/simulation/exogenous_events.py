@@ -24,7 +24,7 @@ from outrider.model.events import (
 )
 from outrider.model.jobs import JobSpec
 from outrider.model.localtime import DAY_S, TraceTime
-from outrider.model.opening import MINUTES_A_WEEK
+from outrider.model.machines import MINUTES_A_WEEK
 
 _CHUNK = 16_384
 

@@ -19,7 +19,7 @@ policy that plans did with one), `campuses` (a generated campus of three days).
 
 from outrider.testing.adapters import AdapterConformance, check_adapter
 from outrider.testing.conformance import NotConforming
-from outrider.testing.hand_site import HandSite
+from outrider.testing.fixtures import HandSite
 from outrider.testing.harness import AdapterHarness
 from outrider.testing.levers import LeverConformance, LeverHarness, check_lever
 from outrider.testing.policies import PolicyConformance, check_policy

@@ -10,20 +10,22 @@ from typing import Any, Final
 
 import msgspec
 
-from outrider.api.adapter import Adapter, AdapterSettings, Batch
-from outrider.api.waiting_reason import WaitingReason
-from outrider.model.clusters import ClusterSpec
+from outrider.api.adapter import Adapter, AdapterSettings, Batch, WaitingReason
 from outrider.model.decisions import ACTIONS
 from outrider.model.errors import PeerError
 from outrider.model.events import KIND_NAMES, KIND_NUMBERS, SUBMITTED, TICK, NamedEvent
 from outrider.model.jobs import JOB_STATE_NAMES
-from outrider.model.site_habits import SiteHabits
+from outrider.model.machines import ClusterSpec, SiteHabits
 from outrider.plugins.finding import ADAPTERS
-from outrider.testing.conformance import NotConforming, expect, run_all_tests
-from outrider.testing.declarations import check_identity, check_settings
-from outrider.testing.event_shapes import check_event
-from outrider.testing.harness import AdapterHarness
-from outrider.testing.lever_declarations import check_levers
+from outrider.testing.conformance import (
+    NotConforming,
+    check_identity,
+    check_levers,
+    check_settings,
+    expect,
+    run_all_tests,
+)
+from outrider.testing.harness import AdapterHarness, check_event
 
 # -- batch reader ----------------------------------------------------------------------------------
 # Reading batches of an adapter within time limits, as the daemon's supervisor does.

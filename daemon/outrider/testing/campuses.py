@@ -7,9 +7,8 @@ from typing import Final, TypeVar
 import numpy as np
 
 from outrider.formats.campus.campus import Campus
-from outrider.model.clusters import ClusterSpec
-from outrider.model.opening import OpeningHours
-from outrider.plugins.random_streams import stream
+from outrider.model.machines import ClusterSpec, OpeningHours
+from outrider.plugins.finding import stream
 
 DAY_S: Final = 86_400
 SPAN_S: Final = 3 * DAY_S

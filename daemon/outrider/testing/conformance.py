@@ -1,8 +1,18 @@
 """Running conformance tests, and the error that tells an author what to change."""
 
+import re
 import unittest
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from math import isfinite
 from typing import Any
+
+import msgspec
+
+from outrider.api.lever import Lever
+from outrider.model.decisions import ACTIONS
+from outrider.model.errors import ConfigurationError
+from outrider.model.settings import Setting, build, describe
+from outrider.plugins.finding import CONTRACTS, READERS, wrong_version
 
 
 class NotConforming(AssertionError):  # noqa: N818 - a test result, not a fault of this program
@@ -46,3 +56,127 @@ def run_all_tests(suite: Any) -> dict[str, str]:
     if failures:
         raise NotConforming("\n".join(failures))
     return results
+
+
+# -- declarations ----------------------------------------------------------------------------------
+# What a plugin declares of itself: name, description, version and settings.
+
+_MOST_LETTERS = 120
+_UNITS = {
+    "sec": "_s", "secs": "_s", "second": "_s", "seconds": "_s", "ms": "_s", "millis": "_s",
+    "min": "_s", "mins": "_s", "minutes": "_s", "hour": "_s", "hours": "_s",
+    "timeout": "_s", "interval": "_s", "delay": "_s", "period": "_s", "duration": "_s",
+    "age": "_s", "lifetime": "_s", "life": "_s", "watt": "_w", "watts": "_w", "kw": "_w",
+    "power": "_w", "joule": "_j", "joules": "_j", "kwh": "_j", "wh": "_j", "energy": "_j",
+    "percent": "_ratio", "pct": "_ratio",
+}  # fmt: skip
+"""Last words of a number's name that leave its unit open or speak of another than the house's."""
+
+
+def check_identity(plugin: type[Any], group: str) -> None:
+    """Name, one line of description, and the version of the group's contract."""
+    check_name_and_description(plugin, "_-" if group == READERS else "_")
+    wrong = wrong_version(CONTRACTS[group], plugin)
+    expect(not wrong, f"{plugin.__name__} {wrong}")
+
+
+def check_name_and_description(plugin: type[Any], joins: str = "_") -> None:
+    """A name that can be typed, whose words are joined by one of `joins`; a line of description."""
+    for attribute in ("name", "description"):
+        said = getattr(plugin, attribute, None)
+        expect(isinstance(said, str), f"{plugin.__name__}.{attribute} must be a string: {said!r}")
+    expect(
+        re.fullmatch(f"[a-z][a-z0-9{joins}]*", plugin.name) is not None,
+        f"name {plugin.name!r}: right would be small letters, digits and {' or '.join(joins)}, "
+        "such as 'coolest_room'",
+    )
+    line = plugin.description
+    expect(
+        0 < len(line) <= _MOST_LETTERS and "\n" not in line,
+        f"description {line!r}: right would be one line of at most {_MOST_LETTERS} letters",
+    )
+
+
+def check_settings(
+    record: type[msgspec.Struct], base: type[msgspec.Struct], given: Mapping[str, Any]
+) -> None:
+    """Every setting tells its unit, what it is for, and a default that it would itself accept."""
+    expect(
+        isinstance(record, type) and issubclass(record, base),
+        f"settings_type must be a subclass of {base.__name__}: {record!r}",
+    )
+    expect(record.__struct_config__.frozen, f"{record.__name__} must be declared frozen=True")
+    for setting in describe(record):
+        where = f"{record.__name__}.{setting.name}"
+        expect(
+            bool(setting.doc),
+            f"{where} has no description; say what it does and why one would change it: "
+            "Annotated[..., msgspec.Meta(description=...)]",
+        )
+        _check_unit(setting, where)
+        if setting.required:
+            expect(setting.name in given, f"{where} has no default: give the suite a value for it")
+    made = build(record, given, record.__name__)
+    plain = msgspec.to_builtins(made)
+    try:
+        again = build(record, plain, record.__name__)
+    except ConfigurationError as error:
+        expect(False, f"a default of {record.__name__} is not among the values it allows: {error}")
+    else:
+        expect(again == made, f"{record.__name__} read back from plain data is another: {again!r}")
+
+
+def _check_unit(setting: Setting, where: str) -> None:
+    last = setting.name.rpartition("_")[2]
+    number = isinstance(setting.default, (int, float)) and not isinstance(setting.default, bool)
+    expect(
+        not (number and last in _UNITS),
+        f"{where} does not say its unit; right would be a name that ends with "
+        f"{_UNITS.get(last, '_s')!r}",
+    )
+
+
+# -- lever declarations ----------------------------------------------------------------------------
+# What levers declare of themselves.
+
+
+def check_levers(levers: Any) -> None:
+    """All that an adapter declares: each sound, and no two for one action."""
+    expect(isinstance(levers, tuple), f"levers must be a tuple of Lever classes: {levers!r}")
+    seen: dict[str, str] = {}
+    for lever in levers:
+        check_lever_declaration(lever)
+        for action in lever.actions:
+            other = seen.setdefault(action, lever.name)
+            expect(
+                other == lever.name,
+                f'the levers "{other}" and "{lever.name}" both carry "{action}"; right would be '
+                "one lever for each action",
+            )
+
+
+def check_lever_declaration(lever: Any) -> None:
+    """One class: what it is called, what it carries, and that it lapses."""
+    expect(
+        isinstance(lever, type) and issubclass(lever, Lever),
+        f"levers must be subclasses of outrider.api.Lever: {lever!r}",
+    )
+    check_name_and_description(lever)
+    actions = getattr(lever, "actions", None)
+    expect(
+        isinstance(actions, tuple) and bool(actions) and set(actions) <= set(ACTIONS),
+        f"{lever.__name__}.actions is {actions!r}: right would be a tuple of some of "
+        f"{', '.join(ACTIONS)}",
+    )
+    if isinstance(getattr(lever, "lease_s", None), int | float):  # else it is one of each lever
+        check_lease(lever)
+
+
+def check_lease(lever: Any) -> None:
+    """A lever, or its class: how long what it changes lasts."""
+    lease_s = getattr(lever, "lease_s", None)
+    expect(
+        isinstance(lease_s, int | float) and isfinite(lease_s) and lease_s > 0,
+        f"{lever.name}.lease_s is {lease_s!r}: right would be seconds above 0, after which the "
+        "batch system itself forgets the change",
+    )

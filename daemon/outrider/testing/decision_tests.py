@@ -14,8 +14,7 @@ from outrider.model.jobs import Job
 from outrider.model.machines import MachineSpec
 from outrider.plugins.finding import POLICIES
 from outrider.testing.campuses import DAY_S, tiny_campus
-from outrider.testing.conformance import expect
-from outrider.testing.declarations import check_identity, check_settings
+from outrider.testing.conformance import check_identity, check_settings, expect
 from outrider.testing.fixtures import decisions_of, events_until, incumbent, plans
 from outrider.testing.instrumented_policy import (
     InstrumentedPolicy,

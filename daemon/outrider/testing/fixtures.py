@@ -2,30 +2,33 @@
 
 import datetime as dt
 import random
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from math import nan
 from typing import Any, ClassVar, Final, NamedTuple, Self
 
 import msgspec
 import numpy as np
+from msgspec.structs import astuple
 
+from outrider.api import Job, JobSpec, MachineSpec, Policy
 from outrider.api.capabilities import Decides, Groups
-from outrider.api.policy import Policy, PolicySettings
+from outrider.api.policy import PolicySettings
 from outrider.api.site_view import SiteView
 from outrider.engine import Engine, EventMerger, PolicyRunner
 from outrider.engine.accounting.accounting import Accounting
 from outrider.engine.state.site import Site
 from outrider.formats.campus.campus import Campus
 from outrider.formats.workload import BATCH, INTERACTIVE, Workload
-from outrider.model.clusters import ClusterSpec
-from outrider.model.decisions import NOWHERE, Choice, Decision, Names
-from outrider.model.events import JOB_KINDS, STARTED, TICK, Event, NamedEvent
-from outrider.model.jobs import Job
-from outrider.model.localtime import TraceTime
-from outrider.model.machines import MachineSpec
-from outrider.plugins.random_streams import stream
+from outrider.model import events as ev
+from outrider.model.decisions import NOWHERE, START, Choice, Decision, Names
+from outrider.model.events import JOB_KINDS, KIND_NAMES, STARTED, TICK, Event, NamedEvent
+from outrider.model.localtime import TraceTime, ZoneTime
+from outrider.model.machines import ClusterSpec
+from outrider.model.modes import FIRST_FIT, STRICT, Discipline
+from outrider.model.utility import Constant, Linear, TimeUtility
+from outrider.plugins.finding import stream
 from outrider.replay.grid_run import GridRun
-from outrider.replay.keeping import keep_nothing
-from outrider.replay.run import CampusRun
+from outrider.replay.run import CampusRun, keep_nothing
 
 SOURCE = "trace"
 _START_DELAY_S = 0.5
@@ -227,3 +230,217 @@ def as_grid(campus: Campus) -> Workload:
         ],
         start=campus.start,
     )
+
+
+# -- hand site -------------------------------------------------------------------------------------
+# A site played by hand: one policy acts on it, and what it starts runs until told otherwise.
+
+
+class KeptDecisions:
+    """Writes an engine's decisions (`rows`) and ends of runs (`ends`) down, by number."""
+
+    def __init__(self, site: Site) -> None:
+        self.rows: list[tuple[Any, ...]] = []
+        self.ends: list[tuple[Any, ...]] = []
+        self._site = site
+
+    def decided(self, decision: Decision, /) -> None:
+        """A decision was made."""
+        self.rows.append(astuple(decision)[:-1])
+
+    def ended(
+        self, policy: str, job: Job, ending: str, reason: str, run_s: float,
+        reward: float | None, on_policy: bool,
+    ) -> None:  # fmt: skip
+        """A run ended."""
+        self.ends.append(
+            (self._site.now, policy, job.number, ending, reason, run_s, reward, on_policy)
+        )
+
+
+class HandSite:
+    """Machines, jobs and moments set by the test, and a policy that acts on them.
+
+    ::
+
+        site = HandSite(CoolestRoom, half_life_s=3600.0)
+        site.machines(1, 4)
+        site.submit(0, cpus=4)
+        assert site.tick() == [0]
+
+    Args:
+        kind: the policy.
+        discipline: who may pass whom in the queue.
+        shares: target share of each VO; none: equal ones.
+        **settings: of the policy, where they are not its defaults.
+
+    Attributes:
+        policy: the one that acts, with the random stream that commands give it.
+        site: what it sees.
+        starts: (job, machine) in order.
+        decision_log: its decisions, and the ends of runs.
+        now: seconds.
+    """
+
+    def __init__(
+        self, kind: type[Policy], discipline: Discipline = FIRST_FIT,
+        shares: Mapping[str, float] | None = None, **settings: Any,
+    ) -> None:  # fmt: skip
+        clock = ZoneTime("UTC")
+        self.site = Site(clock, [])
+        record = kind.settings_type(**settings) if settings else kind.settings_type()
+        self.policy: Any = kind(record, chance(kind.name))  # each kind has methods of its own
+        self.runner = PolicyRunner(self.policy, True, 3600.0, discipline=discipline)
+        self.decision_log = KeptDecisions(self.site)
+        accounting = Accounting(clock, shares or {}, exact=True)
+        self.engine = Engine(self.site, accounting, [self.runner], self, self.decision_log)
+        self.starts: list[tuple[int, int]] = []
+        self.now = 0.0
+        self._to_start: list[tuple[int, int]] = []
+
+    def start(self, job: int, machine: int) -> None:
+        """The engine starts a job."""
+        self._to_start.append((job, machine))
+
+    def wake_at(self, time_s: float) -> None:
+        """Ticks are the test's."""
+
+    def tell(self, kind: int, subject: int, extra: Any = None) -> None:
+        """Something happens now."""
+        self.engine.feed([(self.now, kind, subject, extra)])
+
+    def machines(self, *cpus: int, **known: Any) -> None:
+        """Machines join, one for each number of CPUs."""
+        for width in cpus:
+            number = len(self.site.specs)
+            self.tell(ev.JOINED, number, MachineSpec(cpus=width, **known))
+
+    def submit(self, job: int, **spec: Any) -> None:
+        """A job enters the queue."""
+        self.tell(ev.SUBMITTED, job, JobSpec(**spec))
+
+    def complete(self, job: int) -> None:
+        """A running job ends."""
+        self.tell(ev.COMPLETED, job)
+
+    def evict(self, job: int) -> None:
+        """A running job is thrown off its machine."""
+        self.tell(ev.EVICTED, job, "owner")
+
+    def tick(self, later_s: float = 0.0) -> list[int]:
+        """Time passes, a scheduling pass is made and carried out; the jobs it started, in order."""
+        self.now += later_s
+        self.tell(ev.TICK, 0)
+        started, self._to_start = self._to_start, []
+        for job, machine in started:
+            cpus = self.site.jobs[job].spec.cpus
+            self.tell(ev.STARTED, job, (machine, cpus))
+        self.starts += started
+        return [job for job, _ in started]
+
+
+# -- planned ---------------------------------------------------------------------------------------
+# Workloads under the planning policies: what they did, and what it brought.
+
+
+# -- hand workload ---------------------------------------------------------------------------------
+# Workloads written by hand, a job a line, and who started when under a policy.
+
+
+class Asked(NamedTuple):
+    """A job: the truth, and what policies are told of it (None: the truth, nan: nothing)."""
+
+    submit_s: float
+    run_s: float
+    cpus: int = 1
+    estimate_s: float | None = None
+    job_class: str = "batch"
+    vo: str = "all"
+
+
+def make_workload(machines: Sequence[int], jobs: Sequence[Asked]) -> Workload:
+    """A workload; `machines` are the CPUs of each, jobs are named j0, j1, ..."""
+    told = [job.run_s if job.estimate_s is None else job.estimate_s for job in jobs]
+    return Workload(
+        name="by hand",
+        job_names=[f"j{number}" for number in range(len(jobs))],
+        submit_s=np.array([job.submit_s for job in jobs], dtype=float),
+        run_s=np.array([job.run_s for job in jobs], dtype=float),
+        cpus=np.array([job.cpus for job in jobs], dtype=np.int64),
+        requested_s=np.full(len(jobs), nan),
+        wait_s=np.full(len(jobs), nan),
+        estimate_s=np.array(told, dtype=float),
+        user=["ann"] * len(jobs),
+        vo=[job.vo for job in jobs],
+        job_class=[job.job_class for job in jobs],
+        machine_names=[f"m{number}" for number in range(len(machines))],
+        machines=[MachineSpec(cpus=cpus) for cpus in machines],
+    )
+
+
+def started_at(
+    workload: Workload, kind: type[Policy], discipline: Discipline = STRICT, **settings: Any
+) -> dict[str, float]:
+    """When each job first started, by name."""
+    starts: dict[str, float] = {}
+
+    def keep(decision: Decision) -> None:
+        if decision.action == START:
+            starts.setdefault(workload.job_names[decision.job], decision.time_s)
+
+    policy = kind(kind.settings_type(**settings), chance(kind.name))
+    GridRun(workload, [policy], keep, discipline=discipline).run()
+    return starts
+
+
+# -- planned ---------------------------------------------------------------------------------------
+
+LINEAR: dict[str, TimeUtility] = {"batch": Linear(), "interactive": Constant()}
+"""Vengerov's figure 1 for batch jobs; interactive ones stand for those that never lose worth."""
+
+
+class Done(NamedTuple):
+    """A run: decisions (second, job, action, CPUs, reason), job events by job, and the report."""
+
+    rows: list[tuple[float, str, str, int, str]]
+    told: dict[int, list[tuple[float, str, Any]]]
+    report: dict[str, Any]
+
+    def did(self, job: int, *actions: str) -> list[tuple[float, int]]:
+        """When it did one of these with a job, and on how many CPUs."""
+        name = f"j{job}"
+        return [(t, cpus) for t, j, action, cpus, _ in self.rows if j == name and action in actions]
+
+    def ended(self, job: int) -> float:
+        """When a job completed."""
+        return next(t for t, kind, _ in self.told[job] if kind == "completed")
+
+
+def made(kind: type[Policy], **settings: Any) -> Policy:
+    """A policy with its defaults but these."""
+    return kind(kind.settings_type(**settings), chance(kind.name))
+
+
+def played(
+    policy: Policy,
+    workload: Workload,
+    utilities: dict[str, TimeUtility] | None = None,
+    until_s: float | None = None,
+) -> Done:
+    """Let a policy act on a workload."""
+    rows: list[tuple[float, str, str, int, str]] = []
+    told: dict[int, list[tuple[float, str, Any]]] = {}
+
+    def keep(decision: Decision) -> None:
+        d = decision
+        rows.append((d.time_s, workload.job_names[d.job], d.action, d.cpus, d.reason))
+
+    run = GridRun(workload, [policy], keep, until_s=until_s, utilities=utilities or LINEAR)
+    for time_s, kind, subject, extra in run.stream():
+        told.setdefault(subject, []).append((time_s, KIND_NAMES[kind], extra))
+    return Done(rows, told, run.run())
+
+
+def on_one_machine(policy: Policy, cpus: int, *jobs: Asked, **more: Any) -> Done:
+    """The same for jobs written by hand, on one machine."""
+    return played(policy, make_workload([cpus], jobs), **more)

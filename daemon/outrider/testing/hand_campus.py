@@ -8,8 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from outrider.formats.campus.campus import Campus
-from outrider.model.clusters import NEVER_S, ClusterSpec
-from outrider.model.opening import OpeningHours
+from outrider.model.machines import NEVER_S, ClusterSpec, OpeningHours
 
 HOUR_S = 3600.0
 DAY_S = 86_400.0

@@ -5,13 +5,11 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from math import isfinite
 from typing import Any, Final
 
-from outrider.api.capabilities import Learns, Plans
+from outrider.api.capabilities import Learns, Plans, Prediction
 from outrider.api.policy import Policy
-from outrider.api.prediction import Prediction
 from outrider.api.queue import Queue
-from outrider.engine.scheduling.open_places import OpenPlaces
-from outrider.engine.scheduling.placement import find_refusal
-from outrider.engine.scheduling.plain_data import check_key
+from outrider.engine.scheduling.guarded_policy import check_key
+from outrider.engine.scheduling.placement import OpenPlaces, find_refusal
 from outrider.engine.scheduling.scheduling_pass import GUARD
 from outrider.engine.state.site import Site
 from outrider.model.decisions import (
@@ -23,9 +21,9 @@ from outrider.model.decisions import (
     START,
     Choice,
     Move,
+    Outcome,
 )
 from outrider.model.jobs import JOB_STATE_NAMES, QUEUED, RUNNING, SUSPENDED_STATE, Job
-from outrider.model.outcomes import Outcome
 from outrider.testing.conformance import NotConforming, expect
 
 _RESERVED_REASONS = (NO_MACHINE, GUARD)

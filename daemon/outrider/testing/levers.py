@@ -7,8 +7,7 @@ import msgspec
 
 from outrider.api.lever import Lever
 from outrider.model.decisions import DecisionRow
-from outrider.testing.conformance import expect, run_all_tests
-from outrider.testing.lever_declarations import check_lease, check_lever_declaration
+from outrider.testing.conformance import check_lease, check_lever_declaration, expect, run_all_tests
 
 _MOST_OF_IT = 0.75
 

@@ -14,13 +14,20 @@ from outrider.api.capabilities import Decides, Learns, Plans
 from outrider.api.policy import Policy
 from outrider.engine.state.site import Site
 from outrider.formats.workload import Workload
-from outrider.model.decisions import IMPOSSIBLE, NOWHERE, START, Decision
-from outrider.model.disciplines import DISCIPLINES, Discipline
+from outrider.model.decisions import (
+    COMPLETED_RUN,
+    EVICTED_RUN,
+    IMPOSSIBLE,
+    NOWHERE,
+    REMOVED_RUN,
+    START,
+    Decision,
+    Outcome,
+)
 from outrider.model.events import EVICTION_REASONS
 from outrider.model.jobs import Job, JobSpec
-from outrider.model.machines import MachineSpec
-from outrider.model.outcomes import COMPLETED_RUN, EVICTED_RUN, REMOVED_RUN, Outcome
-from outrider.model.resources import Resources
+from outrider.model.machines import MachineSpec, Resources
+from outrider.model.modes import DISCIPLINES, Discipline
 from outrider.replay.grid_run import GridRun
 from outrider.testing.campuses import SPAN_S
 from outrider.testing.conformance import expect, run_all_tests

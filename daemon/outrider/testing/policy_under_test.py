@@ -11,7 +11,7 @@ from outrider.engine.state.site import Site
 from outrider.model.events import NamedEvent
 from outrider.model.jobs import Job
 from outrider.model.settings import build
-from outrider.plugins.random_streams import stream
+from outrider.plugins.finding import stream
 from outrider.testing.campuses import tiny_campus
 from outrider.testing.fixtures import Row, Shadow, decisions_of, observed_events
 from outrider.testing.instrumented_policy import (

@@ -13,9 +13,8 @@ import msgspec
 from outrider.api.reader import LogReader, ReaderOptions, Reading
 from outrider.model.events import JOB_KINDS, KIND_NAMES, KIND_NUMBERS, TICK, NamedEvent
 from outrider.plugins.finding import READERS
-from outrider.testing.conformance import NotConforming, expect, run_all_tests
-from outrider.testing.declarations import check_identity
-from outrider.testing.event_shapes import check_event
+from outrider.testing.conformance import NotConforming, check_identity, expect, run_all_tests
+from outrider.testing.harness import check_event
 
 # -- reading ---------------------------------------------------------------------------------------
 # Feeding a log reader as `logtail` and ``outrider ingest`` do, and adding up what it told.

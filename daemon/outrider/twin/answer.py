@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 from math import inf
 from typing import Any, Final
 
-from outrider.twin.estimates import LEVEL, Estimate
 from outrider.twin.fidelity import NOT_PROVEN, Fidelity
 from outrider.twin.kill_clock import KillClock
+from outrider.twin.measures import LEVEL, Estimate
 
 MOST_CHANGE: Final = 0.2
 """A forecast holds while load and share of waste differ by less from its past, as logarithms."""

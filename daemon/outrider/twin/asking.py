@@ -13,7 +13,6 @@ from outrider.api.policy import Policy
 from outrider.journal import TIMEZONE_KEY, Journal
 from outrider.model.localtime import time_zone
 from outrider.twin.answer import Answer, Ratios
-from outrider.twin.estimates import next_estimate, past_estimate
 from outrider.twin.fidelity import fidelity
 from outrider.twin.measures import (
     MEASURES,
@@ -21,6 +20,8 @@ from outrider.twin.measures import (
     blocks,
     completed_only,
     log_ratios,
+    next_estimate,
+    past_estimate,
     seen_stretch,
     whole,
 )

@@ -15,7 +15,7 @@ from outrider.model import events as ev
 from outrider.model.errors import TraceError
 from outrider.model.events import Event
 from outrider.model.localtime import ZoneTime
-from outrider.replay.ingestion import NoDecisionLog
+from outrider.replay.log_files import NoDecisionLog
 from outrider.replay.site_record import SiteRecord
 from outrider.twin.kill_clock import KillClock, KillsSeen
 from outrider.twin.tally import Tally

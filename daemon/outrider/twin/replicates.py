@@ -11,8 +11,7 @@ from outrider.api.policy import Policy
 from outrider.engine.scheduling.deferral_limit import HandBack
 from outrider.formats.campus.campus import Campus
 from outrider.model.errors import PolicyError
-from outrider.replay.keeping import keep_nothing
-from outrider.replay.run import CampusRun
+from outrider.replay.run import CampusRun, keep_nothing
 from outrider.twin.tally import Mark, Tally
 from outrider.twin.twin_site import TwinSite
 

@@ -11,11 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from outrider.formats.campus.campus import Campus
-from outrider.formats.campus.site_file import SiteTable
-from outrider.model.disciplines import FIRST_FIT, Discipline
-from outrider.replay.habits_on_record import DELAYS, habits_of_ledger
-from outrider.replay.recorded_campus import recorded_campus
-from outrider.replay.recorded_places import possible_jobs, recorded_only
+from outrider.formats.campus.files import SiteTable
+from outrider.model.modes import FIRST_FIT, Discipline
+from outrider.replay.recorded_campus import (
+    DELAYS,
+    habits_of_ledger,
+    possible_jobs,
+    recorded_campus,
+    recorded_only,
+)
 from outrider.replay.site_record import RecordedJob, SiteRecord
 from outrider.twin.kill_clock import KillClock, kills_by_clock
 from outrider.twin.observed import Observed

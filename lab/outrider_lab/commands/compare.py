@@ -5,10 +5,10 @@ from typing import Any
 
 import click
 
-from outrider.cli.options import Seconds, file_path, json_option, seed_range
+from outrider.cli.options import Seconds, file_path, json_option, policy_names, seed_range
 from outrider.cli.policies_on_traces import Asked, policies_on_traces, refuse_repeats
-from outrider.cli.printing import MISSING, count, duration, figure, print_json, print_table, shown
-from outrider.cli.word_completion import policy_names
+from outrider.cli.printing import print_json, print_table, shown
+from outrider.model.quantities import MISSING, count, duration, figure
 from outrider_lab.commands.options import many_runs_options
 
 SECTION = "Judge"
@@ -93,7 +93,7 @@ _DAY_S = 86_400.0
 
 
 def show_comparison(result: dict[str, Any]) -> None:
-    """What `outrider_lab.running.study.run_study` returned for a `Comparison`."""
+    """What `outrider_lab.running.run_all.run_study` returned for a `Comparison`."""
     reference = result["settings"]["reference"]
     below_s = result["settings"]["interactive_below_s"]
     for trace in result["traces"]:

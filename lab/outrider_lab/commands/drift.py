@@ -5,10 +5,10 @@ from typing import Any
 
 import click
 
-from outrider.cli.options import file_path, json_option, seed_range
-from outrider.cli.printing import figure, print_json, print_table, shown
-from outrider.cli.word_completion import policy_names
+from outrider.cli.options import file_path, json_option, policy_names, seed_range
+from outrider.cli.printing import print_json, print_table, shown
 from outrider.model.errors import ConfigurationError, nearest
+from outrider.model.quantities import figure
 from outrider_lab.commands.options import many_runs_options
 
 SECTION = "Judge"
@@ -68,7 +68,7 @@ def command(
     """
     from outrider_lab.commands.many_runs import Keeping, carried_out, name_failures
     from outrider_lab.drift import FULL, QUICK, WORLDS, DriftSuite, check_treatments
-    from outrider_lab.running.study import check_policies
+    from outrider_lab.running.run_all import check_policies
 
     for name in worlds:
         if name not in WORLDS:

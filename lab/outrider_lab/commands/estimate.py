@@ -5,11 +5,11 @@ from typing import Any
 
 import click
 
-from outrider.cli.options import class_by_option, file_path, json_option
-from outrider.cli.printing import count, duration, figure, print_json, print_table, ratio, shown
-from outrider.cli.progress import progress_bar
-from outrider.cli.word_completion import estimator_names
+from outrider.cli.options import class_by_option, estimator_names, file_path, json_option
+from outrider.cli.printing import print_json, print_table, shown
+from outrider.cli.terminal import progress_bar
 from outrider.model.errors import ConfigurationError
+from outrider.model.quantities import count, duration, figure, percent
 
 SECTION = "Judge"
 
@@ -60,9 +60,9 @@ def command(
       outrider estimate kth.swf.gz --estimator learned --estimator user
     """
     from outrider.cli.provenance import provenance
-    from outrider.formats.class_words import class_rule
+    from outrider.formats.job_classes import class_rule
     from outrider.formats.swf.reading import read_swf
-    from outrider.plugins.making import make_estimator
+    from outrider.plugins.finding import make_estimator
     from outrider.simulation.estimates import LEARNED
     from outrider.simulation.truth_told import truth_told
     from outrider_lab.estimates import score, tell
@@ -137,7 +137,7 @@ def _cells(one: dict[str, Any]) -> list[str]:
         figure(one["factor"], digits=2),
         *(figure(losses[level], 60.0) for level in ("0.5", "0.1", "0.9")),
         figure(one["pinball_log_seconds"]["0.5"], digits=3),
-        ratio(one["coverage"]),
+        percent(one["coverage"]),
         "-" if weeks is None else f"{100 * weeks['p10']:.0f}-{100 * weeks['p90']:.0f} %",
     ]
 

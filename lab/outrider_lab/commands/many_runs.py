@@ -15,9 +15,8 @@ from outrider.cli.provenance import provenance
 from outrider.model.errors import ConfigurationError
 from outrider_lab.running.progress import BarProgress, LogProgress
 from outrider_lab.running.resume_file import RUNS_FILE, ResumeFile
-from outrider_lab.running.run_all import Progress
+from outrider_lab.running.run_all import Progress, Row, Study, run_study, specs_of
 from outrider_lab.running.run_spec import RunSpec
-from outrider_lab.running.study import Row, Study, run_study, specs_of
 from outrider_lab.running.traces import CampusFolder, WorkloadFile, WorkloadWindow
 from outrider_lab.running.workers import cores
 

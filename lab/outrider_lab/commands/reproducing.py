@@ -6,11 +6,12 @@ from typing import Any, NamedTuple
 
 import click
 
-from outrider.cli.printing import figure, print_json, print_table, shown
+from outrider.cli.printing import print_json, print_table, shown
+from outrider.model.quantities import figure
 from outrider_lab.commands.many_runs import Keeping, carried_out, name_failures
 from outrider_lab.commands.options import Asked
-from outrider_lab.reporting.verdicts import in_words
-from outrider_lab.running.study import Row, Study, check_policies
+from outrider_lab.reporting.claims import in_words
+from outrider_lab.running.run_all import Row, Study, check_policies
 
 Result = dict[str, Any]
 

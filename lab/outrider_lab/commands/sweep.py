@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from outrider.cli.options import file_path, json_option
-from outrider.cli.printing import count, print_json, shown
-from outrider.cli.word_completion import policy_names
-from outrider.model.disciplines import DISCIPLINES
+from outrider.cli.options import file_path, json_option, policy_names
+from outrider.cli.printing import print_json, shown
 from outrider.model.errors import ConfigurationError
+from outrider.model.modes import DISCIPLINES
+from outrider.model.quantities import count
 
 if TYPE_CHECKING:
     from outrider_lab.running.run_all import Progress, RunEnd
@@ -124,9 +124,8 @@ def command(
     from outrider.cli.provenance import provenance
     from outrider_lab.commands.many_runs import files_of, progress_of, told_if_stopped
     from outrider_lab.commands.sweep_tables import write_chart
-    from outrider_lab.sweep.differences import check_baseline, differences
     from outrider_lab.sweep.file import read_sweep
-    from outrider_lab.sweep.results import check_format
+    from outrider_lab.sweep.results import check_baseline, check_format, differences
     from outrider_lab.sweep.sweep import run_sweep, runs_file
 
     _refuse_contradictions(system, workers, jobs)
@@ -171,8 +170,7 @@ def _place(
     if system is None:
         yield workers or cores()
         return
-    from outrider_lab.running.cluster_settings import LOCAL
-    from outrider_lab.running.dask_workers import on_dask
+    from outrider_lab.running.dask_workers import LOCAL, on_dask
 
     size = workers or cores() if system == LOCAL else jobs or 4
     files = out.resolve().with_name(f"{out.name}.jobs")

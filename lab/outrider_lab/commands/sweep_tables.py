@@ -6,7 +6,8 @@ from typing import Any
 
 import click
 
-from outrider.cli.printing import MISSING, count, figure, print_table
+from outrider.cli.printing import print_table
+from outrider.model.quantities import MISSING, count, figure
 from outrider.simulation.truth_told import in_words
 
 _COLUMNS = ("", "mean", "pairs", "difference", "95 % interval", "verdict")
@@ -15,7 +16,7 @@ _WHOLE_FROM = 1000.0
 
 
 def show_differences(found: Sequence[dict[str, Any]]) -> None:
-    """What `outrider_lab.sweep.differences` found, a table for each figure."""
+    """What `outrider_lab.sweep.results` found, a table for each figure."""
     for one in found:
         if len(one["treatments"]) < 2:
             continue

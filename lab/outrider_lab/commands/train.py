@@ -11,19 +11,21 @@ from outrider.cli.options import (
     class_by_option,
     file_path,
     json_option,
+    policy_names,
+    reader_names,
     seed_range,
 )
-from outrider.cli.printing import count, print_json, shown
-from outrider.cli.progress import progress_bar
-from outrider.cli.word_completion import policy_names, reader_names
+from outrider.cli.printing import print_json, shown
+from outrider.cli.terminal import progress_bar
 from outrider.formats.option_words import split_pair, toml_value
 from outrider.model.errors import ConfigurationError
+from outrider.model.quantities import count
 
 if TYPE_CHECKING:
     from outrider.formats.job_classes import ClassRule
     from outrider.formats.workload import Workload
     from outrider.simulation.estimates import EstimateRule
-    from outrider_lab.training.demonstrations import Demonstration
+    from outrider_lab.training import Demonstration
 
 SECTION = "Judge"
 
@@ -117,10 +119,10 @@ def command(
       outrider train sarsa past.swf --behaviour recorded --out start.json
       outrider replay present.swf --policy sarsa --set sarsa.start=start.json
     """
-    from outrider.formats.class_words import class_rule
+    from outrider.formats.job_classes import class_rule
     from outrider.simulation.estimates import LEARNED, estimate_rule
     from outrider.simulation.truth_told import in_words
-    from outrider_lab.training.training import Learner, train, write_start
+    from outrider_lab.training import Learner, train, write_start
 
     rule = None if estimates is None else estimate_rule(estimates, "--estimates")
     if rule is not None and rule.kind == LEARNED:
@@ -169,8 +171,7 @@ def _drawn(
     """Synthetic grids, seed by seed, each row in turn."""
     if not rows:
         return []
-    from outrider_lab.training.demonstrations import WorkloadDemonstration
-    from outrider_lab.training.training import FIRST_SEED
+    from outrider_lab.training import FIRST_SEED, WorkloadDemonstration
 
     if behaviour == _RECORDED:
         raise ConfigurationError(
@@ -213,7 +214,7 @@ def _draw(share: float, seed: int, rule: "EstimateRule | None") -> "Workload":
 def _of_trace(
     path: Path, behaviour: str | None, read: Any, until_s: float | None, format_name: str
 ) -> "Demonstration":
-    from outrider_lab.training.demonstrations import (
+    from outrider_lab.training import (
         JournalDemonstration,
         LogsDemonstration,
         WorkloadDemonstration,

@@ -12,8 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from outrider.engine.accounting.fairness import degenerate
-from outrider_lab.comparison.difference import BETTER, TOO_SMALL, UNDECIDED, WORSE, Differences
-from outrider_lab.comparison.stretches import Stretches
+from outrider_lab.comparison.difference import (
+    BETTER,
+    TOO_SMALL,
+    UNDECIDED,
+    WORSE,
+    Differences,
+    Stretches,
+)
 from outrider_lab.comparison.watched_run import Conditions
 from outrider_lab.reporting.bootstrap import Interval, student_interval
 from outrider_lab.running.run_spec import PolicySpec, RunSpec
@@ -240,7 +246,7 @@ class Row(NamedTuple):
 
 
 class Comparison:
-    """A study, see `outrider_lab.running.study.Study`.
+    """A study, see `outrider_lab.running.run_all.Study`.
 
     Args:
         traces: paths, as they were given.

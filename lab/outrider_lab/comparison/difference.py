@@ -6,9 +6,15 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from outrider_lab.comparison.stretches import Stretches
-from outrider_lab.reporting.bootstrap import Interval, resampled_means, student_interval
-from outrider_lab.reporting.verdicts import FEWEST_BLOCKS, Verdict, verdict_of
+from outrider_lab.reporting.bootstrap import (
+    Blocks,
+    Interval,
+    block_of_waits,
+    blocks_of_time,
+    resampled_means,
+    student_interval,
+)
+from outrider_lab.reporting.claims import FEWEST_BLOCKS, Verdict, verdict_of
 
 BETTER: Final = "better"
 WORSE: Final = "worse"
@@ -16,7 +22,6 @@ UNDECIDED: Final = str(Verdict.UNDECIDED)
 TOO_SMALL: Final = str(Verdict.TOO_SMALL)
 RESAMPLES: Final = 1000
 """Of which only the standard error is taken: it is known to 2 %."""
-
 Floats = NDArray[np.float64]
 
 
@@ -25,6 +30,49 @@ class _Drawn(NamedTuple):
     blocks_n: int
     means: Floats | None
     """(resamples, 2); None: too few blocks."""
+
+
+# -- stretches -------------------------------------------------------------------------------------
+# Stretches of a trace's time, for each pair of policies as long as their queues remember.
+
+
+class Stretches:
+    """Which jobs are drawn together where two policies are compared.
+
+    Args:
+        submit_s: shape (jobs,).
+        wait_s: shape (jobs, policies), of the same jobs.
+        block_s: seconds, as somebody chose; None: chosen from the waits.
+    """
+
+    def __init__(self, submit_s: Floats, wait_s: Floats, block_s: float | None = None) -> None:
+        self._submit_s = submit_s
+        self._wait_s = wait_s
+        self._given_s = block_s
+        self._chosen_s: dict[int, float] = {}
+
+    def block_s(self, one: int, other: int) -> float:
+        """Seconds of a stretch for two policies, by column: the longer of what each needs.
+
+        Never below the mean wait under either, whoever chose.
+        """
+        return max(self._needed_s(one), self._needed_s(other))
+
+    def blocks(self, one: int, other: int) -> Blocks:
+        """The stretch of each job, from 0 on without gaps."""
+        return blocks_of_time(self._submit_s, self.block_s(one, other))
+
+    def _needed_s(self, policy: int) -> float:
+        if policy not in self._chosen_s:
+            waits = self._wait_s[:, policy]
+            if not len(waits):
+                needed = _NO_JOBS
+            elif self._given_s is None:
+                needed = block_of_waits(self._submit_s, waits)
+            else:
+                needed = max(self._given_s, float(waits.mean()))
+            self._chosen_s[policy] = needed
+        return self._chosen_s[policy]
 
 
 class Differences:
@@ -118,3 +166,6 @@ def compared(
     if Verdict.REPRODUCED not in (below, above):  # it holds 0, if only at an end
         return UNDECIDED
     return BETTER if (above is Verdict.REPRODUCED) == more_is_better else WORSE
+
+
+_NO_JOBS: Final = 1.0

@@ -4,13 +4,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from outrider.model.errors import ConfigurationError, OutriderError
-from outrider.replay.recorded_run import RECORDED
+from outrider.replay.grid_run import RECORDED
 from outrider.replay.workload_terms import WorkloadTerms
 from outrider_lab.comparison.comparison import Comparison
 from outrider_lab.comparison.watched_run import Conditions
-from outrider_lab.running.carrying_out import carry_out
+from outrider_lab.running.run_all import carry_out, run_study
 from outrider_lab.running.run_spec import PolicySpec, RunSpec
-from outrider_lab.running.study import run_study
 from outrider_lab.running.workers import Finished
 
 

@@ -11,14 +11,13 @@ from outrider.formats.digests import file_sha256
 from outrider.formats.job_classes import ClassRule
 from outrider.formats.workload import SHORT_BELOW_S
 from outrider.journal import LedgerHash
-from outrider.model.disciplines import STRICT, Discipline
 from outrider.model.events import COMPLETED, STARTED, Event
+from outrider.model.modes import STRICT, Discipline
 from outrider.model.utility import DEFAULT_UTILITIES, SHAPES, TimeUtility, make_utility
-from outrider.plugins.finding import UTILITIES, find, utility_shapes
-from outrider.plugins.making import make_estimator
-from outrider.replay.effective_settings import effective_settings
+from outrider.plugins.finding import UTILITIES, find, make_estimator, utility_shapes
 from outrider.replay.grid_run import GridRun
-from outrider.replay.keeping import hashed
+from outrider.replay.run import hashed
+from outrider.replay.trials import effective_settings
 from outrider.replay.workload_terms import WorkloadTerms
 from outrider.simulation.estimates import LEARNED, default_rule, estimate_rule, estimated
 from outrider.simulation.truth_told import truth_told
@@ -35,7 +34,7 @@ class Conditions(NamedTuple):
     Attributes:
         estimates: what policies are told of run times, as `outrider.simulation.estimates` reads
             it; None: what users requested, where any did.
-        discipline: who may start before a job that does not fit: `outrider.model.disciplines`.
+        discipline: who may start before a job that does not fit: `outrider.model.modes`.
         machines: CPUs, in place of the header's.
         class_by: what makes a job interactive; None: what its users said best.
         short_below_s: figures are grouped by whether a job ran strictly less; no policy is told.

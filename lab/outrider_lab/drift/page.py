@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from markupsafe import Markup
 
-from outrider.report.page import heading, made_by, page, prose, table
+from outrider.report.rendering import heading, made_by, page, prose, table
 from outrider.simulation.truth_told import in_words
 from outrider_lab.reporting.page import failed_runs, shown
 

@@ -15,9 +15,9 @@ from outrider.model.events import COMPLETED, STARTED, Event
 from outrider.model.utility import TimeUtility, utility_of
 from outrider.plugins.finding import POLICIES, find, load_policy
 from outrider.replay.grid_run import GridRun
-from outrider.replay.keeping import keep_nothing
+from outrider.replay.run import keep_nothing
 from outrider.simulation.estimates import EXACT
-from outrider.simulation.generators.grids.perez import PROXY
+from outrider.simulation.generators.grids.workloads import PROXY
 from outrider.simulation.truth_told import truth_told
 from outrider_lab.comparison.difference import compared
 from outrider_lab.drift.worlds import ORDERS, PLANS, WORLDS, Changing, Size
@@ -224,7 +224,7 @@ Runs = Mapping[Row, Mapping[int, Mapping[str, Mapping[str, float | None]]]]
 
 
 class DriftSuite:
-    """A study, see `outrider_lab.running.study.Study`; a row is a treatment in a world.
+    """A study, see `outrider_lab.running.run_all.Study`; a row is a treatment in a world.
 
     Args:
         worlds: names out of `WORLDS`.

@@ -19,12 +19,10 @@ from outrider.engine.accounting.report import energy_wh
 from outrider.formats.workload import Workload
 from outrider.journal import LedgerHash
 from outrider.model.errors import ConfigurationError, nearest
-from outrider.plugins.random_streams import stream
-from outrider.python_api.terms import shares_of, terms_of
-from outrider.replay.keeping import hashed
-from outrider.replay.run import TraceRun
-from outrider.replay.traces import Trace
-from outrider.replay.trials import Terms, Trial, run_of, stop_s
+from outrider.plugins.finding import stream
+from outrider.python_api.reading import shares_of, terms_of
+from outrider.replay.run import TraceRun, hashed
+from outrider.replay.trials import Terms, Trace, Trial, run_of, stop_s
 from outrider_lab.gym.episodes import Episode, EpisodeSource, TraceMaker
 
 # -- agent policy ----------------------------------------------------------------------------------

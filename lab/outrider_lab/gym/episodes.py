@@ -8,12 +8,12 @@ import numpy as np
 
 from outrider.formats.workload import Workload
 from outrider.model.errors import ConfigurationError
+from outrider.python_api.reading import generate_grid
 from outrider.python_api.replaying import trace_of
-from outrider.python_api.traces import generate_grid
-from outrider.replay.traces import Trace
+from outrider.replay.trials import Trace
 from outrider.replay.workload_terms import WorkloadTerms
 from outrider.simulation.estimates import estimate_rule
-from outrider_lab.running.windows import part_of
+from outrider_lab.running.traces import part_of
 
 TraceMaker = Callable[[int], Trace]
 """Makes a trace of a seed."""

@@ -2,17 +2,114 @@
 
 A claim says in which region a statistic must lie. The statistic is measured once a seed (a
 year); the verdict is computed from its 95 % interval over the seeds, and from nothing else: see
-`outrider_lab.reporting.verdicts`.
+`outrider_lab.reporting.claims`.
 """
 
-from collections.abc import Sequence
-from math import isfinite, sqrt
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from enum import StrEnum
+from math import inf, isfinite, nan, sqrt
 from statistics import fmean, stdev
-from typing import Any, Final
+from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 import msgspec
 
-from outrider_lab.reporting.verdicts import NOT_COMPARABLE, Verdict, verdict_of
+# -- verdicts --------------------------------------------------------------------------------------
+# The verdict on a claim: four of them, from an interval, a region and how much was measured.
+#
+# Every page, table and JSON document has its verdicts from here: those on papers' claims, and those
+# on differences between policies, where the claim is that one is better than the other.
+
+NOT_COMPARABLE: Final = "not comparable"
+"""In the place of a verdict: nothing of ours can confirm or refute the claim; it is not tried."""
+FEWEST_SEEDS: Final = 2
+"""Independent seeds (years): Student's interval is right from two on, only wide."""
+FEWEST_BLOCKS: Final = 10
+"""Blocks of time, which are independent only nearly."""
+
+
+class Verdict(StrEnum):
+    """What an interval says of a claim."""
+
+    REPRODUCED = "reproduced"
+    OUTSIDE = "outside"
+    UNDECIDED = "undecided"
+    TOO_SMALL = "too small"
+
+    @property
+    def sentence(self) -> str:
+        """What it means, for a reader."""
+        return _SENTENCES[self]
+
+
+_SENTENCES: Final = {
+    Verdict.REPRODUCED: "The whole interval lies where the claim holds: it is met or exceeded.",
+    Verdict.OUTSIDE: "The whole interval lies where the claim does not hold.",
+    Verdict.UNDECIDED: "The interval lies only partly where the claim holds: more seeds may tell.",
+    Verdict.TOO_SMALL: "Too little was measured to judge the claim.",
+}
+
+
+def verdict_of(
+    interval: tuple[float, float] | None,
+    region: tuple[float | None, float | None],
+    measured_n: int,
+    fewest: int = FEWEST_SEEDS,
+) -> Verdict:
+    """The verdict.
+
+    Args:
+        interval: low and high end of where the figure lies; None: there is none.
+        region: where the claim holds, without its ends (equal is not less); None: no such end,
+            as in a claim of a gain, which a greater gain exceeds.
+        measured_n: how many independent seeds, or blocks of time, the interval is from.
+        fewest: with fewer there is no verdict.
+    """
+    if interval is None or measured_n < fewest:
+        return Verdict.TOO_SMALL
+    low, high = interval
+    least = -inf if region[0] is None else region[0]
+    most = inf if region[1] is None else region[1]
+    if least < low and high < most:
+        return Verdict.REPRODUCED
+    if high <= least or most <= low:
+        return Verdict.OUTSIDE
+    return Verdict.UNDECIDED
+
+
+def counted(claims: Iterable[Mapping[str, Any]]) -> dict[str, int]:
+    """How many claims were tried, how many got each verdict, and how many are not comparable.
+
+    Args:
+        claims: as `outrider_lab.reporting.claims.judge` returns them.
+    """
+    found = Counter(one["verdict"] for one in claims)
+    by_verdict = {str(verdict): found[verdict] for verdict in Verdict}
+    return {
+        "tried": sum(by_verdict.values()),
+        **by_verdict,
+        NOT_COMPARABLE: found[NOT_COMPARABLE],
+    }
+
+
+def in_words(counts: Mapping[str, int]) -> str:
+    """What `counted` returned, as a sentence without its full stop."""
+    parts = ", ".join(f"{counts[verdict]} {verdict}" for verdict in Verdict)
+    return f"{counts['tried']} claims tried: {parts}; {counts[NOT_COMPARABLE]} {NOT_COMPARABLE}"
+
+
+def rule() -> str:
+    """How a verdict comes about, in a paragraph for readers."""
+    return "; ".join(
+        f"{verdict}: {verdict.sentence[0].lower()}{verdict.sentence[1:-1]}" for verdict in Verdict
+    ) + (
+        ". Not comparable is no verdict: nothing here could confirm or refute such a claim. An "
+        "interval of 95 % misses the truth once in twenty times, so some of many claims get a "
+        "verdict by chance."
+    )
+
+
+# -- claims ----------------------------------------------------------------------------------------
 
 _T_975: Final = (
     12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160,
@@ -116,3 +213,86 @@ def region(low: float | None, high: float | None) -> str:
     if low is None:
         return "anywhere" if high is None else f"below {high:.3g}"
     return f"above {low:.3g}" if high is None else f"between {low:.3g} and {high:.3g}"
+
+
+# -- judging ---------------------------------------------------------------------------------------
+# What a paper states, measured unit by unit and judged; a unit is a seed, a year or a window.
+#
+# A statistic is put together from figures of the runs of one unit, so that what is compared met the
+# same arrivals.
+
+Unit = TypeVar("Unit")
+Statistic = Callable[[Unit], float]
+"""Of one unit: nan where it is not known; raises `KeyError` where the unit lacks a run it needs."""
+
+
+class Stated(NamedTuple, Generic[Unit]):
+    """A claim, what is measured for it in each unit, and what is known beyond the figures."""
+
+    claim: Claim
+    statistic: Statistic[Unit]
+    note: str = ""
+
+
+def judged(
+    stated: Iterable[Stated[Unit]], units: Iterable[Unit], too_small: str | None
+) -> list[dict[str, Any]]:
+    """Every claim with what was measured and the verdict.
+
+    Args:
+        stated: claims and their statistics.
+        units: a unit that lacks a claim's run does not count for that claim.
+        too_small: why runs of this size decide nothing; None: they are large enough.
+    """
+    units = list(units)
+    out = []
+    for claim, statistic, note in stated:
+        found = judge(claim, [_measured(statistic, unit) for unit in units], too_small)
+        if note:
+            found["why"] += f"; {note}"
+        out.append(found)
+    return out
+
+
+def _measured(statistic: Statistic[Unit], unit: Unit) -> float:
+    try:
+        return statistic(unit)
+    except KeyError:  # that run is not in this size's grid, or it failed and is listed as failed
+        return nan
+
+
+def unmeasured(unit: object) -> float:
+    """For a claim that no figure can confirm or refute."""
+    return nan
+
+
+def ratio(above: Statistic[Unit], below: Statistic[Unit]) -> Statistic[Unit]:
+    """Of two statistics of one unit; nan over nothing."""
+
+    def statistic(unit: Unit) -> float:
+        whole = below(unit)
+        return above(unit) / whole if whole else nan
+
+    return statistic
+
+
+def less(first: Statistic[Unit], second: Statistic[Unit]) -> Statistic[Unit]:
+    """The first less the second."""
+    return lambda unit: first(unit) - second(unit)
+
+
+def times(statistic: Statistic[Unit], factor: float) -> Statistic[Unit]:
+    """In another unit of measurement."""
+    return lambda unit: factor * statistic(unit)
+
+
+def greatest(statistics: Iterable[Statistic[Unit]]) -> Statistic[Unit]:
+    """The greatest of several; nan if there is none."""
+    several = list(statistics)
+    return lambda unit: max((statistic(unit) for statistic in several), default=nan)
+
+
+def least(statistics: Iterable[Statistic[Unit]]) -> Statistic[Unit]:
+    """The least of several; nan if there is none."""
+    several = list(statistics)
+    return lambda unit: min((statistic(unit) for statistic in several), default=nan)

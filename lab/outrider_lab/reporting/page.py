@@ -1,15 +1,13 @@
 """What the lab's pages have beside prose and tables: charts, claims, failed runs."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from math import isfinite
 from typing import Any, Final, NamedTuple
 
 from markupsafe import Markup
 
-from outrider.report.page import heading, table
-from outrider.report.rendering import Templates
-from outrider_lab.reporting.claims import region
-from outrider_lab.reporting.verdicts import NOT_COMPARABLE, Verdict
+from outrider.report.rendering import Templates, heading, made_by, page, prose, table
+from outrider_lab.reporting.claims import NOT_COMPARABLE, Verdict, in_words, region, rule
 
 _TEMPLATES: Final = Templates("outrider_lab.reporting")
 _LOOKS: Final = {
@@ -73,3 +71,50 @@ def shown(value: float | None) -> str:
     if value is None or not isfinite(value):
         return "-"
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
+
+
+# -- paper page ------------------------------------------------------------------------------------
+# The HTML page of a paper's reproduction: the same parts, in the same order, for every paper.
+
+Result = Mapping[str, Any]
+"""What `outrider_lab.running.run_all.run_study` returned, with at least one row."""
+
+
+class PaperPage(NamedTuple):
+    """What is particular about the page of a paper; `html` makes the page of a result.
+
+    Attributes:
+        title: of the page.
+        cited: the paper, as one cites it.
+        quick: what a quick run is, in words.
+        how: paragraphs on how it was measured, from the settings of the result.
+        drawings: every figure.
+        tables: what comes after the figures, HTML already.
+    """
+
+    title: str
+    cited: str
+    quick: str
+    how: Callable[[Mapping[str, Any]], Iterable[str]]
+    drawings: Callable[[Result], Iterable[Drawing]]
+    tables: Callable[[Result], Iterable[Markup]]
+
+    def html(self, result: Result) -> str:
+        """The page, from the result alone."""
+        return page(self.title, self._parts(result))
+
+    def _parts(self, result: Result) -> Iterator[Markup]:
+        settings = result["settings"]
+        yield prose(self.cited)
+        if settings["quick"]:
+            yield prose(f"This is a quick run: {self.quick}.")
+        yield heading("How it was measured")
+        yield from map(prose, self.how(settings))
+        yield heading("Claims")
+        yield prose(f"{in_words(result['verdicts'])}. {rule()}")
+        yield claims_table(result["claims"])
+        yield heading("Figures")
+        yield from map(drawing, self.drawings(result))
+        yield from self.tables(result)
+        yield from failed_runs(result["failed"])
+        yield from made_by(result)

@@ -12,9 +12,8 @@ from outrider.engine.accounting.energy import BADPUT, GOODPUT
 from outrider.journal import LedgerHash
 from outrider.model.events import Event
 from outrider.model.localtime import WEEK_S
-from outrider.replay.effective_settings import effective_settings
-from outrider.replay.keeping import hashed
-from outrider.replay.run import CampusRun
+from outrider.replay.run import CampusRun, hashed
+from outrider.replay.trials import effective_settings
 from outrider_lab.running.run_spec import PolicySpec, RunSpec
 from outrider_lab.running.traces import CampusFolder, GeneratedCampus, campus_of
 

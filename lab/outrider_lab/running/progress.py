@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable
 from typing import Final
 
+from outrider.model.quantities import duration
 from outrider_lab.running.run_all import RunEnd
 
 LINE_EVERY_S: Final = 30.0
@@ -45,7 +46,7 @@ class Count:
         """All of it: ``12 of 40 runs done (3 known before), 1 failed, 4.2 min left``."""
         known = f" ({self.kept} known before)" if self.kept else ""
         failed = f", {self.failed} failed" if self.failed else ""
-        left = "" if self.left_s is None else f", {_duration(self.left_s)} left"
+        left = "" if self.left_s is None else f", {duration(self.left_s)} left"
         return f"{self.done} of {self.runs} runs done{known}{failed}{left}"
 
 
@@ -101,9 +102,3 @@ class BarProgress(Count):
         """As `Count.ended`, shown."""
         super().ended(end, is_last_attempt)
         self._show(self.done / max(self.runs, 1), self.words())
-
-
-def _duration(seconds: float) -> str:
-    if seconds < 120.0:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.1f} min" if seconds < 7200.0 else f"{seconds / 3600:.1f} h"

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from outrider.api.policy import Policy
-from outrider.plugins.making import make_policy
+from outrider.plugins.finding import make_policy
 from outrider_lab.running.traces import DrawnWorkload, TraceSource
 
 Options = tuple[tuple[str, Any], ...]

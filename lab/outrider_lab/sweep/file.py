@@ -10,17 +10,18 @@ from typing import Annotated, Any, Final, NamedTuple
 import msgspec
 from msgspec import Meta
 
-from outrider.formats.class_words import class_rule
 from outrider.formats.digests import file_sha256, trace_sha256
-from outrider.model.disciplines import STRICT, Discipline
+from outrider.formats.job_classes import class_rule
 from outrider.model.errors import ConfigurationError, OutriderError
+from outrider.model.modes import STRICT, Discipline
 from outrider.model.settings import build
 from outrider.simulation.estimates import REQUESTED, default_rule, estimate_rule
 from outrider.simulation.generators.campus.options import CampusOptions, check
 from outrider_lab.running.campus_run import campus_spec
-from outrider_lab.running.cluster_settings import ClusterSettings
+from outrider_lab.running.dask_workers import ClusterSettings
 from outrider_lab.running.run_spec import PolicySpec, RunSpec
 from outrider_lab.running.traces import (
+    DAY_S,
     CampusFolder,
     GeneratedCampus,
     NamedWorkloadFile,
@@ -28,7 +29,6 @@ from outrider_lab.running.traces import (
     WorkloadWindow,
     whole_file,
 )
-from outrider_lab.running.windows import DAY_S
 from outrider_lab.sweep.workload_run import DEFAULT, workload_spec
 
 # -- workload axes ---------------------------------------------------------------------------------

@@ -3,16 +3,21 @@
 from collections.abc import Iterator, Mapping, Sequence
 from math import inf
 from pathlib import Path
-from typing import Any, Final
+from statistics import fmean
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from outrider.formats.parquet import require_duckdb, write_parquet
-from outrider.model.errors import ConfigurationError, LedgerError
+from outrider.formats.tables import require_duckdb, write_parquet
+from outrider.model.errors import ConfigurationError, LedgerError, nearest
+from outrider_lab.comparison.difference import compared
+from outrider_lab.reporting.claims import FEWEST_SEEDS, interval_of
+from outrider_lab.running.run_spec import PolicySpec, RunSpec
+from outrider_lab.running.traces import GeneratedCampus, WorkloadFile, WorkloadWindow
+from outrider_lab.sweep.workload_run import DEFAULT
 
 Row = dict[str, Any]
 """Scalars by column name, or None where there is no value."""
-
 FORMATS: Final = (".json", ".parquet")
 _FIRST: Final = ("cell", "trace", "policy", "preset", "seed", "error", "attempts", "version")
 _SAID: Final = ("truth", "estimates", "discipline", "class_source", "cpus")
@@ -119,3 +124,190 @@ def _read_parquet(out: Path) -> list[Row]:
         _checked(row, str(out))
         row |= {name: "inf" for name, value in row.items() if value == inf}
     return rows
+
+
+# -- differences -----------------------------------------------------------------------------------
+# What a sweep says of its treatments: each against a baseline on the same traces, with intervals.
+#
+# A treatment is a policy with its settings and, on a workload, what it is told and may do
+# (estimates, discipline, classes, machines). The unit of an interval is a trace: a campus, a
+# workload file, or a window of one. Seeds of a trace are averaged first and count as one; a trace
+# is counted only where both ran it.
+
+FIGURES: Final = {
+    "campuses": ("wait_s.all.mean", "energy_wh.badput"),
+    "workloads": ("wait_s.all.mean", "bounded_slowdown.all.mean"),
+}
+"""Without a choice, by kind of trace; less is better in each. One that no run has is left out."""
+
+
+class Treatment(NamedTuple):
+    """What is held against the baseline; all but the policy are None on a campus.
+
+    Attributes:
+        machines: None: those of the file's header.
+        class_by: None: what its users said best.
+    """
+
+    policy: PolicySpec
+    estimates: str | None = None
+    discipline: str | None = None
+    class_by: str | None = None
+    machines: int | None = None
+
+    def __str__(self) -> str:
+        """In words: ``fifo, easy, lognormal:1, 128 machines``."""
+        told = self.estimates if self.estimates != DEFAULT else None
+        cpus = None if self.machines is None else f"{self.machines} machines"
+        words = (str(self.policy), self.discipline, told, self.class_by, cpus)
+        return ", ".join(word for word in words if word is not None)
+
+
+Measured = dict[Treatment, dict[Any, dict[int, float]]]
+"""A figure by treatment, trace and seed."""
+
+
+def check_baseline(specs: Sequence[RunSpec], baseline: str) -> None:
+    """Raises `ConfigurationError` where no run of a sweep is of this policy."""
+    policies = list(dict.fromkeys(spec.policy.policy for spec in specs))
+    if baseline not in policies:
+        raise ConfigurationError(
+            f"--baseline {baseline}: not in this sweep; {nearest(baseline, policies)}"
+        )
+
+
+def differences(
+    specs: Sequence[RunSpec],
+    rows: Sequence[Row],
+    figures: Sequence[str] = (),
+    baseline: str | None = None,
+) -> list[dict[str, Any]]:
+    """Every treatment against the baseline, for each figure; campuses apart from workloads.
+
+    Args:
+        specs: of the sweep.
+        rows: its results, in the same order; of failed ones nothing is counted.
+        figures: columns of the results, less of which is better; empty: `FIGURES`.
+        baseline: name of a policy; its first treatment is the baseline. None: the first of all.
+
+    Returns:
+        figure, of (campuses, workloads), unit (in words), baseline, and treatments, each with
+        treatment (in words) and its parts, truth (what of it was told; empty: nothing), traces
+        (how many), runs, mean (over traces of the mean over seeds), and against the baseline pairs
+        (traces that both ran), difference (mean over them), interval (95 %, Student's t over
+        them; None: fewer than two), verdict.
+
+    Raises:
+        ConfigurationError: no run has the figure.
+    """
+    out = []
+    for figure in figures or dict.fromkeys(name for names in FIGURES.values() for name in names):
+        found = list(_of_figure(figure, specs, rows, baseline, bool(figures)))
+        done = next((row for row in rows if row["error"] is None), None)
+        if figures and not found and done is not None:
+            numbers = [name for name, value in done.items() if isinstance(value, int | float)]
+            right = nearest(figure, numbers)
+            raise ConfigurationError(f"--figure {figure}: no run has such a number; {right}")
+        out += found
+    return out
+
+
+def _of_figure(
+    figure: str, specs: Sequence[RunSpec], rows: Sequence[Row], baseline: str | None, chosen: bool
+) -> Iterator[dict[str, Any]]:
+    for kind, usual in FIGURES.items():
+        if not chosen and figure not in usual:
+            continue
+        measured: Measured = {}
+        truths: dict[Treatment, dict[str, None]] = {}
+        here = []
+        for spec, row in zip(specs, rows, strict=True):
+            value = row.get(figure)
+            if _kind(spec) != kind or not isinstance(value, int | float):
+                continue
+            treatment = _treatment(spec)
+            measured.setdefault(treatment, {}).setdefault(_unit(spec), {})[spec.seed] = value
+            told = truths.setdefault(treatment, {})
+            if row["truth"]:
+                told[row["truth"]] = None
+            here.append(spec)
+        first = [t for t in measured if baseline in (None, t.policy.policy)]
+        if not first:
+            continue
+        yield {
+            "figure": figure,
+            "of": kind,
+            "unit": _unit_in_words(here),
+            "baseline": str(first[0]),
+            "treatments": [_row(t, first[0], measured, "; ".join(truths[t])) for t in measured],
+        }
+
+
+def _row(ours: Treatment, other: Treatment, measured: Measured, truth: str) -> dict[str, Any]:
+    here, there = measured[ours], measured[other]
+    paired = list(_paired(here, there)) if ours != other else []
+    found = interval_of(paired)
+    return {
+        "treatment": str(ours),
+        "policy": str(ours.policy),
+        "estimates": ours.estimates,
+        "discipline": ours.discipline,
+        "class_by": ours.class_by,
+        "machines": ours.machines,
+        "truth": truth,
+        "traces": len(here),
+        "runs": sum(map(len, here.values())),
+        "mean": fmean(fmean(by_seed.values()) for by_seed in here.values()),
+        "pairs": len(paired),
+        "difference": fmean(paired) if paired else None,
+        "interval": found,
+        "verdict": None if ours == other else compared(found, len(paired), FEWEST_SEEDS),
+    }
+
+
+def _paired(
+    here: Mapping[Any, Mapping[int, float]], there: Mapping[Any, Mapping[int, float]]
+) -> Iterator[float]:
+    """Ours less theirs on each trace that both ran: the mean over the seeds that both have."""
+    for unit, by_seed in here.items():
+        both = by_seed.keys() & there.get(unit, {}).keys()
+        if both:
+            yield fmean(by_seed[seed] - there[unit][seed] for seed in sorted(both))
+
+
+def _kind(spec: RunSpec) -> str:
+    return "workloads" if isinstance(spec.trace, WorkloadFile | WorkloadWindow) else "campuses"
+
+
+def _treatment(spec: RunSpec) -> Treatment:
+    if not isinstance(spec.trace, WorkloadFile | WorkloadWindow):
+        return Treatment(spec.policy)
+    file = spec.trace.file if isinstance(spec.trace, WorkloadWindow) else spec.trace
+    return Treatment(
+        spec.policy,
+        spec.option("estimates"),
+        spec.option("discipline"),
+        None if file.class_by is None else file.class_by.source,
+        file.machines,
+    )
+
+
+def _unit(spec: RunSpec) -> Any:
+    """What two treatments have to have in common to be a pair: the same jobs."""
+    trace = spec.trace
+    if isinstance(trace, WorkloadWindow):
+        return trace.file.path, trace.file.vo, trace.first_day, trace.days
+    return (trace.path, trace.vo) if isinstance(trace, WorkloadFile) else trace
+
+
+def _unit_in_words(specs: Sequence[RunSpec]) -> str:
+    names = {
+        WorkloadWindow: "a window of a workload file",
+        GeneratedCampus: "a generated campus",
+    }
+    of_files = isinstance(specs[0].trace, WorkloadFile)
+    usual = "a workload file" if of_files else "a campus"
+    kinds = {names.get(type(spec.trace), usual) for spec in specs}
+    unit = kinds.pop() if len(kinds) == 1 else "a trace"
+    seeds = len({spec.seed for spec in specs})
+    return f"{unit} (the mean of its {seeds} seeds)" if seeds > 1 else unit

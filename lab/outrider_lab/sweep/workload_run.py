@@ -3,11 +3,11 @@
 from typing import Any, Final
 
 from outrider.journal import LedgerHash
-from outrider.model.disciplines import STRICT
-from outrider.plugins.making import make_estimator
-from outrider.replay.effective_settings import effective_settings
+from outrider.model.modes import STRICT
+from outrider.plugins.finding import make_estimator
 from outrider.replay.grid_run import GridRun
-from outrider.replay.keeping import hashed
+from outrider.replay.run import hashed
+from outrider.replay.trials import effective_settings
 from outrider.simulation.estimates import LEARNED, default_rule, estimate_rule, estimated
 from outrider.simulation.truth_told import truth_told
 from outrider_lab.running.run_spec import PolicySpec, RunSpec
@@ -30,7 +30,7 @@ def workload_spec(
         policy: who decides.
         seed: of the policy's chance and of the estimates'.
         estimates: `DEFAULT`, or a rule of `outrider.simulation.estimates`.
-        discipline: one of `outrider.model.disciplines`.
+        discipline: one of `outrider.model.modes`.
     """
     options = (("estimates", estimates), ("discipline", discipline))
     return RunSpec(_WORK, trace, policy, seed, options)

@@ -28,8 +28,7 @@ from outrider.api import (
     events,
 )
 from outrider_policies.automata.automaton import Automaton, pick, scheme
-from outrider_policies.automata.nodes import Nodes
-from outrider_policies.automata.settings import AutomataSettings
+from outrider_policies.automata.nodes import AutomataSettings, Nodes
 
 _SHOWN = 5
 

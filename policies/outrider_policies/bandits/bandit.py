@@ -20,8 +20,12 @@ from outrider_policies.bandits.arms import (
     gaussian_weights,
     plain_weights,
 )
-from outrider_policies.bandits.eviction_bandit import Evaluation, EvictionBandit, Selection
-from outrider_policies.bandits.settings import EvictionBanditSettings
+from outrider_policies.bandits.eviction_bandit import (
+    Evaluation,
+    EvictionBandit,
+    EvictionBanditSettings,
+    Selection,
+)
 from outrider_policies.levels import QUEUE, AskedOneByOne, Level, Openness
 
 

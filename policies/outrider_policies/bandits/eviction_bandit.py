@@ -8,7 +8,9 @@ from abc import abstractmethod
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from statistics import fmean
-from typing import Any, Generic, TypeAlias, TypeVar
+from typing import Annotated, Any, Generic, TypeAlias, TypeVar
+
+from msgspec import Meta
 
 from outrider.api import (
     COMPLETED_RUN,
@@ -20,21 +22,71 @@ from outrider.api import (
     Learns,
     Outcome,
     Policy,
+    PolicySettings,
     SiteView,
 )
 from outrider_policies.bandits.arms import Arms
-from outrider_policies.bandits.settings import EvictionBanditSettings
-from outrider_policies.levels import HOURS_LOST, LEVELS, QUEUE, Level
+from outrider_policies.levels import HOURS_LOST, LEVELS, QUEUE, Level, LevelName
+
+# -- settings --------------------------------------------------------------------------------------
+# Settings that bandits of any rule of selection have in common.
+
+_WEEK_S = 604_800.0
+
+
+class EvictionBanditSettings(PolicySettings, frozen=True):
+    """The arms, the reward, and how long a job may be deferred."""
+
+    level: Annotated[
+        LevelName,
+        Meta(
+            description="What is chosen, beside the queue: a `computer`, a `cluster`, a cluster by "
+            "the hour of the week (`cluster_week`), or only whether to run at all (`system`). "
+            "Finer levels learn more and more slowly.",
+        ),
+    ] = "cluster"
+    sigma: Annotated[
+        float,
+        Meta(ge=0, le=1, description="Weight of energy against not being evicted (eq. 4)."),
+    ] = 0.8
+    avoid_reboot: Annotated[
+        bool,
+        Meta(
+            description="Defer a job that would still run at the nightly reboot, judged by its "
+            "longest lost run (section 4.4.3, local knowledge).",
+        ),
+    ] = False
+    reconsider_s: (
+        Annotated[
+            float,
+            Meta(
+                gt=0,
+                description="Decision epoch: a deferred job is decided again after this. "
+                "Epsilon is spent per decision, so a shorter epoch explores more per hour. "
+                "Unset: the site's own.",
+            ),
+        ]
+        | None
+    ) = None
+    max_defer_s: Annotated[
+        float,
+        Meta(
+            gt=0,
+            description="Starvation guard: longest time a job is deferred. The plain method "
+            "defers single jobs for weeks.",
+        ),
+    ] = _WEEK_S
+
+
+# -- eviction bandit -------------------------------------------------------------------------------
 
 Row = TypeVar("Row", bound=Arms)
 BanditSettingsT = TypeVar("BanditSettingsT", bound=EvictionBanditSettings)
 Evaluation: TypeAlias = tuple[int, Row, Any]
 """A state, its row of values, and what else the rule of selection needs in this pass."""
-
 _SHOWN = 4
 _HOUR_S = 3600
 _DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
-
 Selection: TypeAlias = tuple[int, str, Sequence[int] | None, float]
 """Result of a rule of selection; a plain tuple for speed, because every decision makes one:
 

@@ -9,8 +9,12 @@ from msgspec import Meta
 
 from outrider.api import SiteView
 from outrider_policies.bandits.arms import Arms
-from outrider_policies.bandits.eviction_bandit import Evaluation, EvictionBandit, Selection
-from outrider_policies.bandits.settings import EvictionBanditSettings
+from outrider_policies.bandits.eviction_bandit import (
+    Evaluation,
+    EvictionBandit,
+    EvictionBanditSettings,
+    Selection,
+)
 from outrider_policies.levels import QUEUE, Level
 
 # -- fading arms -----------------------------------------------------------------------------------

@@ -1,27 +1,16 @@
 """A plan of what one machine runs after a scheduling pass, and the moves towards it."""
 
-from collections.abc import Iterator, Sequence
-from typing import Final
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from outrider.api import (
-    PREEMPT,
-    RESUME,
-    SHRINK,
-    START,
-    SUSPENDED_STATE,
-    Job,
-    Move,
-    SiteView,
-)
-from outrider_policies.planning.queued_jobs import QueuedJobs
-from outrider_policies.planning.run_lengths import RunLengths
-from outrider_policies.planning.work_left import work_left_s
+from outrider.api import PREEMPT, RESUME, SHRINK, START, SUSPENDED_STATE, Job, Move, SiteView
+from outrider_policies.planning.queued_jobs import QueuedJobs, RunLengths, work_left_s
 
 Floats = NDArray[np.float64]
-
 GROW: Final = "grow"
 PREEMPTED: Final = "preempted"
 
@@ -203,3 +192,190 @@ class MachinePlan:
     def _age_s(self, job: Job) -> float:
         """Seconds since its submission; if that is unknown, since its start."""
         return self._view.now - (job.start_s if job.submit_s is None else job.submit_s)
+
+
+# -- density ---------------------------------------------------------------------------------------
+# Allocation of all CPUs of a machine in order of utility density (fractional knapsack).
+#
+# The density of a job is the utility that it still earns per CPU-second that it still needs:
+# u L / remaining, with u its unit utility if it had all its CPUs from now on, L its ideal run time
+# and `remaining` what is left of it. The last job that fits may get fewer CPUs than it requests.
+
+DENSEST: Final = "densest"
+
+
+class _Demand(NamedTuple):
+    """A job's demand for CPUs; sorted by density, then runs before queued jobs, then by age."""
+
+    density: float
+    run: Run | None
+    row: int
+    unit: float
+    requested: int
+
+
+def allocate_by_density(plan: MachinePlan, queued: QueuedJobs) -> None:
+    """Reallocate all CPUs of a machine by density, to its runs and to queued jobs."""
+    free = plan.free + sum(run.cpus for run in plan.runs)
+    demands = [*_demands_of_runs(plan), *_demands_of_queue(plan, queued)]
+    granted: list[tuple[_Demand, int]] = []
+    for demand in sorted(demands, key=lambda demand: -demand.density):
+        if free and demand.density > 0.0:
+            cpus = min(demand.requested, free)
+            granted.append((demand, cpus))
+            free -= cpus
+    staying = [demand.run for demand, _ in granted if demand.run is not None]
+    plan.suspend([run for run in plan.runs if run not in staying], queued)
+    for demand, cpus in granted:
+        if demand.run is not None:
+            plan.set_cpus(demand.run, cpus, DENSEST)
+    for demand, cpus in granted:
+        if demand.run is None and queued.could_run(demand.row, plan.machine, plan.left):
+            plan.place(queued, demand.row, cpus, demand.unit, DENSEST)
+    plan.update_completions(plan.runs)
+
+
+def _demands_of_runs(plan: MachinePlan) -> Iterable[_Demand]:
+    if not plan.runs:
+        return
+    remaining_s = np.array([run.left_s for run in plan.runs]) / plan.speed
+    units = plan.units(plan.runs, remaining_s)
+    for run, seconds, unit in zip(plan.runs, remaining_s.tolist(), units.tolist(), strict=True):
+        yield _Demand(unit * run.ideal_s / seconds, run, -1, unit, run.requested)
+
+
+def _demands_of_queue(plan: MachinePlan, queued: QueuedJobs) -> Iterable[_Demand]:
+    may_run = queued.may_run_on(plan.machine, plan.left)
+    (rows,) = (may_run & (queued.requested <= plan.cpus)).nonzero()
+    all_remaining_s, all_units = queued.at_speed(plan.speed)
+    remaining_s, units = all_remaining_s[rows], all_units[rows]
+    densities = units * queued.ideal_s[rows] / remaining_s
+    for at in np.flatnonzero(densities > 0.0).tolist():
+        row = int(rows[at])
+        yield _Demand(float(densities[at]), None, row, float(units[at]), int(queued.requested[row]))
+
+
+# -- forcing ---------------------------------------------------------------------------------------
+# Ways to start a job that does not fit: preempt others, or shrink it (Vengerov 2005, 4.1).
+
+Ints = NDArray[np.int64]
+Rows = NDArray[np.intp]
+FORCED: Final = "forced"
+SHRUNK: Final = "shrunk"
+
+
+class Candidates(NamedTuple):
+    """Queued jobs that could be placed on a machine.
+
+    Attributes:
+        rows: (n,) rows in the queue.
+        cpus: (n,) CPUs that each would get.
+        remaining_s: (n,) seconds until it would complete on these.
+        units: (n,) unit utility at that time.
+        preempted_n: (n,) runs that would be suspended for it, lowest remaining utility first.
+    """
+
+    rows: Rows
+    cpus: Ints
+    remaining_s: Floats
+    units: Floats
+    preempted_n: Rows
+
+    def where(self, mask: NDArray[np.bool_]) -> "Candidates":
+        """The candidates for which the (n,) mask is true."""
+        return Candidates(
+            self.rows[mask],
+            self.cpus[mask],
+            self.remaining_s[mask],
+            self.units[mask],
+            self.preempted_n[mask],
+        )
+
+
+def by_remaining_utility(plan: MachinePlan) -> list[Run]:
+    """The runs of a machine in the order of suspension: lowest remaining utility first."""
+    return sorted(plan.runs, key=lambda run: run.remaining_utility)
+
+
+def preemption_candidates(plan: MachinePlan, queued: QueuedJobs) -> Candidates:
+    """Jobs that could run on all requested CPUs if other runs were suspended (steps 4 and 5).
+
+    A job may only preempt runs of lower remaining utility than its own: of two jobs that are both
+    worth nothing any more, neither should preempt the other.
+    """
+    runs = by_remaining_utility(plan)
+    free_after = np.array([*accumulate((run.cpus for run in runs), initial=plan.free)])
+    most = min(plan.cpus, int(free_after[-1]))  # less than all where a machine is overbooked
+    can = queued.may_run_on(plan.machine, plan.left) & (queued.requested <= most)
+    (rows,) = can.nonzero()
+    requested = queued.requested[rows]
+    preempted_n = free_after.searchsorted(requested)
+    all_remaining_s, all_units = queued.at_speed(plan.speed)
+    remaining_s, units = all_remaining_s[rows], all_units[rows]
+    highest = np.array([-np.inf, *(run.remaining_utility for run in runs)])[preempted_n]
+    candidates = Candidates(rows, requested, remaining_s, units, preempted_n)
+    return candidates.where(highest < units / remaining_s)
+
+
+def shrink_candidates(plan: MachinePlan, queued: QueuedJobs) -> Candidates:
+    """Jobs on the free CPUs, even if these are fewer than requested (step 8)."""
+    rows = np.empty(0, np.intp)
+    if plan.free:
+        (rows,) = queued.may_run_on(plan.machine, plan.left).nonzero()
+    requested = queued.requested[rows]
+    cpus = np.minimum(requested, plan.free)
+    remaining_s = queued.left_s[rows] * requested / (np.maximum(cpus, 1) * plan.speed)
+    units = queued.units(rows, remaining_s)
+    return Candidates(rows, cpus, remaining_s, units, np.zeros(len(rows), dtype=np.intp))
+
+
+def place_candidate(
+    plan: MachinePlan,
+    queued: QueuedJobs,
+    candidates: Candidates,
+    chosen: int,
+    scores: dict[str, float] | None = None,
+) -> Run:
+    """Place a candidate, then fill the CPUs it leaves free by best fit.
+
+    Jobs that were preempted for it are queued, and may be placed again.
+    """
+    preempted = int(candidates.preempted_n[chosen])
+    plan.suspend(by_remaining_utility(plan)[:preempted], queued)
+    row, cpus = int(candidates.rows[chosen]), int(candidates.cpus[chosen])
+    reason = FORCED if preempted else SHRUNK
+    placed = plan.place(queued, row, cpus, float(candidates.units[chosen]), reason)
+    placed.scores = scores
+    fit_best(plan, queued)
+    return placed
+
+
+# -- best fit stage --------------------------------------------------------------------------------
+# The first stage of Vengerov's scheduler: best fit, without preempting or shrinking runs.
+
+BEST_FIT: Final = "best_fit"
+
+
+def fit_best(plan: MachinePlan, queued: QueuedJobs) -> None:
+    """Place the queued job that leaves the fewest CPUs free, until none fits.
+
+    Of equally wide jobs the one of the highest unit utility at completion comes first, of equal
+    ones the first in the queue.
+    """
+    while plan.free:
+        fits = queued.may_run_on(plan.machine, plan.left) & (queued.requested <= plan.free)
+        (rows,) = fits.nonzero()
+        if not len(rows):
+            return
+        requested = queued.requested[rows]
+        widest = requested.max()
+        rows = rows[requested == widest]
+        units = queued.at_speed(plan.speed)[1][rows]
+        best = int(units.argmax())
+        plan.place(queued, int(rows[best]), int(widest), float(units[best]), BEST_FIT)
+
+
+def grow_and_fit(plan: MachinePlan, queued: QueuedJobs) -> None:
+    """Grow shrunk runs, then best fit (section 4.2, first heuristic)."""
+    plan.grow()
+    fit_best(plan, queued)

@@ -17,9 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from outrider.api import NOWHERE, SUSPENDED_STATE, SiteView
-from outrider_policies.planning.queued_jobs import QueuedJobs
-from outrider_policies.planning.run_lengths import RunLengths
-from outrider_policies.planning.work_left import left_of
+from outrider_policies.planning.queued_jobs import QueuedJobs, RunLengths, left_of
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

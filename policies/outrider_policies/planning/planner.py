@@ -2,7 +2,9 @@
 
 from abc import abstractmethod
 from collections.abc import Hashable, Iterable, Sequence
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
+
+from msgspec import Meta
 
 from outrider.api import (
     COMPLETED_RUN,
@@ -15,13 +17,43 @@ from outrider.api import (
     Outcome,
     Plans,
     Policy,
+    PolicySettings,
     Queue,
     SiteView,
 )
-from outrider_policies.planning.completion_utility import JobRequest, request_of
-from outrider_policies.planning.explanations import what_it_waits_for, what_its_run_brings
-from outrider_policies.planning.run_lengths import RunLengths
-from outrider_policies.planning.settings import LengthSettings
+from outrider_policies.planning.queued_jobs import JobRequest, RunLengths, request_of, work_left_s
+
+# -- settings --------------------------------------------------------------------------------------
+# Settings that the policies after Vengerov share.
+
+
+class LengthSettings(PolicySettings, frozen=True):
+    """Lengths of jobs without estimate."""
+
+    assumed_s: Annotated[
+        float,
+        Meta(
+            gt=0,
+            description="Length of a job without estimate, seconds, until one of them completed; "
+            "after that, the mean of those that did.",
+        ),
+    ] = 3600.0
+
+
+class PlanningSettings(LengthSettings, frozen=True):
+    """Ways to start jobs that do not fit."""
+
+    preempt: Annotated[
+        bool,
+        Meta(description="Suspend runs of less remaining utility to start a queued job."),
+    ] = True
+    oversubscribe: Annotated[
+        bool,
+        Meta(description="Start a queued job on fewer CPUs than it requests (shrink it)."),
+    ] = True
+
+
+# -- planner ---------------------------------------------------------------------------------------
 
 LengthSettingsT = TypeVar("LengthSettingsT", bound=LengthSettings)
 
@@ -87,3 +119,29 @@ class RoundPlanner(Plans, Learns, Listens, Policy[LengthSettingsT]):
         self.lengths.restore(saved["lengths"])
         self._plan_is_due = bool(saved["has_news"])
         self._planned_s = saved["planned_s"]
+
+
+# -- explanations ----------------------------------------------------------------------------------
+# Explanations of what a job waits for and what its run is expected to earn.
+
+
+def what_it_waits_for(job: Job, view: SiteView) -> str:
+    """One sentence: the CPUs it needs on one machine, and the most that are free on one."""
+    wait = "it was preempted and waits" if job.state == SUSPENDED_STATE else "it waits"
+    most = max((view.cpus_left(machine) for machine in range(view.machines_n)), default=0)
+    return (
+        f"{wait} for {job.spec.cpus} CPUs on one machine; the most that are free on one is {most}"
+    )
+
+
+def what_its_run_brings(job: Job, view: SiteView, lengths: RunLengths) -> str:
+    """One sentence: when its run is expected to end, and with what utility."""
+    ideal_s = lengths.ideal_s(job)
+    rate = view.speed_of(job.machine) * job.cpus / job.spec.cpus
+    remaining_s = work_left_s(job, ideal_s, view.now) / rate
+    submit_s = job.start_s if job.submit_s is None else job.submit_s
+    unit = float(view.utility(job).unit(view.now + remaining_s - submit_s, ideal_s))
+    return (
+        f"it runs on {job.cpus} of {job.spec.cpus} CPUs and is expected to end in "
+        f"{remaining_s:.0f} s with {unit:.0%} of its utility"
+    )

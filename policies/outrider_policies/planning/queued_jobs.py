@@ -4,19 +4,94 @@ Columns rather than single jobs, because in an overloaded system thousands are q
 scheduling pass looks at all of them.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from copy import copy
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from outrider.api import NOWHERE, Job, Queue, SiteView, TimeUtility
-from outrider_policies.planning.run_lengths import RunLengths
-from outrider_policies.planning.work_left import left_of, work_left_s
+from outrider.api import COMPLETED_RUN, NOWHERE, Job, JobSpec, Outcome, Queue, SiteView, TimeUtility
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.intp]
 Mask = NDArray[np.bool_]
+
+
+# -- run lengths -----------------------------------------------------------------------------------
+# Ideal run times for utilities: estimates, or the mean of completed runs.
+
+
+class RunLengths:
+    """Ideal run times: the estimate if there is one, else the mean of completed jobs without one.
+
+    Nothing depends on future jobs: the longest length, if not given, is the longest seen so far.
+    """
+
+    def __init__(self, assumed_s: float, longest_s: float | None) -> None:
+        """Begin.
+
+        Args:
+            assumed_s: length of a job without estimate, until one of them has completed.
+            longest_s: the longest possible length, seconds; None: the longest seen so far.
+        """
+        self._assumed_s = assumed_s
+        self._given_s = longest_s
+        self._longest_seen_s = 0.0
+        self._runs_n = 0
+        self._total_s = 0.0
+
+    @property
+    def longest_s(self) -> float:
+        """The longest length, given or seen; seconds, > 0."""
+        return self._given_s or self._longest_seen_s or self._assumed_s
+
+    @property
+    def typical_s(self) -> float:
+        """Length assumed for a job without estimate, seconds."""
+        mean_s = self._total_s / self._runs_n if self._runs_n else self._assumed_s
+        return max(mean_s, SHORTEST_S)
+
+    def ideal_s(self, job: Job) -> float:
+        """Run time of a job on all requested CPUs, seconds, > 0."""
+        estimate_s = job.spec.estimate_s
+        return self.typical_s if estimate_s is None else max(estimate_s, SHORTEST_S)
+
+    def of_queue(self, estimate_s: Floats) -> Floats:
+        """(n,) ideal run times of queued jobs from their (n,) estimates, nan: no estimate."""
+        if len(estimate_s):
+            longest_s = float(np.fmax.reduce(estimate_s))
+            if longest_s > self._longest_seen_s:
+                self._longest_seen_s = longest_s
+        return self.of_jobs(estimate_s)
+
+    def of_jobs(self, estimate_s: Floats) -> Floats:
+        """(n,) ideal run times of jobs from their (n,) estimates, nan: no estimate."""
+        ideal_s: Floats = np.maximum(estimate_s, SHORTEST_S)
+        unknown = np.isnan(ideal_s)
+        if np.count_nonzero(unknown):
+            ideal_s[unknown] = self.typical_s
+        return ideal_s
+
+    def completed(self, run_s: float) -> None:
+        """Count the completion of a job without estimate after so many seconds."""
+        self._runs_n += 1
+        self._total_s += run_s
+        self._longest_seen_s = max(self._longest_seen_s, run_s)
+
+    def save(self) -> dict[str, Any]:
+        """As plain data."""
+        return {
+            "longest_seen_s": self._longest_seen_s,
+            "runs_n": self._runs_n,
+            "total_s": self._total_s,
+        }
+
+    def restore(self, saved: dict[str, Any]) -> None:
+        """Go on from what `save` gave."""
+        self._longest_seen_s = float(saved["longest_seen_s"])
+        self._runs_n = int(saved["runs_n"])
+        self._total_s = float(saved["total_s"])
 
 
 class QueuedJobs:
@@ -148,3 +223,59 @@ class QueuedJobs:
         if interactive_n < len(self.jobs):
             masks.append(~self._is_interactive)
         return [(self._view.utility(self.jobs[int(mask.argmax())]), mask) for mask in masks]
+
+
+LEAST_LEFT: Final = 1e-3
+"""Least work left as a ratio of the estimate, for a run that exceeds its estimate."""
+
+
+def work_left_s(job: Job, ideal_s: float, now: float) -> float:
+    """Work left of a running or preempted job, seconds on all requested CPUs at speed 1."""
+    return max(ideal_s - job.work_s(now), LEAST_LEFT * ideal_s)
+
+
+def left_of(ideal_s: Floats, work_s: Floats) -> Floats:
+    """(n,) work left of jobs, from (n,) all of it and (n,) what is done, in the same unit."""
+    left_s: Floats = np.maximum(ideal_s - work_s, LEAST_LEFT * ideal_s)
+    return left_s
+
+
+class JobRequest(NamedTuple):
+    """A job's request, used as the key of its outcome.
+
+    Attributes:
+        submit_s: submission time; None if unknown.
+        estimate_s: run time estimate, seconds; None if unknown.
+        cpus: requested CPUs.
+        job_class: declared class.
+    """
+
+    submit_s: float | None
+    estimate_s: float | None
+    cpus: int
+    job_class: str
+
+
+def request_of(job: Job) -> Hashable:
+    """The request of a job, as the key of its outcome."""
+    spec = job.spec
+    return JobRequest(job.submit_s, spec.estimate_s, spec.cpus, spec.job_class)
+
+
+def final_utility(outcome: Outcome, request: JobRequest, view: SiteView) -> float:
+    """Unit utility x requested CPUs x ideal run time, CPU-seconds (Vengerov 2005, section 2).
+
+    0 for a run that did not complete its job. Without an estimate the ideal run time is the length
+    of the run.
+    """
+    if outcome.ending != COMPLETED_RUN:
+        return 0.0
+    submit_s = outcome.start_s if request.submit_s is None else request.submit_s
+    ideal_s = outcome.run_s if request.estimate_s is None else request.estimate_s
+    job_of_class = Job(outcome.job, JobSpec(job_class=request.job_class), submit_s)
+    unit = float(view.utility(job_of_class).unit(outcome.end_s - submit_s, ideal_s))
+    return unit * request.cpus * ideal_s
+
+
+SHORTEST_S: Final = 1e-3
+"""Least run time, seconds: utility per second must be finite."""

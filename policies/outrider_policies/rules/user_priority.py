@@ -21,7 +21,7 @@ from outrider.api import (
     Ranks,
     SiteView,
 )  # fmt: skip
-from outrider_policies.rules.places import any_free, cpus_of_site, places_by
+from outrider_policies.rules.placements import any_free, cpus_of_site, places_by
 
 _BEST: Final = 0.5
 """No priority becomes better: that of a user who runs nothing, and ran nothing for long."""

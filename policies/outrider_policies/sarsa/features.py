@@ -6,8 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from outrider.api import Job, SiteView
-from outrider_policies.sarsa.job_features import JobColumns, JobProperties
-from outrider_policies.sarsa.mean_runs import MeanRuns
+from outrider_policies.sarsa.job_features import JobColumns, JobProperties, MeanRuns
 from outrider_policies.sarsa.site_state import Shares, SiteState, SiteStatistics, fairness
 
 # -- encodings -------------------------------------------------------------------------------------

@@ -5,8 +5,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from outrider_policies.sarsa.job_features import JobColumns
-from outrider_policies.sarsa.mean_runs import MeanRuns
+from outrider_policies.sarsa.job_features import JobColumns, MeanRuns
 
 INTERACTIVE: Final = "waited_interactive"
 BATCH: Final = "waited_batch"

@@ -29,13 +29,11 @@ from outrider.api import (
     Ranks,
     SiteView,
 )
-from outrider_policies.sarsa.experience import Decision, Experience
+from outrider_policies.sarsa.experience import Decision, Experience, ReplayMemory
 from outrider_policies.sarsa.explanations import QueuePosition, best_few, why
 from outrider_policies.sarsa.features import SiteFeatures
 from outrider_policies.sarsa.guards import Guards
-from outrider_policies.sarsa.job_features import JobColumns, JobProperties
-from outrider_policies.sarsa.mean_runs import MeanRuns
-from outrider_policies.sarsa.replay_memory import ReplayMemory
+from outrider_policies.sarsa.job_features import JobColumns, JobProperties, MeanRuns
 from outrider_policies.sarsa.settings import LITERAL, SarsaSettings
 from outrider_policies.sarsa.site_state import Shares, fairness
 from outrider_policies.sarsa.training import make_training

@@ -4,12 +4,10 @@ import random
 from typing import Any, Final, Protocol
 
 from outrider.api import ConfigurationError
-from outrider_policies.sarsa.approximation.boosted_trees import BoostedTrees
-from outrider_policies.sarsa.approximation.linear_function import LinearFunction
-from outrider_policies.sarsa.approximation.mlp import Mlp
-from outrider_policies.sarsa.approximation.retraining import Retraining
+from outrider_policies.sarsa.approximation.boosted_trees import BoostedTrees, Retraining
+from outrider_policies.sarsa.approximation.mlp import LinearFunction, Mlp
 from outrider_policies.sarsa.approximation.value_functions import SteppingFunction, ValueFunction
-from outrider_policies.sarsa.replay_memory import Floats, ReplayMemory, Transitions
+from outrider_policies.sarsa.experience import Floats, ReplayMemory, Transitions
 from outrider_policies.sarsa.settings import SarsaSettings
 
 _TRAININGS: Final = {

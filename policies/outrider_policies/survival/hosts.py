@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from outrider.api import COMPLETED_RUN, Outcome, SiteView
-from outrider_policies.survival.groups import group
 from outrider_policies.survival.owner_return import WEEK_H, OwnerReturn
-from outrider_policies.survival.prices import HOUR_S
+from outrider_policies.survival.prices import HOUR_S, group
 
 # -- frailty ---------------------------------------------------------------------------------------
 # Frailty: a machine's rate of interruptions relative to its cluster's.

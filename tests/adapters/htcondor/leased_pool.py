@@ -8,13 +8,11 @@ from typing import Any
 import pytest
 
 from outrider.api import DecisionRow
-from outrider_adapters.htcondor.bindings import AdType, ClassAd
-from outrider_adapters.htcondor.lease_attributes import LEASES_CONFIG, LeaseTerms
-from outrider_adapters.htcondor.lease_edits import LeaseEdits
-from outrider_adapters.htcondor.pool_calls import short_id
+from outrider_adapters.htcondor.lease_edits import LEASES_CONFIG, LeaseEdits, LeaseTerms
+from outrider_adapters.htcondor.pool_calls import AdType, ClassAd, short_id
 from outrider_adapters.htcondor.pool_process import LEASE, RELEASE
 from outrider_adapters.htcondor.real_pool import LeasedAttributes
-from outrider_adapters.htcondor.real_pool_settings import HTCondorSettings
+from outrider_adapters.htcondor.settings import HTCondorSettings
 from outrider_adapters.mock_condor.ads import as_of
 from tests.adapters.htcondor.watched_pool import WatchedPool
 

@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from outrider.engine.ingest.event_merger import EventMerger
-from outrider.model.machines import MachineSpec
-from outrider.model.resources import Resources
+from outrider.model.machines import MachineSpec, Resources
 from outrider_adapters.htcondor import WatchSettings
 from outrider_adapters.mock_condor.faults import Faults
 from outrider_adapters.polling import PATIENCE_S

@@ -8,8 +8,8 @@ import pytest
 from outrider.api import Batch, NamedEvent, events
 from outrider_adapters.htcondor import AccessPoint, PoolCalls
 from outrider_adapters.htcondor.access_points import Look
-from outrider_adapters.htcondor.bindings import AdType, ClassAd, HTCondorException
 from outrider_adapters.htcondor.machines import MachineState
+from outrider_adapters.htcondor.pool_calls import AdType, ClassAd, HTCondorException
 from outrider_adapters.htcondor.pool_watch import Causes
 from outrider_adapters.polling import Asking
 

@@ -5,8 +5,8 @@ from typing import Any
 
 from outrider.api import JobSpec, NamedEvent, events
 from outrider_adapters.htcondor import PoolCalls
-from outrider_adapters.htcondor.bindings import AdType, ClassAd, HTCondorException
-from outrider_adapters.htcondor.claimed_slots import ClaimedSlots
+from outrider_adapters.htcondor.pool_calls import AdType, ClassAd, HTCondorException
+from outrider_adapters.htcondor.slots import ClaimedSlots
 from outrider_adapters.polling import Asking
 
 START: NamedEvent = (10.0, events.STARTED, "ap#7.0", ("m1@host", 2, "slot1_2"))

@@ -10,10 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from outrider.model.events import CHANGED, ELIGIBLE, JOINED, SUBMITTED
-from outrider_adapters.htcondor.bindings import ClassAd, HTCondorException
 from outrider_adapters.htcondor.eligibility import EligibilityWatch
 from outrider_adapters.htcondor.eligibility.clauses import clause, conjuncts, demands
-from outrider_adapters.htcondor.pool_calls import PoolCalls
+from outrider_adapters.htcondor.pool_calls import ClassAd, HTCondorException, PoolCalls
 from tests.adapters.htcondor.watched_pool import WatchedPool
 
 DEFAULT = (
@@ -195,7 +194,7 @@ def test_it_is_told_anew_only_when_other_machines_may_be_used() -> None:
 
 
 def test_kinds_beyond_the_bound_have_no_class(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("outrider_adapters.htcondor.eligibility.job_kinds._MOST_KINDS", 3)
+    monkeypatch.setattr("outrider_adapters.htcondor.eligibility.kinds._MOST_KINDS", 3)
     names, _ = Ads([SLOT], [changed(JOB, RequestCpus=f"{n}") for n in range(1, 6)]).classes()
     assert names[3:] == ["", ""]
     assert len(set(names[:3])) == 3
@@ -204,7 +203,7 @@ def test_kinds_beyond_the_bound_have_no_class(monkeypatch: pytest.MonkeyPatch) -
 def test_jobs_keep_their_classes_where_more_was_read_than_is_remembered(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    module = "outrider_adapters.htcondor.eligibility.job_kinds"
+    module = "outrider_adapters.htcondor.eligibility.kinds"
     monkeypatch.setattr(f"{module}._MOST_SHAPES", 2)
     monkeypatch.setattr(f"{module}._MOST_NAMES", 2)
     watch = Ads([SLOT], []).watch

@@ -5,7 +5,6 @@ from typing import Any
 import pytest
 
 from outrider.api import JobSpec, NamedEvent, Resources, events
-from outrider_adapters.htcondor.job_specs import edited
 from outrider_adapters.htcondor.job_steps import (
     COMPLETED,
     HELD,
@@ -18,10 +17,11 @@ from outrider_adapters.htcondor.job_steps import (
     TRANSFERRING,
     SeenJob,
     dated,
+    edited,
     seen,
     steps,
 )
-from outrider_adapters.readers.htcondor.hosts import UNKNOWN_HOST
+from outrider_adapters.readers.htcondor.job_ads import UNKNOWN_HOST
 from tests.adapters.htcondor.watched_pool import named
 
 ON_M1 = SeenJob(RUNNING, 1, "m1")

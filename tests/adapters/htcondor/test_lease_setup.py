@@ -1,6 +1,6 @@
 """What doctor says of leases at an access point."""
 
-from outrider_adapters.htcondor.lease_attributes import ALL
+from outrider_adapters.htcondor.lease_edits import ALL
 from outrider_adapters.htcondor.lease_setup import lease_finding
 from tests.adapters.htcondor.leased_pool import LeasedPool, site
 

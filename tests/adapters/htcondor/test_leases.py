@@ -7,10 +7,9 @@ import pytest
 
 from outrider.api import DecisionRow, Lever, PeerError
 from outrider.testing import LeverConformance, LeverHarness
-from outrider_adapters.htcondor.bindings import quote
-from outrider_adapters.htcondor.lease_attributes import FIRST, HELD, PREFER, Wanted
-from outrider_adapters.htcondor.lease_attributes import HOLD as HOLD_ATTRIBUTE
-from outrider_adapters.htcondor.pool_calls import short_id
+from outrider_adapters.htcondor.lease_edits import FIRST, HELD, PREFER, Wanted
+from outrider_adapters.htcondor.lease_edits import HOLD as HOLD_ATTRIBUTE
+from outrider_adapters.htcondor.pool_calls import quote, short_id
 from outrider_adapters.mock_condor.faults import Faults
 from tests.adapters.htcondor.leased_pool import LEASE_S, InThisProcess, LeasedPool, decision, site
 

@@ -11,8 +11,8 @@ pytest.importorskip("htcondor2", reason="outrider[htcondor] is not installed")
 
 from outrider.api import PeerError
 from outrider_adapters.htcondor import locating
-from outrider_adapters.htcondor.bindings import HTCondorException
-from outrider_adapters.htcondor.real_pool_settings import HTCondorSettings
+from outrider_adapters.htcondor.pool_calls import HTCondorException
+from outrider_adapters.htcondor.settings import HTCondorSettings
 
 
 class Pool:

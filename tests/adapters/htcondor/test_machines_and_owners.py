@@ -9,7 +9,7 @@ from outrider_adapters.htcondor.access_points import LoggedAccessPoint
 from outrider_adapters.htcondor.machines import MachineState, changes, machines_of
 from outrider_adapters.htcondor.pool_calls import PoolCalls
 from outrider_adapters.htcondor.slots import SlotWatch, _dated
-from outrider_adapters.mock_condor.machines import Machine
+from outrider_adapters.mock_condor.collector import Machine
 from tests.adapters.htcondor.watched_pool import BEGIN_S, WatchedPool, kinds
 
 SIZE = Resources(memory_mib=2048.0, gpus=0.0)

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from outrider.api import JobSpec
-from outrider_adapters.htcondor.bindings import ClassAd
-from outrider_adapters.htcondor.job_specs import JobSpecs
-from outrider_adapters.htcondor.made_of_ads import MadeOfAds
+from outrider_adapters.htcondor.job_steps import JobSpecs
+from outrider_adapters.htcondor.machines import MadeOfAds
+from outrider_adapters.htcondor.pool_calls import ClassAd
 from tests.adapters.htcondor.test_eligibility import JOB, SLOT, Ads, projected
 
 

@@ -1,7 +1,7 @@
 """A job that Outrider lets HTCondor show as held waits, for its policies as for its user."""
 
 from outrider.api import NamedEvent, events
-from outrider_adapters.htcondor.lease_attributes import OWN_HOLD
+from outrider_adapters.htcondor.lease_edits import OWN_HOLD
 from outrider_adapters.htcondor.pool_watch import OwnHolds
 
 HELD: NamedEvent = (10.0, events.HELD, "ap#1.0", OWN_HOLD)

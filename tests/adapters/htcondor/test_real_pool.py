@@ -17,7 +17,7 @@ pytest.importorskip("htcondor2", reason="outrider[htcondor] is not installed")
 
 from outrider_adapters.htcondor.pool_process import DIAGNOSE, LOOK, PoolProcess, asked_once
 from outrider_adapters.htcondor.real_pool import HTCondorAdapter
-from outrider_adapters.htcondor.real_pool_settings import HTCondorSettings
+from outrider_adapters.htcondor.settings import HTCondorSettings
 
 
 @pytest.fixture

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from outrider.api import Clause, PeerError, WaitingReason
-from outrider_adapters.htcondor.bindings import ClassAd, JobAction
 from outrider_adapters.htcondor.eligibility.matching import START, AtMost, Matching
+from outrider_adapters.htcondor.pool_calls import ClassAd, JobAction
 from outrider_adapters.htcondor.questions import ask_why
 from outrider_adapters.htcondor.reasons import Now, waiting_reason
 from tests.adapters.htcondor.test_eligibility import JOB, SLOT, Ads, changed

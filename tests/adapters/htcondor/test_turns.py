@@ -2,10 +2,8 @@
 
 from typing import Any
 
-from outrider_adapters.htcondor.bindings import ClassAd, HTCondorException
-from outrider_adapters.htcondor.pool_calls import AccessPoint, PoolCalls
-from outrider_adapters.htcondor.reasons import Now, waiting_reason
-from outrider_adapters.htcondor.turns import Turn, turn_of
+from outrider_adapters.htcondor.pool_calls import AccessPoint, ClassAd, HTCondorException, PoolCalls
+from outrider_adapters.htcondor.reasons import Now, Turn, turn_of, waiting_reason
 from tests.adapters.htcondor.test_eligibility import JOB, changed
 from tests.adapters.htcondor.test_reasons import matched, slots
 

@@ -7,9 +7,8 @@ import pytest
 
 from outrider.api import MachineSpec, NamedEvent, events
 from outrider_adapters.htcondor import WatchSettings
-from outrider_adapters.htcondor.bindings import ClassAd, ExprTree
-from outrider_adapters.htcondor.machines import changes, machines_of
-from outrider_adapters.htcondor.watts import StateWatts, WattsOfAds
+from outrider_adapters.htcondor.machines import StateWatts, WattsOfAds, changes, machines_of
+from outrider_adapters.htcondor.pool_calls import ClassAd, ExprTree
 from tests.adapters.htcondor.watched_pool import WatchedPool
 
 NAMES = WatchSettings(

@@ -18,11 +18,11 @@ from outrider_adapters.htcondor import (
     PoolWatch,
     WatchSettings,
 )
-from outrider_adapters.htcondor.bindings import AdType, HTCondorException, JobAction
+from outrider_adapters.htcondor.pool_calls import AdType, HTCondorException, JobAction
 from outrider_adapters.logtail import LogtailSettings
-from outrider_adapters.mock_condor.config import PoolConfig
+from outrider_adapters.mock_condor.ads import PoolConfig
+from outrider_adapters.mock_condor.collector import Machine
 from outrider_adapters.mock_condor.faults import Faults
-from outrider_adapters.mock_condor.machines import Machine
 from outrider_adapters.mock_condor.pool import MockPool
 
 BEGIN_S = 1_800_000_000.0

@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from outrider_adapters.logtail.readers import Readers
-from outrider_adapters.logtail.slices import Slice
-from outrider_adapters.logtail.tail import Tail
+from outrider_adapters.logtail.tail import Slice, Tail
 from tests.adapters.readers.samples import SCHEDD, record
 
 SETTLE_S = 2.0

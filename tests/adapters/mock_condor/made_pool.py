@@ -4,10 +4,10 @@ import io
 import random
 from typing import Any
 
-from outrider_adapters.htcondor.bindings import AdType, ClassAd, ExprTree, JobAction
-from outrider_adapters.mock_condor.config import PoolConfig
+from outrider_adapters.htcondor.pool_calls import AdType, ClassAd, ExprTree, JobAction
+from outrider_adapters.mock_condor.ads import PoolConfig
+from outrider_adapters.mock_condor.collector import Machine
 from outrider_adapters.mock_condor.faults import Faults
-from outrider_adapters.mock_condor.machines import Machine
 from outrider_adapters.mock_condor.pool import MockPool
 
 BEGIN_S = 1_800_000_000.0

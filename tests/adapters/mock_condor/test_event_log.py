@@ -9,7 +9,7 @@ import pytest
 
 from outrider.api import NamedEvent, ReaderOptions, Reading, events
 from outrider.model.events import KIND_NAMES
-from outrider_adapters.htcondor.bindings import htcondor2
+from outrider_adapters.htcondor.pool_calls import htcondor2
 from outrider_adapters.readers.htcondor import HTCondorLogReader
 from tests.adapters.mock_condor.made_pool import (
     BEGIN_S,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from outrider_adapters.htcondor.bindings import HTCondorException
+from outrider_adapters.htcondor.pool_calls import HTCondorException
 from tests.adapters.mock_condor.made_pool import (
     BEGIN_S,
     JOB,

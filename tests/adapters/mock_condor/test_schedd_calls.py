@@ -5,8 +5,8 @@ import math
 
 import pytest
 
-from outrider_adapters.htcondor import bindings
-from outrider_adapters.htcondor.bindings import HTCondorException, htcondor2
+from outrider_adapters.htcondor import pool_calls
+from outrider_adapters.htcondor.pool_calls import HTCondorException, htcondor2
 from outrider_adapters.mock_condor.collector import Collector
 from outrider_adapters.mock_condor.pool import Negotiator
 from outrider_adapters.mock_condor.schedd import Schedd
@@ -123,7 +123,7 @@ def test_an_edit_counts_the_jobs_and_changes_them() -> None:
     schedd = pool.schedd("alice")
     assert schedd.edit(["1.0", "1.2"], "JobPrio", "7") == 2
     assert schedd.edit("ProcId == 1", "Note", '"later"') == 1
-    assert schedd.edit(1, "Rank", bindings.ExprTree("TARGET.Mips + 1")) == 3
+    assert schedd.edit(1, "Rank", pool_calls.ExprTree("TARGET.Mips + 1")) == 3
     assert [ad["JobPrio"] for ad in schedd.query()] == [7, 0, 7]
     assert job_ad(pool, "1.1")["Note"] == "later"
     assert repr(job_ad(pool, "1.1").lookup("Rank")) == "TARGET.Mips + 1"
@@ -263,17 +263,17 @@ def test_the_schedd_and_the_negotiator_can_be_located() -> None:
     pool.submit("alice", JOB, 100, 4)
     pool.negotiate()
     collector = pool.collector()
-    place = collector.locate(bindings.DaemonType.Schedd)
+    place = collector.locate(pool_calls.DaemonType.Schedd)
     assert place is not None
     assert {"MyAddress", "CondorVersion", "Name"} <= set(place)
-    assert collector.locate(bindings.DaemonType.Schedd, "other@place") is None
-    (schedd,) = collector.query(bindings.AdType.Schedd)
+    assert collector.locate(pool_calls.DaemonType.Schedd, "other@place") is None
+    (schedd,) = collector.query(pool_calls.AdType.Schedd)
     assert (schedd["TotalRunningJobs"], schedd["TotalIdleJobs"]) == (3, 1)
-    (negotiator,) = collector.query(bindings.AdType.Negotiator)
+    (negotiator,) = collector.query(pool_calls.AdType.Negotiator)
     assert negotiator["LastNegotiationCycleMatches0"] == 3
     assert len(collector.query()) == 3 + 2
     with pytest.raises(HTCondorException, match="constraint"):
-        collector.query(bindings.AdType.Startd, "x y")
+        collector.query(pool_calls.AdType.Startd, "x y")
 
 
 def test_time_does_not_go_back() -> None:

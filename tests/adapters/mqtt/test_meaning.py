@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from outrider.api import ConfigurationError, MachineSpec, NamedEvent, build, events
-from outrider.testing.event_shapes import check_event
+from outrider.testing.harness import check_event
 from outrider_adapters.mqtt import MqttAdapter, MqttSettings
 from outrider_adapters.mqtt.deduplicator import Message
 from outrider_adapters.mqtt.event_mapping import Meaning

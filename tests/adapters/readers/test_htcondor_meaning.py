@@ -8,7 +8,7 @@ import pytest
 from outrider.api import JobSpec, NamedEvent, ReaderOptions, Reading, events
 from outrider_adapters.readers.htcondor import HTCondorLogReader
 from outrider_adapters.readers.htcondor.event_mapping import IGNORED_NAMES, JOB_EVENTS
-from outrider_adapters.readers.htcondor.hosts import UNKNOWN_HOST, machine_of_run
+from outrider_adapters.readers.htcondor.job_ads import UNKNOWN_HOST, machine_of_run
 from tests.adapters.readers import samples
 from tests.adapters.readers.samples import RUN, SCHEDD, record
 

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from outrider.api import ReaderOptions, log_name_of
-from outrider.replay.ingestion import ingest
-from outrider.replay.log_files import LogFile
+from outrider.replay.log_files import LogFile, ingest
 from outrider_adapters.readers.htcondor import HTCondorLogReader
 from tests.adapters.logtail.following import Followed
 from tests.adapters.readers import samples

@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from outrider.replay.ingestion import ingest
-from outrider.replay.log_files import LogFile
+from outrider.replay.log_files import LogFile, ingest
 from tests.adapters.readers.test_pbs_records import PBS_PRO, TORQUE, ended, line, pairs
 
 

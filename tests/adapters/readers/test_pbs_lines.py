@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from outrider.api import NamedEvent, ReaderOptions, Reading, events
 from outrider_adapters.readers.pbs import PBSAccountingReader
-from outrider_adapters.readers.pbs.fields import parse
 from outrider_adapters.readers.pbs.reader import MOST_RECORD_BYTES
+from outrider_adapters.readers.pbs.specs import parse
 
 DAY = b"""\
 11/21/2026 03:17:00;L;license;floating license hour:3 day:3 month:3 max:10

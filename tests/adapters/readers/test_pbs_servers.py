@@ -3,8 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from outrider.replay.ingestion import ingest
-from outrider.replay.log_files import LogFile
+from outrider.replay.log_files import LogFile, ingest
 from tests.adapters.readers.test_pbs_records import ended, line, pairs
 from tests.service.running.small_site import SmallSite
 

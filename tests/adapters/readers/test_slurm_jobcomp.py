@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from outrider.api import JobSpec, ReaderOptions, Reading, events
-from outrider.replay.ingestion import ingest
-from outrider.replay.log_files import LogFile
+from outrider.replay.log_files import LogFile, ingest
 from outrider_adapters.readers.slurm import JobcompReader
 
 AT_17 = dt.datetime(2026, 11, 21, 17, tzinfo=dt.UTC).timestamp()

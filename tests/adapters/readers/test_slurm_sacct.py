@@ -7,11 +7,9 @@ from typing import Any
 import pytest
 
 from outrider.api import ConfigurationError, JobSpec, NamedEvent, ReaderOptions, Reading, events
-from outrider.replay.ingestion import ingest
-from outrider.replay.log_files import LogFile
+from outrider.replay.log_files import LogFile, ingest
 from outrider_adapters.readers.slurm import SacctReader
-from outrider_adapters.readers.slurm.hosts import first_host
-from outrider_adapters.readers.slurm.record_events import MOST_OPEN
+from outrider_adapters.readers.slurm.record_events import MOST_OPEN, first_host
 
 ROW = {
     "JobID": "7",

@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from outrider.api import ReaderOptions, events
-from outrider.replay.ingestion import ingest
-from outrider.replay.log_files import LogFile
+from outrider.replay.log_files import LogFile, ingest
 from outrider_adapters.readers.slurm import SacctReader
 
 XDMOD = "data/slurm/xdmod_phillips_sacct.log.gz"

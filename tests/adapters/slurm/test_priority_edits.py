@@ -5,14 +5,15 @@ from typing import Any
 import pytest
 
 from outrider.api import PeerError, UndoLog
-from outrider_adapters.slurm.acting.multifactor import (
+from outrider_adapters.slurm.acting.controller import WaitingJob
+from outrider_adapters.slurm.acting.priority_edits import (
     Age,
+    PriorityEdits,
+    Wanted,
     check_can_be_changed,
     lost_age,
     raise_above,
 )
-from outrider_adapters.slurm.acting.priority_edits import PriorityEdits, Wanted
-from outrider_adapters.slurm.acting.waiting_jobs import WaitingJob
 
 DAY_S = 86_400.0
 AGE = Age(weight=1_000, most_s=10 * DAY_S, step=10)

@@ -2,11 +2,10 @@
 
 import pytest
 
-from outrider_adapters.readers.slurm.hosts import first_host, hosts_of
-from outrider_adapters.slurm.arrays import MOST_TASKS, jobs_of
+from outrider_adapters.readers.slurm.record_events import first_host, hosts_of
 from outrider_adapters.slurm.eligibility import has_features
-from outrider_adapters.slurm.partitions import partitions_of, reserved_nodes, shown_for_s
-from outrider_adapters.slurm.queue_rows import row_of, trackable
+from outrider_adapters.slurm.nodes import partitions_of, reserved_nodes, shown_for_s
+from outrider_adapters.slurm.queue_rows import MOST_TASKS, jobs_of, row_of, trackable
 from outrider_adapters.slurm.slurm_watch import is_busy
 from tests.adapters.slurm.rows import line, row
 

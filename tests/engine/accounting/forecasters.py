@@ -14,8 +14,7 @@ from outrider.api import (
     SiteView,
 )
 from outrider.model import events as ev
-from outrider.testing.fixtures import chance
-from outrider.testing.hand_site import HandSite
+from outrider.testing.fixtures import HandSite, chance
 
 Says = Callable[[Job, int, SiteView], Prediction | None]
 REASONS_OF_EVICTIONS = ("owner", "reboot", "preempted", "drained", "failed_start", "unknown")

@@ -6,16 +6,15 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from outrider.engine.accounting.accounting import Accounting
-from outrider.engine.accounting.meters import METER_VALID_S
+from outrider.engine.accounting.machine_power import METER_VALID_S
 from outrider.engine.engine import Engine
 from outrider.engine.state.site import Site
 from outrider.model import events as ev
-from outrider.model.clusters import ClusterSpec
 from outrider.model.events import Event
 from outrider.model.jobs import JobSpec
 from outrider.model.localtime import ZoneTime
-from outrider.model.machines import MachineSpec
-from outrider.testing.hand_site import KeptDecisions
+from outrider.model.machines import ClusterSpec, MachineSpec
+from outrider.testing.fixtures import KeptDecisions
 from tests.fixtures.plays import NoActuator
 
 SLEEP_AFTER_S: Final = 1200.0

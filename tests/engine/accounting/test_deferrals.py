@@ -2,7 +2,7 @@
 
 from outrider.engine.accounting import deferrals
 from outrider.engine.accounting.deferrals import Deferrals
-from outrider.model.outcomes import COMPLETED_RUN, REMOVED_RUN
+from outrider.model.decisions import COMPLETED_RUN, REMOVED_RUN
 
 EPOCH_S = 600.0
 LEAST_S = EPOCH_S - deferrals._SLACK_S

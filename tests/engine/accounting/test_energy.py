@@ -11,10 +11,9 @@ from outrider.engine.accounting import energy
 from outrider.engine.accounting.energy import EnergyStatistics
 from outrider.engine.accounting.machine_power import IDLING, OWNED
 from outrider.formats.campus.campus import Campus
-from outrider.model.clusters import ClusterSpec
 from outrider.model.jobs import RUNNING, Job, JobSpec
 from outrider.model.localtime import TraceTime
-from outrider.model.machines import MachineSpec
+from outrider.model.machines import ClusterSpec, MachineSpec
 from outrider.testing.hand_campus import HOUR_S, Rules, Session, Work, make_campus
 from tests.fixtures.campuses import campuses
 from tests.fixtures.plays import MAKERS, Play

@@ -18,7 +18,7 @@ from outrider.model.events import Event
 from outrider.model.jobs import JobSpec
 from outrider.model.localtime import TraceTime
 from outrider.model.machines import MachineSpec
-from outrider.testing.hand_site import KeptDecisions
+from outrider.testing.fixtures import KeptDecisions
 from tests.fixtures.plays import NoActuator
 from tests.suite.examples import examples
 

@@ -5,8 +5,8 @@ import pytest
 
 from outrider.engine.accounting.deferrals import judge
 from outrider.model import events as ev
+from outrider.testing.fixtures import HandSite
 from outrider.testing.hand_campus import HOUR_S, Session, Work, make_campus
-from outrider.testing.hand_site import HandSite
 from tests.engine.accounting.forecasters import Deferring, deferring
 from tests.fixtures.plays import MAKERS, Play
 

@@ -8,13 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from outrider.engine.accounting.energy import PURPOSES
-from outrider.engine.accounting.meters import METER_VALID_S
+from outrider.engine.accounting.machine_power import METER_VALID_S
 from outrider.engine.accounting.report import energy_measured_wh, energy_wh
 from outrider.engine.engine import Engine
 from outrider.model import events as ev
 from outrider.model.events import Event
 from outrider.model.jobs import JobSpec
-from outrider.service.core.malformed import is_well_formed
+from outrider.service.core.guarded_feed import is_well_formed
 from tests.engine.accounting.metered import Table, joined, metered_engine, play
 from tests.suite.examples import examples
 

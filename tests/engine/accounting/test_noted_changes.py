@@ -11,10 +11,8 @@ from hypothesis import strategies as st
 from outrider.engine.accounting import energy
 from outrider.engine.accounting.energy import EnergyStatistics, MeteredEnergy
 from outrider.engine.accounting.machine_power import ASLEEP, GONE, IDLING, OWNED, MachinePower
-from outrider.model.clusters import ClusterSpec
 from outrider.model.localtime import LocalTime, TraceTime, ZoneTime
-from outrider.model.machines import MachineSpec
-from outrider.model.opening import OpeningHours
+from outrider.model.machines import ClusterSpec, MachineSpec, OpeningHours
 from tests.suite.examples import examples
 
 CLOCK: Final = TraceTime(dt.datetime.fromisoformat("2010-01-05T14:00:00"))

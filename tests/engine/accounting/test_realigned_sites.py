@@ -4,8 +4,8 @@ from typing import Any
 
 from outrider.engine.realign import realign
 from outrider.model import events as ev
-from outrider.testing.hand_site import HandSite
-from outrider_policies.rules.fifo import Fifo
+from outrider.testing.fixtures import HandSite
+from outrider_policies.rules.placements import Fifo
 from tests.engine.accounting.forecasters import Forecaster
 
 HOUR_S = 3600.0

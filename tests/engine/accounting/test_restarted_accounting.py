@@ -11,7 +11,7 @@ from outrider.engine.engine import Engine
 from outrider.engine.state.site import Site
 from outrider.model.events import POWER, Event
 from outrider.simulation.generators.campus import generate_campus
-from outrider.testing.hand_site import KeptDecisions
+from outrider.testing.fixtures import KeptDecisions
 from tests.fixtures.plays import MAKERS, NoActuator, Play
 
 

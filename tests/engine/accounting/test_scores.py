@@ -9,7 +9,7 @@ from msgspec import msgpack
 
 from outrider.api import Prediction
 from outrider.engine.accounting.predictions import HALF_LIFE_S, Predictions
-from outrider.model.outcomes import COMPLETED_RUN, EVICTED_RUN, REMOVED_RUN
+from outrider.model.decisions import COMPLETED_RUN, EVICTED_RUN, REMOVED_RUN
 from tests.engine.accounting.forecasters import Forecast
 
 DAY_S = 86_400.0

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from outrider.engine import PolicyRunner
-from outrider.plugins.making import make_policy
+from outrider.plugins.finding import make_policy
 from outrider.replay.run import CampusRun
 from outrider.service.core.core import Core
 from outrider.service.metrics import expose

@@ -23,7 +23,7 @@ from outrider.model.utility import (
     Step,
     TimeUtility,
 )
-from outrider.plugins.making import make_utilities
+from outrider.plugins.finding import make_utilities
 
 HOUR_S = 3600.0
 

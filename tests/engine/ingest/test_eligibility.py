@@ -3,11 +3,10 @@
 from typing import Any
 
 from outrider.engine.ingest.normaliser import Normaliser
-from outrider.journal.extras import decode_extra, encode_extra
+from outrider.journal.records import decode_extra, encode_extra
 from outrider.model import events as ev
 from outrider.model.jobs import JobSpec
-from outrider.model.machines import MachineSpec
-from outrider.model.resources import Resources
+from outrider.model.machines import MachineSpec, Resources
 
 
 def a_tracker() -> Normaliser:

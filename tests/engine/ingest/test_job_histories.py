@@ -1,6 +1,6 @@
 """Whether an event of a job was told before, or happens once more."""
 
-from outrider.engine.ingest.job_history import JobHistory
+from outrider.engine.ingest.job_registry import JobHistory
 from outrider.model import events as ev
 from outrider.model.jobs import JobSpec
 

@@ -6,7 +6,7 @@ from outrider.api import Batch
 from outrider.engine.ingest.set_aside import IMPLAUSIBLE_TIME, TimeLimits
 from outrider.model.events import TICK, NamedEvent
 from outrider.service.core.core import Core
-from outrider.service.journal.refeeding import refeed
+from outrider.service.journal.restart import refeed
 from tests.fixtures.cores import T, core_of, packed, run_of
 
 LIMITS = TimeLimits(T - 1_000, T + 1_000)

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from math import inf, isnan
 from typing import NamedTuple
 
-from outrider.testing.planned import Asked
+from outrider.testing.fixtures import Asked
 
 CPUS = "cpus"
 EASY = ("easy", "easy_sjbf")
@@ -54,7 +54,7 @@ class PlainScheduler:
         machines: what each has, by name; CPUs are named `CPUS`. What a machine does not name is
             not checked there.
         jobs: what runs when and for how long.
-        discipline: one of `outrider.model.disciplines`.
+        discipline: one of `outrider.model.modes`.
         shortest: shortest estimate first, else in the order of arrival.
         needs: by job.
     """

@@ -22,10 +22,10 @@ from outrider.api import (
     SiteView,
 )
 from outrider.model.decisions import Decision
-from outrider.model.disciplines import DISCIPLINES, Discipline
 from outrider.model.events import COMPLETED, RESIZED, RESUMED, STARTED, SUSPENDED
+from outrider.model.modes import DISCIPLINES, Discipline
 from outrider.replay.grid_run import GridRun
-from outrider.testing.planned import Asked, make_workload
+from outrider.testing.fixtures import Asked, make_workload
 from tests.suite.examples import examples
 
 MACHINES = (4, 2, 1)

@@ -3,16 +3,15 @@
 import pytest
 
 from outrider.engine import Engine
-from outrider.engine.scheduling.policy_runner import PolicyRunner
-from outrider.engine.scheduling.runner_snapshot import restore_runner, save_runner
+from outrider.engine.scheduling.policy_runner import PolicyRunner, restore_runner, save_runner
 from outrider.engine.scheduling.scheduling_pass import LONGEST_S
 from outrider.model import events as ev
 from outrider.model.decisions import START
-from outrider.model.disciplines import EASY, FIRST_FIT, Discipline
 from outrider.model.jobs import JobSpec
-from outrider.testing.hand_site import HandSite
-from outrider_policies.rules.fifo import Fifo
-from outrider_policies.rules.sjf import ShortestJobFirst
+from outrider.model.modes import EASY, FIRST_FIT, Discipline
+from outrider.testing.fixtures import HandSite
+from outrider_policies.rules.orders import ShortestJobFirst
+from outrider_policies.rules.placements import Fifo
 
 
 class Beside(HandSite):

@@ -8,14 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from outrider.api import Policy
-from outrider.model.disciplines import DISCIPLINES, Discipline
-from outrider.testing.planned import Asked, make_workload, started_at
-from outrider_policies.rules.edf import EarliestDeadlineFirst
-from outrider_policies.rules.f1 import F1
-from outrider_policies.rules.fifo import Fifo
-from outrider_policies.rules.sjf import ShortestJobFirst
-from outrider_policies.rules.unicep import Unicep
-from outrider_policies.rules.wfp3 import Wfp3
+from outrider.model.modes import DISCIPLINES, Discipline
+from outrider.testing.fixtures import Asked, make_workload, started_at
+from outrider_policies.rules.orders import F1, EarliestDeadlineFirst, ShortestJobFirst, Unicep, Wfp3
+from outrider_policies.rules.placements import Fifo
 from tests.suite.examples import examples
 
 ORDERS = [Fifo, ShortestJobFirst, EarliestDeadlineFirst, Wfp3, Unicep, F1]

@@ -7,12 +7,11 @@ import pytest
 
 from outrider.api import NOWHERE, Choice, Job, Policy, SiteView
 from outrider.model.decisions import Decision
-from outrider.model.disciplines import Discipline
 from outrider.model.events import COMPLETED, STARTED
-from outrider.plugins.making import make_policy
-from outrider.plugins.random_streams import stream
+from outrider.model.modes import Discipline
+from outrider.plugins.finding import make_policy, stream
 from outrider.replay.grid_run import RECONSIDER_S, GridRun
-from outrider.testing.planned import Asked, make_workload
+from outrider.testing.fixtures import Asked, make_workload
 
 MACHINES = (8, 4)
 CHOOSERS = (

@@ -22,13 +22,12 @@ from outrider.api import (
 )
 from outrider.engine import PolicyRunner
 from outrider.engine.scheduling.deciding_policy import OrderedPass
-from outrider.engine.scheduling.plan_pass import PlanPass
-from outrider.engine.scheduling.ranking_pass import RankingPass
+from outrider.engine.scheduling.queue_passes import PlanPass, RankingPass
 from outrider.testing.fixtures import chance
 from outrider_policies.bandits.bandit import Bandit
 from outrider_policies.planning.fuzzy_td import FuzzyTd
-from outrider_policies.rules.fifo import Fifo
-from outrider_policies.rules.sjf import ShortestJobFirst
+from outrider_policies.rules.orders import ShortestJobFirst
+from outrider_policies.rules.placements import Fifo
 from outrider_policies.sarsa import Sarsa
 from outrider_policies.survival import Survival
 

@@ -5,7 +5,7 @@ from typing import Generic, TypeVar
 import pytest
 
 from outrider.api import Choice, Job, Policy, PolicySettings, SiteView
-from outrider.plugins.making import make_policy
+from outrider.plugins.finding import make_policy
 from outrider.testing.fixtures import chance
 from outrider_policies.bandits.bandit import Bandit, BanditSettings
 from outrider_policies.planning.fuzzy_td import FuzzyTd

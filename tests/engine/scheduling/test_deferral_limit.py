@@ -8,8 +8,8 @@ import pytest
 from outrider.api import NOWHERE, Choice, Job, Policy, SiteView
 from outrider.engine.scheduling.deferral_limit import HANDED_BACK, DeferralLimit, HandBack
 from outrider.model.decisions import DEFER
-from outrider.plugins.making import make_policy
-from outrider.testing.hand_site import HandSite
+from outrider.plugins.finding import make_policy
+from outrider.testing.fixtures import HandSite
 
 HOUR_S = 3_600.0
 

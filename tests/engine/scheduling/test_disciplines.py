@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from outrider.api import Job, MachineSpec, Orders, Policy, SiteView
 from outrider.formats.workload import Workload
-from outrider.model.disciplines import DISCIPLINES, Discipline
-from outrider.model.resources import Resources
-from outrider.testing.planned import Asked, make_workload, started_at
+from outrider.model.machines import Resources
+from outrider.model.modes import DISCIPLINES, Discipline
+from outrider.testing.fixtures import Asked, make_workload, started_at
 from tests.engine.scheduling.plain_scheduler import CPUS, Needs, PlainScheduler
 from tests.suite.examples import examples
 

@@ -8,13 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from outrider.api import Policy
-from outrider.model.disciplines import Discipline
-from outrider.testing.planned import Asked, make_workload, started_at
-from outrider_policies.rules.f1 import F1
-from outrider_policies.rules.fair_share import FairShare
-from outrider_policies.rules.fifo import Fifo
-from outrider_policies.rules.sjf import ShortestJobFirst
-from outrider_policies.rules.wfp3 import Wfp3
+from outrider.model.modes import Discipline
+from outrider.testing.fixtures import Asked, make_workload, started_at
+from outrider_policies.rules.orders import F1, ShortestJobFirst, Wfp3
+from outrider_policies.rules.placements import Fifo
+from outrider_policies.rules.shares import FairShare
 from tests.suite.examples import examples
 
 CPUS = 8

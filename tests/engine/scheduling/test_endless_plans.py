@@ -6,9 +6,9 @@ from collections.abc import Iterator
 import pytest
 
 from outrider.api import SHRINK, START, Move, Plans, Policy, Queue, SiteView
-from outrider.engine.scheduling.plan_pass import MOST_PLANS
+from outrider.engine.scheduling.queue_passes import MOST_PLANS
 from outrider.model.errors import PolicyError
-from outrider.testing.planned import Asked, on_one_machine
+from outrider.testing.fixtures import Asked, on_one_machine
 
 
 class ToAndFro(Plans, Policy):

@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 from outrider.api import NOWHERE, Choice, Job, Policy, PolicySettings, SiteView
 from outrider.engine.scheduling.scheduling_pass import SHORTEST_DEFERRAL_S
 from outrider.formats.campus.campus import Campus
-from outrider.testing.fixtures import chance
+from outrider.testing.fixtures import HandSite, chance
 from outrider.testing.hand_campus import HOUR_S, Rules, Session, Work, make_campus
-from outrider.testing.hand_site import HandSite
 from outrider_policies.bandits.bandit import Bandit
 from tests.fixtures.campuses import campuses
 from tests.fixtures.plays import MAKERS, Dither, Play, bandit

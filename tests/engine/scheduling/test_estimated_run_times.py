@@ -9,9 +9,8 @@ from outrider.api.estimator import RunTimeEstimate, RunTimeEstimator
 from outrider.engine import Engine
 from outrider.model import events as ev
 from outrider.model.jobs import Job
-from outrider.testing.fixtures import chance
-from outrider.testing.hand_site import HandSite
-from outrider_policies.rules.fifo import Fifo
+from outrider.testing.fixtures import HandSite, chance
+from outrider_policies.rules.placements import Fifo
 
 
 class Knowing(RunTimeEstimator):

@@ -6,10 +6,9 @@ import pytest
 
 from outrider.api import NOWHERE, Choice, Job, Listens, Policy, SiteView
 from outrider.model import events as ev
-from outrider.model.disciplines import Discipline
-from outrider.model.machines import MachineSpec
-from outrider.model.resources import Resources
-from outrider.testing.hand_site import HandSite
+from outrider.model.machines import MachineSpec, Resources
+from outrider.model.modes import Discipline
+from outrider.testing.fixtures import HandSite
 
 
 class Fixed(Listens, Policy):

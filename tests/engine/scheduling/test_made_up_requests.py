@@ -2,14 +2,13 @@
 
 import pytest
 
+from outrider.engine.scheduling.pending_queue import MOST_VOS, QueueColumns
 from outrider.engine.scheduling.placement import MOST_KINDS, Possible
-from outrider.engine.scheduling.queue_columns import MOST_VOS, QueueColumns
 from outrider.engine.state.machines import ResourceUse
 from outrider.engine.state.site import Site
 from outrider.model.jobs import Job, JobSpec
 from outrider.model.localtime import ZoneTime
-from outrider.model.machines import MachineSpec
-from outrider.model.resources import Resources
+from outrider.model.machines import MachineSpec, Resources
 
 
 def test_another_amount_of_memory_with_each_job_is_not_remembered_for_ever() -> None:

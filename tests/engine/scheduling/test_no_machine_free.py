@@ -7,11 +7,11 @@ import pytest
 from outrider.engine.state.site import Site
 from outrider.model import events as ev
 from outrider.model.decisions import DEFER, NO_MACHINE
-from outrider.model.disciplines import Discipline
 from outrider.model.jobs import JobSpec
-from outrider.testing.hand_site import HandSite
-from outrider_policies.rules.fifo import Fifo
-from outrider_policies.rules.sjf import ShortestJobFirst
+from outrider.model.modes import Discipline
+from outrider.testing.fixtures import HandSite
+from outrider_policies.rules.orders import ShortestJobFirst
+from outrider_policies.rules.placements import Fifo
 from outrider_policies.wsept import Wsept
 
 

@@ -5,10 +5,9 @@ import pytest
 from outrider.api import Policy
 from outrider.formats.workload import GridRules
 from outrider.model.utility import Linear
-from outrider.testing.planned import Asked, made, on_one_machine
-from outrider_policies.planning.aggressive import Aggressive
+from outrider.testing.fixtures import Asked, made, on_one_machine
+from outrider_policies.planning.baselines import Aggressive, Replan
 from outrider_policies.planning.fuzzy_td import FuzzyTd
-from outrider_policies.planning.replan import Replan
 from tests.fixtures.scripted import told
 
 

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from outrider.engine.scheduling.open_places import OpenPlaces
+from outrider.engine.scheduling.placement import OpenPlaces
 from outrider.model import events as ev
 from outrider.model.machines import MachineSpec
-from outrider.testing.hand_site import HandSite
-from outrider_policies.rules.fifo import Fifo
+from outrider.testing.fixtures import HandSite
+from outrider_policies.rules.placements import Fifo
 
 
 @pytest.fixture

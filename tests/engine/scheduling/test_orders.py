@@ -3,10 +3,9 @@
 import pytest
 
 from outrider.model import events as ev
-from outrider.testing.hand_site import HandSite
-from outrider_policies.rules.best_fit import BestFit
-from outrider_policies.rules.edf import EarliestDeadlineFirst
-from outrider_policies.rules.sjf import ShortestJobFirst
+from outrider.testing.fixtures import HandSite
+from outrider_policies.rules.orders import EarliestDeadlineFirst, ShortestJobFirst
+from outrider_policies.rules.placements import BestFit
 
 
 def drained(site: HandSite, jobs: int) -> list[int]:

@@ -15,8 +15,7 @@ from outrider.model import events as ev
 from outrider.model.jobs import JobSpec
 from outrider.model.localtime import ZoneTime
 from outrider.model.machines import MachineSpec
-from outrider.testing.fixtures import chance
-from outrider.testing.hand_site import KeptDecisions
+from outrider.testing.fixtures import KeptDecisions, chance
 
 EPOCH_S = 3600.0
 

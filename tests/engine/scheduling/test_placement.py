@@ -9,11 +9,9 @@ from outrider.engine.scheduling.placement import WHYS
 from outrider.model import events as ev
 from outrider.model.decisions import NOWHERE
 from outrider.model.errors import PolicyError
-from outrider.model.machines import MachineSpec
-from outrider.model.resources import Resources
-from outrider.testing.hand_site import HandSite
-from outrider_policies.rules.best_fit import BestFit
-from outrider_policies.rules.random_match import RandomMatch
+from outrider.model.machines import MachineSpec, Resources
+from outrider.testing.fixtures import HandSite
+from outrider_policies.rules.placements import BestFit, RandomMatch
 
 
 class Stubborn(Policy):

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 from outrider.api import Choice, Groups, Job, Learns, Outcome, Policy, SiteView
-from outrider.engine.scheduling.plain_data import check_key, check_saved, check_scores
-from outrider.engine.scheduling.runner_snapshot import save_runner
+from outrider.engine.scheduling.guarded_policy import check_key, check_saved, check_scores
+from outrider.engine.scheduling.policy_runner import save_runner
 from outrider.model import events as ev
 from outrider.model.errors import PolicyError
 from outrider.testing import NotConforming, check_policy
-from outrider.testing.hand_site import HandSite
+from outrider.testing.fixtures import HandSite
 
 
 class Keyed(Learns, Policy):

@@ -21,10 +21,10 @@ from outrider.api import (
     Resources,
     SiteView,
 )
-from outrider.engine.scheduling.queue_columns import QueueColumns
+from outrider.engine.scheduling.pending_queue import QueueColumns
 from outrider.model import events as ev
 from outrider.model.errors import PolicyError
-from outrider.testing.hand_site import HandSite
+from outrider.testing.fixtures import HandSite
 
 
 class Watching(Orders, Ranks, Policy):

@@ -6,10 +6,10 @@ import pytest
 
 from outrider.api import RESUME, SUSPENDED_STATE, Move, Plans, Policy, Queue, SiteView
 from outrider.model import events as ev
-from outrider.model.disciplines import Discipline
-from outrider.testing.hand_site import HandSite
-from outrider_policies.rules.fifo import Fifo
-from outrider_policies.rules.sjf import ShortestJobFirst
+from outrider.model.modes import Discipline
+from outrider.testing.fixtures import HandSite
+from outrider_policies.rules.orders import ShortestJobFirst
+from outrider_policies.rules.placements import Fifo
 
 
 class Resuming(Plans, Policy):

@@ -7,12 +7,10 @@ import pytest
 
 from outrider.api import NOWHERE, Choice, Job, Policy, SiteView
 from outrider.model import events as ev
-from outrider.testing.hand_site import HandSite
+from outrider.testing.fixtures import HandSite
 from outrider_policies.bandits.bandit import Bandit
-from outrider_policies.planning.replan import Replan
-from outrider_policies.rules.fifo import Fifo
-from outrider_policies.rules.lowest_watts import LowestWatts
-from outrider_policies.rules.random_match import RandomMatch
+from outrider_policies.planning.baselines import Replan
+from outrider_policies.rules.placements import Fifo, LowestWatts, RandomMatch
 
 
 def filled(kind: type[Policy], **settings: Any) -> HandSite:

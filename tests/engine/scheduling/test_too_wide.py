@@ -4,10 +4,9 @@ import pytest
 
 from outrider.api import Policy
 from outrider.model import events as ev
-from outrider.model.disciplines import Discipline
-from outrider.testing.hand_site import HandSite
-from outrider.testing.planned import Asked, make_workload, started_at
-from outrider_policies.rules.fifo import Fifo
+from outrider.model.modes import Discipline
+from outrider.testing.fixtures import Asked, HandSite, make_workload, started_at
+from outrider_policies.rules.placements import Fifo
 from outrider_policies.sarsa import Sarsa
 
 

@@ -8,9 +8,8 @@ import pytest
 from outrider.api import PREEMPT, RESUME, SHRINK, START, Move, Plans, Policy, Queue, SiteView
 from outrider.model import events as ev
 from outrider.model.errors import PolicyError
-from outrider.model.machines import MachineSpec
-from outrider.model.resources import Resources
-from outrider.testing.hand_site import HandSite
+from outrider.model.machines import MachineSpec, Resources
+from outrider.testing.fixtures import HandSite
 
 
 class Listed(Plans, Policy):

@@ -9,7 +9,7 @@ import pytest
 
 from outrider.formats.campus.files import read_campus, write_campus
 from outrider.model.errors import TraceError
-from outrider.model.resources import Resources
+from outrider.model.machines import Resources
 from tests.fixtures import made_campuses as made
 
 MACHINES = (

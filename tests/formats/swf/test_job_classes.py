@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from outrider.formats.class_words import class_rule
+from outrider.formats.job_classes import class_rule
 from outrider.formats.swf.reading import read_swf
 from outrider.formats.workload import Workload
 from outrider.model.errors import ConfigurationError

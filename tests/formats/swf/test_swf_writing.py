@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from outrider.formats.swf.reading import read_swf
-from outrider.formats.swf.writing import write_swf
+from outrider.formats.swf.table import write_swf
 from outrider.formats.workload import Workload
 from outrider.model.errors import ConfigurationError
 from outrider.simulation.generators.grids import perez_grid, vengerov_grid

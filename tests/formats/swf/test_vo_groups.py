@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from outrider.formats.swf.reading import read_swf
-from outrider.formats.vo_groups import OTHER
+from outrider.formats.swf.reading import OTHER, read_swf
 from tests.cli.running import outrider
 from tests.fixtures.workload_files import file_of, row
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from outrider.model.setting_kinds import toml_text
+from outrider.model.settings import toml_text
 from tests.cli.running import Done, shell
 from tests.peers.acting_on_htcondor.acting_pool import (
     SLEEP,

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from outrider.api import PeerError
-from outrider.service.daemon.undo_file import UndoFile
+from outrider.service.daemon.levers import UndoFile
 from outrider_adapters.slurm.acting.job_updates import Edit, Scontrol
 from tests.peers.beside_slurm.acting_daemon import LEASE_S, SLACK_S, acting, kept, runs
 from tests.peers.beside_slurm.levers import Site

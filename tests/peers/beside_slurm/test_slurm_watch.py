@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from outrider.api import events
-from outrider_adapters.slurm.commands import SlurmCommands
-from outrider_adapters.slurm.rights import hidden_from_us
+from outrider_adapters.slurm.commands import SlurmCommands, hidden_from_us
 from tests.peers.beside_slurm.watched import Watched, of_slurm, submit
 from tests.peers.slurm import Slurm
 

@@ -9,10 +9,9 @@ import duckdb
 import pytest
 
 from outrider.formats.swf.reading import read_swf
-from outrider.model.disciplines import FIRST_FIT
-from outrider.model.machines import MachineSpec
-from outrider.model.resources import Resources
-from outrider.plugins.making import make_policy
+from outrider.model.machines import MachineSpec, Resources
+from outrider.model.modes import FIRST_FIT
+from outrider.plugins.finding import make_policy
 from outrider.replay.grid_run import GridRun
 from outrider.replay.job_table import REASONS, JobTable
 from tests.cli.running import outrider

@@ -10,9 +10,8 @@ from outrider.formats.swf.reading import read_swf
 from outrider.formats.workload import Workload
 from outrider.model.decisions import Decision, DecisionRow
 from outrider.model.errors import TraceError
-from outrider.plugins.making import make_policy
-from outrider.replay.grid_run import GridRun
-from outrider.replay.recorded_run import RecordedRun
+from outrider.plugins.finding import make_policy
+from outrider.replay.grid_run import GridRun, RecordedRun
 from outrider.simulation.generators.grids import perez_grid
 from tests.fixtures.workload_files import file_of, row
 

@@ -13,7 +13,7 @@ from outrider.api import RunTimeEstimate, RunTimeEstimator
 from outrider.formats.swf.reading import read_swf
 from outrider.model.jobs import Job, JobSpec
 from outrider.model.utility import Linear
-from outrider.plugins import making as make
+from outrider.plugins import finding as make
 from tests.cli.running import outrider
 from tests.fixtures.workload_files import file_of, row
 from tests.replay.workloads.conftest import JOBS

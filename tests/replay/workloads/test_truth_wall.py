@@ -10,14 +10,20 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from outrider.formats.class_words import class_rule
+from outrider.formats.job_classes import class_rule
 from outrider.formats.swf.reading import read_swf
 from outrider.formats.workload import Workload
 from outrider.model.decisions import DEFER, SHRINK, START, Decision
-from outrider.model.disciplines import DISCIPLINES, STRICT, Discipline
 from outrider.model.events import COMPLETED
-from outrider.plugins.finding import ESTIMATORS, POLICIES, find, load_policy
-from outrider.plugins.making import make_estimator, make_policy
+from outrider.model.modes import DISCIPLINES, STRICT, Discipline
+from outrider.plugins.finding import (
+    ESTIMATORS,
+    POLICIES,
+    find,
+    load_policy,
+    make_estimator,
+    make_policy,
+)
 from outrider.replay.grid_run import GridRun
 from outrider.simulation.estimates import LEARNED, REQUESTED, default_rule, estimate_rule, estimated
 from tests.cli.running import outrider

@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from outrider.acting.guards import Bounds, Figures
+from outrider.acting.gate import Bounds, Figures
 from outrider.service.commands.evidence import (
     Evidence,
     GuardFigure,
@@ -16,7 +16,7 @@ from outrider.service.commands.evidence import (
     next_mode,
 )
 from outrider.service.config.declarations import Config
-from outrider.service.config.twin_settings import TwinSettings
+from outrider.service.config.optional_tables import TwinSettings
 from outrider.service.modes.gathering import compared, twin_figures
 from outrider.service.twin.twin_file import TwinFile
 from outrider.twin.answer_file import Ratio, Ratios

@@ -7,7 +7,7 @@ from structlog.testing import capture_logs
 
 from outrider.journal import CommandRecord, Journal
 from outrider.model.errors import LedgerError
-from outrider.service.commands.history import CONFIGURATION, MOST_SHOWN, CommandHistory
+from outrider.service.commands.command import CONFIGURATION, MOST_SHOWN, CommandHistory
 from outrider.service.journal.recording import Recording
 
 

@@ -6,8 +6,7 @@ import threading
 
 import pytest
 
-from outrider.service.commands.command import Sender
-from outrider.service.commands.senders import Senders
+from outrider.service.commands.command import Sender, Senders
 
 
 async def test_a_number_has_the_name_that_the_user_database_tells() -> None:

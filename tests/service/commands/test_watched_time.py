@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from outrider.service.commands.watched_time import WatchedTime
+from outrider.service.commands.evidence import WatchedTime
 from tests.fixtures.clocks import SetClock
 
 BANDIT: dict[str, Any] = {"bandit": {"epsilon": 0.1}}

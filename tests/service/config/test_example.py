@@ -9,7 +9,7 @@ from outrider.model.errors import MissingPackageError
 from outrider.plugins.finding import load_adapter
 from outrider.service.demo import example_config
 from outrider.service.demo.example_config import example_toml
-from outrider.service.web.query import BadQueryError, read_query
+from outrider.service.web.endpoint import BadQueryError, read_query
 
 
 def test_an_adapter_whose_package_is_missing_is_named_and_the_others_are_shown(

@@ -12,7 +12,7 @@ from outrider.api import Adapter, Policy
 from outrider.model.errors import ConfigurationError, OutriderError, PeerError, PluginError
 from outrider.plugins.finding import find
 from outrider.service.config.loaded import LoadedConfig, check_config
-from outrider.service.core.policies import make_runners, policies_without_runner
+from outrider.service.core.plugins import make_runners, policies_without_runner
 from outrider.service.daemon.levers import carried_actions, close_levers, make_levers
 from outrider.service.daemon.sources import make_adapters
 from tests.acting.levers import Blocking, Noting, at_a_pool, row, wait_until

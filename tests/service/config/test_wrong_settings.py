@@ -11,15 +11,13 @@ import pytest
 
 from outrider.cli.options import settings_by_policy
 from outrider.model.errors import MissingPackageError, OutriderError
-from outrider.model.setting_kinds import toml_text, unwrapped
+from outrider.model.settings import toml_text, unwrapped
 from outrider.model.utility import SHAPES
 from outrider.plugins.finding import ADAPTERS, POLICIES, find, load_adapter, load_policy
 from outrider.replay.trials import Terms
-from outrider.service.config.acting_settings import ActingSettings
 from outrider.service.config.declarations import ClusterSettings, Config
 from outrider.service.config.loaded import load_config
-from outrider.service.config.mqtt_settings import PublishSettings
-from outrider.service.config.twin_settings import TwinSettings
+from outrider.service.config.optional_tables import ActingSettings, PublishSettings, TwinSettings
 
 FOREIGN = re.compile(
     r"msgspec|Expected|`\w+`|Traceback|NoneType|ValidationError|\$\.|Error:|\binvalid\b"

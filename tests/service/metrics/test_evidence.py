@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 
 from outrider.service.config.declarations import Config
-from outrider.service.config.twin_settings import TwinSettings
+from outrider.service.config.optional_tables import TwinSettings
 from outrider.service.metrics.declarations.evidence import FIDELITY_RATIOS, MEASURES
 from outrider.service.metrics.exporter import put_evidence
 from outrider.service.metrics.store import MetricStore
 from outrider.service.twin import starts_file
 from outrider.service.twin.twin_file import write_plain
 from outrider.service.twin.watch import FRESH_S, TwinWatch
-from outrider.twin import estimates, fidelity, measures
+from outrider.twin import fidelity, measures
 from tests.fixtures.evidence import LIMITS, PARTS, POLICIES, starts_told, twin_answered
 from tests.service.metrics.sites import CLASSIC, read
 
@@ -75,7 +75,7 @@ class Shown:
 def test_measures_and_parts_are_those_of_the_twin() -> None:
     assert [f"{measure}_ratio" for measure in MEASURES] == [m.name for m in measures.MEASURES]
     assert [*FIDELITY_RATIOS, "start_delay_s"] == list(fidelity.BOUNDS)
-    assert estimates.LEVEL == 0.9, "the help of outrider_twin_ratio says so"
+    assert measures.LEVEL == 0.9, "the help of outrider_twin_ratio says so"
 
 
 def test_an_answer_is_shown_with_its_intervals_window_and_forecast(tmp_path: Path) -> None:

@@ -8,8 +8,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from outrider.service.commands.command import Command, Result
-from outrider.service.commands.port import CommandPort
+from outrider.service.commands.command import Command, CommandPort, Result
 from outrider.service.host.sdnotify import ServiceManager
 from outrider.service.journal.recording import Recording
 from outrider.service.process.supervisor import Supervisor

@@ -7,10 +7,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from outrider.cli.evidence import evidence_lines
+from outrider.cli.status_text import evidence_lines
 from outrider.journal import Journal
 from outrider.service.commands.command import Promote, Release, SetMode
-from outrider.service.commands.watched_time import WATCHED_KEY
+from outrider.service.commands.evidence import WATCHED_KEY
 from outrider.service.core.mode_limit import limit_of
 from outrider.service.twin.twin_file import write_plain
 from outrider.service.web.endpoints.status import whole_status

@@ -8,15 +8,12 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from outrider.acting.trial import Trial
-from outrider.acting.trial_outcome import Compared, TrialOutcome
-from outrider.acting.trial_tally import DaySums
+from outrider.acting.trial import Compared, DaySums, Trial, TrialOutcome
 from outrider.service.commands.evidence import Evidence, against
 from outrider.service.config.loaded import LoadedConfig
 from outrider.service.core.mode_limit import BY_COMMAND, ModeLimit
+from outrider.service.journal.trial_record import in_force, trial_shown
 from outrider.service.modes.trial_watch import TrialWatch
-from outrider.service.trials.record import in_force
-from outrider.service.trials.shown import trial_shown
 from tests.acting.trials import SUNDAY_S, at
 from tests.service.modes.trial_site import Site, configured
 

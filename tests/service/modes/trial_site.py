@@ -11,8 +11,8 @@ from outrider.journal import CommandRecord, Entry, Journal
 from outrider.service.config.loaded import LoadedConfig, check_config
 from outrider.service.core.followed_trial import FollowedTrial
 from outrider.service.core.mode_limit import ModeLimit
+from outrider.service.journal.trial_record import TrialRecord, in_force, trial_on_record
 from outrider.service.modes.trial_watch import TrialWatch
-from outrider.service.trials.record import TrialRecord, in_force, trial_on_record
 from tests.acting.trials import SUNDAY_S
 
 

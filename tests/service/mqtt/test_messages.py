@@ -6,9 +6,7 @@ from typing import Any
 from outrider import __version__
 from outrider.api import Batch
 from outrider.journal import OutcomeRecord
-from outrider.service.core.personal_vos import PersonalVos
-from outrider.service.core.pseudonyms import Pseudonyms
-from outrider.service.core.user_names import UserNames
+from outrider.service.core.user_privacy import PersonalVos, Pseudonyms, UserNames
 from outrider.service.mqtt.messages import health, presence, row_kind, row_message
 from tests.fixtures.small_figures import small_figures
 from tests.journal.samples import decision

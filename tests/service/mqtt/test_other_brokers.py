@@ -13,7 +13,7 @@ from structlog.testing import capture_logs
 from outrider.journal import Entry
 from outrider.model.errors import PeerError
 from outrider.service.config.declarations import Config
-from outrider.service.config.mqtt_settings import PublishSettings
+from outrider.service.config.optional_tables import PublishSettings
 from outrider.service.journal.recording import Recording
 from outrider.service.mqtt import publisher as publishing
 from outrider.service.mqtt.publisher import Publisher

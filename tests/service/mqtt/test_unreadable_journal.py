@@ -10,7 +10,7 @@ from structlog.testing import capture_logs
 from outrider.journal import Entry
 from outrider.model.errors import LedgerError
 from outrider.service.config.declarations import Config
-from outrider.service.config.mqtt_settings import PublishSettings
+from outrider.service.config.optional_tables import PublishSettings
 from outrider.service.journal.recording import Recording
 from outrider.service.mqtt import publisher as module
 from outrider.service.mqtt.publisher import Publisher

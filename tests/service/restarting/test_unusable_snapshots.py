@@ -13,8 +13,7 @@ from outrider.journal import SnapshotStore
 from outrider.service.core.core import Core
 from outrider.service.host.wall_clock import WallClock
 from outrider.service.journal.recording import Recording
-from outrider.service.journal.restart import bring_up
-from outrider.service.journal.start_progress import StartProgress, StartStoppedError
+from outrider.service.journal.restart import StartProgress, StartStoppedError, bring_up
 from tests.fixtures.cores import T, core_of, packed, run_of, tell
 from tests.service.running.test_failing_repairs import journalled
 

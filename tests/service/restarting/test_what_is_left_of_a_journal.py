@@ -14,8 +14,7 @@ from outrider.model.jobs import JobSpec
 from outrider.service.core.core import Core
 from outrider.service.host.wall_clock import WallClock
 from outrider.service.journal.recording import Recording
-from outrider.service.journal.refeeding import refeed
-from outrider.service.journal.restart import bring_up
+from outrider.service.journal.restart import bring_up, refeed
 from tests.fixtures.cores import T, core_of, run_of, tell
 from tests.service.running.test_failing_repairs import journalled
 

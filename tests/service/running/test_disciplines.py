@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from outrider.engine.scheduling.policy_runner import PolicyRunner
-from outrider.model.disciplines import DISCIPLINES
+from outrider.model.modes import DISCIPLINES
 from outrider.plugins.finding import load_adapter
 from outrider.service.config.loaded import LoadedConfig, Proposal, check_config, choose_discipline
 from outrider.service.core.core import Core

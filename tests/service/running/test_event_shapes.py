@@ -8,9 +8,8 @@ import pytest
 
 from outrider.model import events as ev
 from outrider.model.jobs import JobSpec
-from outrider.model.machines import MachineSpec
-from outrider.model.resources import Resources
-from outrider.service.core.malformed import MOST_TEXT, is_well_formed
+from outrider.model.machines import MachineSpec, Resources
+from outrider.service.core.guarded_feed import MOST_TEXT, is_well_formed
 
 BIG = 2**63
 HALF = "\ud800"

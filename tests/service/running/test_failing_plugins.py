@@ -16,7 +16,7 @@ from outrider.model.jobs import Job, JobSpec
 from outrider.model.utility import DEFAULT_UTILITIES
 from outrider.model.utility import Batch as BatchUtility
 from outrider.service.core.core import Core
-from outrider.service.core.guards import GuardedEstimator, GuardedUtility, guarded_utilities
+from outrider.service.core.plugins import GuardedEstimator, GuardedUtility, guarded_utilities
 from outrider.service.daemon.sources import check_batch
 from outrider.service.views import explanation, status
 from tests.fixtures.cores import T, core_of, run_of, tell

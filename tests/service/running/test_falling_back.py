@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from outrider.acting import guards
+from outrider.acting import gate
 from outrider.api import DecisionRow
 from outrider.journal import CommandRecord
 from outrider.model.errors import ConfigurationError, LedgerError
@@ -30,7 +30,7 @@ WHY = "a guard broke: error ratio 1 is above its bound 0.5"
 @pytest.fixture(autouse=True)
 def _quickly(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two refusals are enough, and it is looked often."""
-    monkeypatch.setattr(guards, "LEAST_N", 2)
+    monkeypatch.setattr(gate, "LEAST_N", 2)
     monkeypatch.setattr(guard_watch, "_EVERY_S", 0.05)
 
 

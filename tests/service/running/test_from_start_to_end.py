@@ -13,7 +13,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from outrider.service.config.loaded import load_config
-from outrider.service.config.state_folder import state_folder
+from outrider.service.config.reading import state_folder
 from outrider.service.host.logs import Mode
 from outrider.service.process import app
 from outrider.service.process.app import _Daemon, tell_status

@@ -9,7 +9,7 @@ from outrider.model.decisions import DecisionRow
 from outrider.model.events import JOINED, SUBMITTED, TICK, NamedEvent
 from outrider.model.jobs import JobSpec
 from outrider.model.machines import MachineSpec
-from outrider.service.journal.refeeding import refeed
+from outrider.service.journal.restart import refeed
 from outrider.service.views.status import status
 from tests.fixtures.cores import T, core_of
 

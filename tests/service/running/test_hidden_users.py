@@ -7,7 +7,7 @@ import pytest
 from outrider.model.errors import LedgerError
 from outrider.model.events import CHANGED, STARTED, SUBMITTED, NamedEvent
 from outrider.model.jobs import JobSpec
-from outrider.service.core.pseudonyms import KEY_NAME, Pseudonyms, is_pseudonym, load_key
+from outrider.service.core.user_privacy import KEY_NAME, Pseudonyms, is_pseudonym, load_key
 from outrider.service.journal.recording import Recording
 
 KEY = b"k" * 32

@@ -3,7 +3,7 @@
 import pytest
 
 from outrider.api import JobSpec, MachineSpec, NamedEvent, events
-from outrider.service.core.malformed import MOST_TEXT, is_well_formed
+from outrider.service.core.guarded_feed import MOST_TEXT, is_well_formed
 
 
 def events_with(name: str) -> list[NamedEvent]:

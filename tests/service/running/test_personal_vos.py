@@ -11,14 +11,18 @@ from outrider.api import Batch
 from outrider.model.events import CHANGED, COMPLETED, STARTED, SUBMITTED, NamedEvent
 from outrider.model.jobs import JobSpec
 from outrider.service.core.core import PERSONAL_VOS_KEY
-from outrider.service.core.personal_vos import MOST_PERSONAL_VOS, PersonalVos
-from outrider.service.core.pseudonyms import Pseudonyms, is_named_for
-from outrider.service.core.user_names import UserNames
+from outrider.service.core.user_privacy import (
+    MOST_PERSONAL_VOS,
+    PersonalVos,
+    Pseudonyms,
+    UserNames,
+    is_named_for,
+)
 from outrider.service.metrics.store import MetricStore
 from outrider.service.mqtt.messages import row_message
 from outrider.service.twin import starts_file
 from outrider.service.twin.starts_file import OneMoreTold, StartsFile
-from outrider.service.web.endpoints.metrics import shown_to
+from outrider.service.web.endpoints.probes import shown_to
 from tests.fixtures.cores import T, core_of, tell
 from tests.service.running.process import DaemonProcess
 from tests.service.running.small_site import SmallSite

@@ -15,7 +15,7 @@ from outrider.plugins.finding import load_adapter
 from outrider.service.core.core import CLOCK_EVERY_S, Core
 from outrider.service.core.source_state import HANGS_AFTER_S, SourceState
 from outrider.service.daemon.sources import seen_until
-from outrider.service.journal.refeeding import refeed
+from outrider.service.journal.restart import refeed
 from outrider.service.metrics import expose
 from outrider.service.metrics.exporter import MetricsExporter
 from outrider.service.views import explanation, status

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from outrider.plugins.making import make_policy
+from outrider.plugins.finding import make_policy
 from outrider.replay.run import CampusRun
 from outrider.service.metrics import expose
 from outrider.service.metrics.exporter import MetricsExporter

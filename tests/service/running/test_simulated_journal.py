@@ -12,12 +12,12 @@ from outrider.formats.campus.files import read_campus, write_campus
 from outrider.journal import Journal
 from outrider.model.errors import LedgerError
 from outrider.model.events import SUBMITTED, TICK, NamedEvent
-from outrider.plugins.making import make_policy
+from outrider.plugins.finding import make_policy
 from outrider.replay.record_sources import record_of_ledger
 from outrider.replay.recorded_campus import recorded_campus
 from outrider.replay.run import CampusRun
 from outrider.service.config.loaded import check_config
-from outrider.service.config.state_folder import JOURNAL_NAME
+from outrider.service.config.reading import JOURNAL_NAME
 from outrider.service.demo.simulated_journal import LABEL, write_journal
 from outrider.simulation.exogenous_events import owner_intervals
 from outrider.simulation.generators.campus import generate_campus

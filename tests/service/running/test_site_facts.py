@@ -11,10 +11,10 @@ import structlog
 from outrider.api import JobSpec, SiteHabits, events
 from outrider.journal import Journal
 from outrider.journal.site_facts import HABITS_KEY, INCUMBENT_KEY, Incumbent, facts_on_record
-from outrider.model.clusters import NEVER_S
+from outrider.model.machines import NEVER_S
 from outrider.plugins.finding import POLICIES, find, load_adapter
 from outrider.service.config.loaded import check_config
-from outrider.service.config.state_folder import JOURNAL_NAME
+from outrider.service.config.reading import JOURNAL_NAME
 from outrider.service.daemon.daemon_state import site_facts
 from outrider.service.daemon.sources import make_adapters
 from tests.service.running.scripted import Scripted, Step, loaded, running, scripts, told, until

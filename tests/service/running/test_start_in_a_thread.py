@@ -9,7 +9,7 @@ from structlog.testing import capture_logs
 
 from outrider.model.errors import LedgerError
 from outrider.service.host.sdnotify import ServiceManager
-from outrider.service.journal.start_progress import Input, StartProgress, StartStoppedError
+from outrider.service.journal.restart import Input, StartProgress, StartStoppedError
 from outrider.service.process import app
 from outrider.service.process.app import Start
 from tests.service.views.test_service_manager import listening

@@ -10,7 +10,7 @@ from outrider.api import Batch
 from outrider.model.events import TICK, NamedEvent
 from outrider.plugins.finding import load_adapter
 from outrider.service.daemon.sources import seen_until
-from outrider.service.journal.refeeding import refeed
+from outrider.service.journal.restart import refeed
 from outrider.service.views.status import status
 from tests.fixtures.cores import T, core_of, packed, run_of, tell
 from tests.service.running.event_log import EventLog

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from outrider.api.undo_log import Undo
+from outrider.api.lever import Undo
 from outrider.model.errors import PeerError
-from outrider.service.daemon import undo_file
-from outrider.service.daemon.undo_file import UNDO_FILE, UndoFile
+from outrider.service.daemon import levers
+from outrider.service.daemon.levers import UNDO_FILE, UndoFile
 from tests.service.running.disks import fill, relieve, small_disk
 
 
@@ -95,7 +95,7 @@ def test_while_another_process_reads_for_long_nothing_is_noted_or_forgotten(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The file can be opened then, and the change fails where it ends."""
-    monkeypatch.setattr(undo_file, "_WAIT_S", 0.05)
+    monkeypatch.setattr(levers, "_WAIT_S", 0.05)
     log = UndoFile(tmp_path, "slurm")
     log.write({"7": begun(1.0)})
     reader = sqlite3.connect(tmp_path / UNDO_FILE, isolation_level=None)

@@ -10,13 +10,13 @@ import pytest
 from outrider.formats.workload import Workload
 from outrider.journal import Entry, Journal, SnapshotStore
 from outrider.journal.site_facts import SiteFacts
-from outrider.model.disciplines import STRICT
 from outrider.model.events import NamedEvent
-from outrider.model.site_habits import SiteHabits
+from outrider.model.machines import SiteHabits
+from outrider.model.modes import STRICT
 from outrider.service.config.loaded import LoadedConfig, check_config
-from outrider.service.config.state_folder import JOURNAL_NAME
-from outrider.service.journal.locked_folder import SNAPSHOTS_NAME
-from outrider.service.twin import asking, candidates_cycle, starts_file
+from outrider.service.config.reading import JOURNAL_NAME
+from outrider.service.journal.recording import SNAPSHOTS_NAME
+from outrider.service.twin import candidates_cycle, cycle, starts_file
 from outrider.service.twin.candidates_cycle import CandidatesCycle, recall_core, told_starts
 from outrider.service.twin.starts_cycle import StartsCycle
 from outrider.service.twin.starts_file import StartsFile, StartTold
@@ -152,7 +152,7 @@ def test_a_policy_that_raises_loses_its_own_answers(
     def fails(self: Any, *given: Any) -> Any:
         raise RuntimeError("no idea")
 
-    made = asking.maker_of
+    made = cycle.maker_of
 
     def maker_of(*given: Any) -> Any:
         def make(name: str, seed: int) -> Any:

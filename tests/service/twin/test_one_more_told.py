@@ -11,10 +11,9 @@ from outrider.forecast.one_more import Kind, OneMore
 from outrider.model.jobs import JobSpec
 from outrider.service.config.loaded import load_config
 from outrider.service.core.core import Core
-from outrider.service.twin import one_more_cycle as module
+from outrider.service.twin import starts_cycle as module
 from outrider.service.twin import starts_file
-from outrider.service.twin.one_more_cycle import OneMoreCycle
-from outrider.service.twin.starts_cycle import StartsCycle
+from outrider.service.twin.starts_cycle import OneMoreCycle, StartsCycle
 from outrider.service.twin.starts_file import OneMoreTold, StartsFile, Wait
 from outrider.service.twin.watch import FRESH_S, TwinWatch
 from outrider.service.views.utility import utility

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from outrider.api import Adapter, PlannedStarts
-from outrider.service.twin import planned_file
-from outrider.service.twin.planned_file import PLANNED_NAME, keep_planned_starts, planned_near
+from outrider.service.twin import starts_file
+from outrider.service.twin.starts_file import PLANNED_NAME, keep_planned_starts, planned_near
 from tests.service.twin.watched_site import HANGS_AFTER_S
 
 
@@ -44,7 +44,7 @@ def keep(folder: Path, *adapters: Adapter, wanted: bool = True) -> None:
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Look at the file every 10 ms."""
-    monkeypatch.setattr(planned_file, "_EACH_S", 0.01)
+    monkeypatch.setattr(starts_file, "_EACH_S", 0.01)
 
 
 def test_plans_of_all_adapters_are_one_as_long_as_they_are_of_the_moment(

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from outrider.service.config.declarations import Config
-from outrider.service.config.twin_settings import TwinSettings
+from outrider.service.config.optional_tables import TwinSettings
 from outrider.service.twin.twin_file import Present, TwinFile, write_plain
 from outrider.service.twin.watch import TwinWatch
 from outrider.service.views.twin import expired, other_settings, saving_text, twin_shown

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from outrider.formats.campus.files import write_campus
-from outrider.service.config.state_folder import JOURNAL_NAME
+from outrider.service.config.reading import JOURNAL_NAME
 from outrider.service.demo.simulated_journal import write_journal
 from outrider.simulation.generators.campus import generate_campus
 from tests.service.running.process import OUTRIDER

@@ -9,9 +9,9 @@ import pytest
 from outrider.model.errors import ConfigurationError
 from outrider.service.config.loaded import check_config
 from outrider.service.unit import files, needs
-from outrider.service.unit.beside import SYSTEM
+from outrider.service.unit.drop_ins import SYSTEM
 from outrider.service.unit.files import DROP_INS, SYSUSERS, UNIT, service_files
-from outrider.service.unit.readable import Reading
+from outrider.service.unit.installed import Reading
 
 NETWORK, READING = DROP_INS / "50-network.conf", DROP_INS / "50-reading.conf"
 TWIN = {SYSTEM / "outrider-twin.service", SYSTEM / "outrider-twin.service.d/50-command.conf"}

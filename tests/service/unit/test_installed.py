@@ -5,12 +5,11 @@ from typing import Any
 
 import pytest
 
-from outrider.cli.checks import check_unit
+from outrider.cli.doctor.checks import check_unit
 from outrider.service.config.loaded import check_config
-from outrider.service.unit.addresses import nameservers, resolve
 from outrider.service.unit.drop_ins import network_text, reading_text
 from outrider.service.unit.installed import installed_unit
-from outrider.service.unit.needs import Peer
+from outrider.service.unit.needs import Peer, nameservers, resolve
 
 CONFIG = Path("/etc/outrider/outrider.toml")
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from outrider.service.unit import readable
-from outrider.service.unit.readable import Reading, reading_of
+from outrider.service.unit import installed
+from outrider.service.unit.installed import Reading, reading_of
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files to groups")
 GROUP = next(one for one in grp.getgrall() if one.gr_gid)
@@ -16,7 +16,7 @@ GROUP = next(one for one in grp.getgrall() if one.gr_gid)
 @pytest.fixture
 def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A log in a folder, both open to everybody, in a place that the unit shows."""
-    monkeypatch.setattr(readable, "TEMPORARY", ())
+    monkeypatch.setattr(installed, "TEMPORARY", ())
     for folder in (tmp_path, *tmp_path.parents):
         if folder.stat().st_mode & 0o1 == 0:
             folder.chmod(folder.stat().st_mode | 0o1)  # of pytest
@@ -75,7 +75,7 @@ def test_a_pattern_is_every_file_that_it_names(log: Path) -> None:
 def test_what_the_unit_hides_is_bound_by_its_folder_and_free_above_it(
     log: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(readable, "HOMES", (str(log.parent.parent),))
+    monkeypatch.setattr(installed, "HOMES", (str(log.parent.parent),))
     close(log.parent.parent, 0o700)
     assert reading_of([str(log)]) == Reading([], [str(log.parent)], [])
     assert reading_of([str(log.parent)]).hidden == [str(log.parent)]

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from outrider.service.unit.writing import UnitFile, Written, is_ours, marked, write
+from outrider.service.unit.files import UnitFile, Written, is_ours, marked, write
 
 NAME = Path("/etc/systemd/system/outrider.service.d/50-network.conf")
 

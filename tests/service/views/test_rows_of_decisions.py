@@ -7,7 +7,7 @@ import pytest
 
 from outrider.journal import Entry, Journal
 from outrider.model.errors import LedgerError
-from outrider.service.views.decision_rows import decision_rows
+from outrider.service.views.job_runs import decision_rows
 from tests.journal.samples import decision
 
 

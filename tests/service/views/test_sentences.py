@@ -6,8 +6,8 @@ import pytest
 
 from outrider.api import NOWHERE, Choice, JobSpec, MachineSpec
 from outrider.engine.accounting.report import report
-from outrider.journal.extras import decode_extra, encode_extra
-from outrider.journal.job_ends import JobEnd
+from outrider.journal.job_lookup import JobEnd
+from outrider.journal.records import decode_extra, encode_extra
 from outrider.model.events import EVICTED, HELD, JOINED, RELEASED, STARTED, SUBMITTED, NamedEvent
 from outrider.model.jobs import Job
 from outrider.service.views.explanation import (
@@ -18,8 +18,7 @@ from outrider.service.views.explanation import (
     states_of,
 )
 from outrider.service.views.job_runs import MOST_RUNS
-from outrider.service.views.sentence import measured_ratio, sentence
-from outrider.service.views.status import status
+from outrider.service.views.status import measured_ratio, sentence, status
 from tests.fixtures.cores import T, core_of, run_of, tell
 from tests.fixtures.small_figures import small_figures
 

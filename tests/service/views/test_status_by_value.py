@@ -7,8 +7,7 @@ import pytest
 
 from outrider.acting.gate import ACT, BUDGET, STALE
 from outrider.api import Batch
-from outrider.service.views.sentence import measured_ratio
-from outrider.service.views.status import _power_source, status
+from outrider.service.views.status import _power_source, measured_ratio, status
 from tests.fixtures.cores import T
 from tests.fixtures.small_figures import small_figures
 

@@ -13,22 +13,18 @@ from aiohttp import web
 from msgspec import UNSET
 
 from outrider.model.errors import LedgerError
-from outrider.service.core.personal_vos import PersonalVos
-from outrider.service.core.pseudonyms import Pseudonyms
-from outrider.service.core.user_names import UserNames
+from outrider.service.core.user_privacy import PersonalVos, Pseudonyms, UserNames
 from outrider.service.daemon.daemon_view import SharedAnswers
 from outrider.service.metrics import MetricStore, Snapshot
 from outrider.service.web import make_app, serve
 from outrider.service.web.access import Access
 from outrider.service.web.endpoint import Answer, Call, NotFoundError
 from outrider.service.web.endpoints import ENDPOINTS
-from outrider.service.web.endpoints.decisions import DecisionsQuery
+from outrider.service.web.endpoints.explain import DecisionsQuery
 from outrider.service.web.endpoints.jobs import JobsQuery
-from outrider.service.web.endpoints.jobs_over_time import JobsOverTimeQuery
 from outrider.service.web.endpoints.machines import MachinesQuery
-from outrider.service.web.endpoints.use import UseQuery
-from outrider.service.web.endpoints.users import UsersQuery
-from outrider.service.web.endpoints.vos import VosQuery
+from outrider.service.web.endpoints.over_time import JobsOverTimeQuery, UseQuery
+from outrider.service.web.endpoints.users_and_vos import UsersQuery, VosQuery
 from tests.service.web.small_answers import (
     BATCH_SYSTEM,
     DECISION,

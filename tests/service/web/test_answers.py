@@ -21,8 +21,7 @@ from outrider.service.host.sdnotify import ServiceManager
 from outrider.service.journal.recording import Recording
 from outrider.service.mqtt.publisher import Publisher
 from outrider.service.process.supervisor import Supervisor
-from outrider.service.views.decision_rows import decision_rows
-from outrider.service.views.job_runs import MOST_RUNS, run_row
+from outrider.service.views.job_runs import MOST_RUNS, decision_rows, run_row
 from outrider.service.web import make_app, serve
 from outrider.service.web.endpoints import ENDPOINTS
 from outrider.service.web.endpoints.explain import _ledger_jobs, explanation

@@ -13,7 +13,7 @@ import pytest
 
 from outrider.model.errors import ConfigurationError
 from outrider.service.web import read_token, serve
-from outrider.service.web.auth import is_allowed
+from outrider.service.web.access import is_allowed
 from tests.service.web.small_site import SmallSite, visit
 
 TOKEN = "0123456789abcdef0123456789abcdef"

@@ -16,15 +16,13 @@ from outrider.model.events import (
     NamedEvent,
 )
 from outrider.service.core.core import Core
-from outrider.service.core.personal_vos import PersonalVos
-from outrider.service.core.pseudonyms import Pseudonyms
-from outrider.service.core.state_words import StateWords
-from outrider.service.core.user_names import UserNames
-from outrider.service.views.users import user_rows
-from outrider.service.web.endpoints import jobs, machines, users
+from outrider.service.core.source_state import StateWords
+from outrider.service.core.user_privacy import PersonalVos, Pseudonyms, UserNames
+from outrider.service.views.users_and_vos import user_rows
+from outrider.service.web.endpoints import jobs, machines, users_and_vos
 from outrider.service.web.endpoints.jobs import JobsQuery
 from outrider.service.web.endpoints.machines import MachinesQuery
-from outrider.service.web.endpoints.users import UsersQuery
+from outrider.service.web.endpoints.users_and_vos import UsersQuery
 from tests.fixtures.cores import core_of, tell
 
 T = 1_700_000_000.0
@@ -62,7 +60,7 @@ async def asked(endpoint: Any, core: Core, query: Any, names_shown: bool = True)
 
 async def named(core: Core, names_shown: bool = True, **filters: Any) -> list[str]:
     """The jobs that a client is given."""
-    answer = await asked(jobs, core, JobsQuery(**filters), names_shown)
+    answer = await asked(jobs.JOBS, core, JobsQuery(**filters), names_shown)
     assert answer["total"] == len(answer["jobs"])
     return [row["job"] for row in answer["jobs"]]
 
@@ -100,7 +98,7 @@ async def test_jobs_are_filtered_by_the_group_they_are_on_or_may_use() -> None:
     assert await named(core, group="lab") == ["runs in the lab", "may run anywhere"]
     assert await named(core, group="hall") == ["may run anywhere", "may run in the hall"]
     assert await named(core, group="no such group") == []
-    rows = (await asked(jobs, core, JobsQuery(limit=2)))["jobs"]
+    rows = (await asked(jobs.JOBS, core, JobsQuery(limit=2)))["jobs"]
     assert [row["group"] for row in rows] == ["lab", None]
 
 
@@ -120,7 +118,7 @@ async def test_jobs_are_filtered_by_the_first_policy_s_reason_as_their_rows_have
         (T, SUBMITTED, "2.0", JobSpec(cpus=9)),
     ]
     tell(core, "log", events, T + 60)
-    rows = {row["job"]: row for row in (await asked(jobs, core, JobsQuery()))["jobs"]}
+    rows = {row["job"]: row for row in (await asked(jobs.JOBS, core, JobsQuery()))["jobs"]}
     for row in rows.values():
         assert row["reason"] == row["pending"]["fifo"]["reason"]
     reason = rows["2.0"]["reason"]
@@ -134,15 +132,15 @@ async def test_why_a_job_is_held_may_name_users_and_is_told_and_found_by_whom_ma
 ) -> None:
     tell(site, "log", [(T + 70, HELD, "4.0", "bob's disk is full")], T + 130)
     held = JobsQuery(state="held")
-    assert (await asked(jobs, site, held))["jobs"][0]["reason"] == "bob's disk is full"
+    assert (await asked(jobs.JOBS, site, held))["jobs"][0]["reason"] == "bob's disk is full"
     assert await named(site, reason="disk") == ["4.0"]
-    assert (await asked(jobs, site, held, names_shown=False))["jobs"][0]["reason"] is None
+    assert (await asked(jobs.JOBS, site, held, names_shown=False))["jobs"][0]["reason"] is None
     assert await named(site, names_shown=False, reason="disk") == []
 
 
 async def test_machines_are_filtered_by_state_and_group(site: Core) -> None:
     async def found(**filters: Any) -> list[str]:
-        answer = await asked(machines, site, MachinesQuery(**filters))
+        answer = await asked(machines.MACHINES, site, MachinesQuery(**filters))
         assert answer["total"] == len(answer["machines"])
         return [row["machine"] for row in answer["machines"]]
 
@@ -153,7 +151,7 @@ async def test_machines_are_filtered_by_state_and_group(site: Core) -> None:
 
 
 async def test_users_have_a_row_for_each_vo(site: Core) -> None:
-    answer = await asked(users, site, UsersQuery())
+    answer = await asked(users_and_vos.USERS, site, UsersQuery())
     first, *others = answer["users"]
     assert answer["total"] == 3
     assert first == {
@@ -165,19 +163,21 @@ async def test_users_have_a_row_for_each_vo(site: Core) -> None:
         ("alice", "biology"),
         ("bob", "physics"),
     ]
-    of_one = await asked(users, site, UsersQuery(limit=1, vo="physics"))
+    of_one = await asked(users_and_vos.USERS, site, UsersQuery(limit=1, vo="physics"))
     assert (len(of_one["users"]), of_one["total"]) == (1, 2)
-    hidden = await asked(users, site, UsersQuery(), names_shown=False)
+    hidden = await asked(users_and_vos.USERS, site, UsersQuery(), names_shown=False)
     assert {row["user"] for row in hidden["users"]} == {
         PSEUDONYMS.of("alice"), PSEUDONYMS.of("bob"),
     }  # fmt: skip
 
 
 async def test_users_come_in_pages_and_their_order_tells_no_hidden_name(site: Core) -> None:
-    first = await asked(users, site, UsersQuery(limit=2), names_shown=False)
-    rest = await asked(users, site, UsersQuery(limit=2, after=first["next"]), names_shown=False)
+    first = await asked(users_and_vos.USERS, site, UsersQuery(limit=2), names_shown=False)
+    rest = await asked(
+        users_and_vos.USERS, site, UsersQuery(limit=2, after=first["next"]), names_shown=False
+    )
     assert (len(first["users"]), len(rest["users"]), rest["next"]) == (2, 1, None)
-    whole = await asked(users, site, UsersQuery(), names_shown=False)
+    whole = await asked(users_and_vos.USERS, site, UsersQuery(), names_shown=False)
     assert first["users"] + rest["users"] == whole["users"]
 
 

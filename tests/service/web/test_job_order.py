@@ -9,14 +9,12 @@ import pytest
 from outrider.api import JobSpec, MachineSpec
 from outrider.model.events import EVICTED, JOINED, REMOVED, RESUMED, STARTED, SUBMITTED, SUSPENDED
 from outrider.service.core.core import Core
-from outrider.service.core.personal_vos import PersonalVos
-from outrider.service.core.pseudonyms import Pseudonyms
-from outrider.service.core.state_words import StateWords
-from outrider.service.core.user_names import UserNames
-from outrider.service.views.job_order import JOB_SORTS
+from outrider.service.core.source_state import StateWords
+from outrider.service.core.user_privacy import PersonalVos, Pseudonyms, UserNames
+from outrider.service.views.job_list import JOB_SORTS
+from outrider.service.web.endpoint import BadQueryError
 from outrider.service.web.endpoints import jobs
 from outrider.service.web.endpoints.jobs import JobsQuery
-from outrider.service.web.query import BadQueryError
 from tests.fixtures.cores import core_of, tell
 
 T = 1_700_000_000.0
@@ -53,7 +51,7 @@ async def page(core: Core, **query: Any) -> Any:
     names = UserNames(Pseudonyms(b"key"), PersonalVos(), True)
     view = SimpleNamespace(core=core, expected_starts=lambda: None, state_words=StateWords(dict))
     call: Any = SimpleNamespace(query=JobsQuery(**query), view=view, names=names)
-    return await jobs.ENDPOINT.handle(call)
+    return await jobs.JOBS.handle(call)
 
 
 async def listed(core: Core, **query: Any) -> str:

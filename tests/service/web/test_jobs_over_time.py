@@ -14,13 +14,10 @@ from outrider.journal import Entry, Journal, RunRecord
 from outrider.model.errors import LedgerError
 from outrider.model.events import JOINED, STARTED, SUBMITTED
 from outrider.service.core.core import Core
-from outrider.service.views import jobs_over_time as view_module
-from outrider.service.views import kept_answers
-from outrider.service.views.curves import Curve
-from outrider.service.views.jobs_over_time import JobsOverTime
-from outrider.service.web.endpoints import jobs_over_time
-from outrider.service.web.endpoints.jobs_over_time import JobsOverTime as Told
-from outrider.service.web.endpoints.jobs_over_time import JobsOverTimeQuery
+from outrider.service.views import over_time as view_module
+from outrider.service.views.over_time import Curve, JobsOverTime
+from outrider.service.web.endpoints.over_time import JobsOverTime as Told
+from outrider.service.web.endpoints.over_time import JobsOverTimeQuery, answer_jobs_over_time
 from tests.fixtures.cores import T, core_of, tell
 
 HOUR_S = 3600.0
@@ -57,7 +54,7 @@ async def asked(core: Core, journal: Path, window: Any, held: JobsOverTime | Non
     """The answer, or its status and error."""
     view = SimpleNamespace(core=core, journal=journal, jobs_over_time=held or JobsOverTime())
     call: Any = SimpleNamespace(query=JobsOverTimeQuery(window=window), view=view)
-    return await jobs_over_time.handle(call)
+    return await answer_jobs_over_time(call)
 
 
 def test_a_curve_is_the_exact_mean_of_what_was_there() -> None:
@@ -120,7 +117,7 @@ async def test_an_answer_is_kept_for_a_while(core: Core, journal: Path) -> None:
     assert first == at_once
     await asyncio.to_thread(journal.unlink)
     assert await asked(core, journal, "1h", held) == first
-    clock[0] += kept_answers.FRESH_S
+    clock[0] += view_module.FRESH_S
     assert (await asked(core, journal, "1h", held)).status == 503
 
 
@@ -138,7 +135,7 @@ async def test_a_disk_that_hangs_holds_up_no_client_for_long(
     core: Core, journal: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ends = threading.Event()
-    monkeypatch.setattr(kept_answers, "PATIENCE_S", 0.05)
+    monkeypatch.setattr(view_module, "PATIENCE_S", 0.05)
     monkeypatch.setattr(view_module, "read_jobs", lambda *_: ends.wait(60.0))
     held = JobsOverTime()
     answers = await asyncio.gather(*(asked(core, journal, "1h", held) for _ in range(5)))

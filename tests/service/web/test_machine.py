@@ -22,13 +22,11 @@ from outrider.model.events import (
     NamedEvent,
 )
 from outrider.service.core.core import Core
-from outrider.service.core.personal_vos import PersonalVos
-from outrider.service.core.pseudonyms import Pseudonyms, is_pseudonym
-from outrider.service.core.user_names import UserNames
+from outrider.service.core.user_privacy import PersonalVos, Pseudonyms, UserNames, is_pseudonym
 from outrider.service.views.one_machine import MachineHistories
 from outrider.service.web.endpoint import NotFoundError
-from outrider.service.web.endpoints import machine as endpoint
-from outrider.service.web.shapes.machine import OneMachine
+from outrider.service.web.endpoints import machines as endpoint
+from outrider.service.web.endpoints.machines import OneMachine
 from tests.fixtures.cores import T, core_of, tell
 
 DESK = MachineSpec("lab", cpus=4, active_w=100.0, idle_w=40.0, sleep_w=3.0)
@@ -76,7 +74,7 @@ async def asked(
     names = UserNames(Pseudonyms(b"key"), personal or PersonalVos(), sees_names)
     request = SimpleNamespace(match_info={"machine": machine})
     call: Any = SimpleNamespace(view=view, request=request, names=names)
-    answer = await endpoint.handle(call)
+    answer = await endpoint.answer_machine(call)
     return msgspec.convert(answer, OneMachine) if isinstance(answer, dict) else answer
 
 

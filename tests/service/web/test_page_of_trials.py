@@ -5,9 +5,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from outrider.acting.trial_outcome import Compared, TrialOutcome
-from outrider.service.trials.record import TrialRecord
-from outrider.service.trials.shown import trial_shown
+from outrider.acting.trial import Compared, TrialOutcome
+from outrider.service.journal.trial_record import TrialRecord, trial_shown
 from tests.acting.trials import at, trial
 from tests.service.web.browser import Tab
 from tests.service.web.small_site import SmallSite, open_site

@@ -2,7 +2,7 @@
 
 import pytest
 
-from outrider.service.web.endpoints.jobs_over_time import JobsOverTimeQuery
+from outrider.service.web.endpoints.over_time import JobsOverTimeQuery
 from tests.service.web.browser import Tab
 from tests.service.web.small_site import SmallSite, open_site
 from tests.service.web.test_page import DRAWN

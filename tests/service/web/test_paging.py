@@ -15,9 +15,9 @@ from outrider.service.core.source_state import SourceState
 from outrider.service.twin.starts_file import StartsFile, StartTold
 from outrider.service.twin.watch import TwinWatch
 from outrider.service.views.expected_starts import ExpectedStarts
+from outrider.service.web.endpoint import LARGEST_PAGE_BYTES, page_of
 from outrider.service.web.endpoints.jobs import jobs
 from outrider.service.web.endpoints.machines import machines
-from outrider.service.web.paging import LARGEST_PAGE_BYTES, page_of
 from tests.fixtures.cores import core_of
 
 T = 1_700_000_000.0

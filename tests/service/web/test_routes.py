@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from yarl import URL
 
-from outrider.service.views.job_order import JOB_SORTS
+from outrider.service.views.job_list import JOB_SORTS
 from outrider.service.web.endpoint import Endpoint
 from outrider.service.web.endpoints import ENDPOINTS
-from outrider.service.web.endpoints.decisions import DecisionsQuery
+from outrider.service.web.endpoints.explain import DecisionsQuery
 from outrider.service.web.endpoints.jobs import JobsQuery
 from outrider.service.web.endpoints.machines import MachinesQuery
 from tests.service.web.small_answers import STATUS

@@ -12,7 +12,7 @@ from outrider.service.daemon.daemon_view import DaemonView
 from outrider.service.journal.recording import Recording
 from outrider.service.metrics import expose
 from outrider.service.mqtt.publisher import Publisher
-from outrider.service.web.endpoints import metrics
+from outrider.service.web.endpoints import probes
 from tests.fixtures.cores import core_of
 from tests.service.web.small_site import SmallSite, visit
 
@@ -40,7 +40,7 @@ class SlowRender:
 def slow(monkeypatch: pytest.MonkeyPatch) -> SlowRender:
     """A rendering of metrics that takes long."""
     slow = SlowRender()
-    monkeypatch.setattr(metrics, "expose", slow)
+    monkeypatch.setattr(probes, "expose", slow)
     return slow
 
 

@@ -12,7 +12,7 @@ from outrider.service.daemon.daemon_view import DaemonView
 from outrider.service.journal.recording import Recording
 from outrider.service.mqtt.publisher import Publisher
 from outrider.service.web import make_app, serve
-from outrider.service.web.shapes.explanation import Ambiguity, Explanation
+from outrider.service.web.endpoints.explain import Ambiguity, Explanation
 from tests.fixtures.cores import T, core_of, tell
 from tests.journal.samples import decision
 from tests.service.web.test_answers import check

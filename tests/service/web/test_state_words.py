@@ -10,7 +10,7 @@ from structlog.testing import capture_logs
 
 from outrider.api import Adapter, AdapterSettings
 from outrider.plugins.finding import load_adapter, load_reader
-from outrider.service.core.state_words import OURS, StateWords
+from outrider.service.core.source_state import OURS, StateWords
 from outrider_adapters.logtail.adapter import LogFollower
 from outrider_adapters.logtail.settings import LogtailSettings
 

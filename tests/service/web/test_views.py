@@ -9,7 +9,7 @@ from msgspec import UNSET
 
 from outrider.service.web.endpoints.jobs import JobsQuery
 from outrider.service.web.endpoints.machines import MachinesQuery
-from outrider.service.web.endpoints.use import UseQuery
+from outrider.service.web.endpoints.over_time import UseQuery
 from tests.service.web.browser import Tab
 from tests.service.web.small_site import SmallSite, open_site
 from tests.service.web.test_page import DRAWN, ask_for

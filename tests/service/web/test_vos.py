@@ -9,12 +9,10 @@ import pytest
 from outrider.api import JobSpec, MachineSpec
 from outrider.model.events import COMPLETED, EVICTED, JOINED, STARTED, SUBMITTED, NamedEvent
 from outrider.service.core.core import Core
-from outrider.service.core.personal_vos import PersonalVos
-from outrider.service.core.pseudonyms import Pseudonyms
-from outrider.service.core.user_names import UserNames
-from outrider.service.views.vo_rows import quantile
-from outrider.service.web.endpoints import vos
-from outrider.service.web.endpoints.vos import Vos, VosQuery
+from outrider.service.core.user_privacy import PersonalVos, Pseudonyms, UserNames
+from outrider.service.views.users_and_vos import quantile
+from outrider.service.web.endpoints import users_and_vos
+from outrider.service.web.endpoints.users_and_vos import Vos, VosQuery
 from tests.fixtures.cores import core_of, tell
 
 T = 1_700_000_000.0
@@ -47,7 +45,7 @@ async def asked(core: Core, names_shown: bool = True, **query: Any) -> Any:
     call: Any = SimpleNamespace(
         query=VosQuery(**query), view=SimpleNamespace(core=core), names=names
     )
-    answer = await vos.ENDPOINT.handle(call)
+    answer = await users_and_vos.VOS.handle(call)
     msgspec.convert(answer, Vos)
     return answer
 

@@ -26,7 +26,7 @@ from outrider.service.views import waiting_reasons
 from outrider.service.views.waiting_reasons import KEPT_S, NOBODY_ASKED, Said, WaitingReasons
 from outrider.service.web import make_app, serve
 from outrider.service.web.access import Access
-from outrider.service.web.shapes.explanation import Explanation
+from outrider.service.web.endpoints.explain import Explanation
 from tests.fixtures.cores import T, core_of, tell
 from tests.service.web.test_answers import check
 

@@ -3,8 +3,8 @@
 import aiohttp
 import pytest
 
-from outrider.service.daemon.starting_view import StartingView
-from outrider.service.journal.start_progress import StartProgress
+from outrider.service.daemon.daemon_view import StartingView
+from outrider.service.journal.restart import StartProgress
 from outrider.service.web import make_app, serve
 from outrider.service.web.access import Access
 from outrider.service.web.endpoints import ENDPOINTS

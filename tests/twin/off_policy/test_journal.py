@@ -15,14 +15,13 @@ from outrider.formats.campus.files import write_campus
 from outrider.journal import Entry, Journal
 from outrider.journal.site_facts import Incumbent, SiteFacts
 from outrider.model import events as ev
-from outrider.model.disciplines import FIRST_FIT
 from outrider.model.errors import ConfigurationError, PluginError
 from outrider.model.events import NamedEvent
 from outrider.model.jobs import JobSpec
 from outrider.model.localtime import ZoneTime
-from outrider.model.machines import MachineSpec
-from outrider.model.site_habits import SiteHabits
-from outrider.plugins.making import make_policy
+from outrider.model.machines import MachineSpec, SiteHabits
+from outrider.model.modes import FIRST_FIT
+from outrider.plugins.finding import make_policy
 from outrider.service.demo.simulated_journal import write_journal
 from outrider.simulation.generators.campus import generate_campus
 from outrider.twin.off_policy.journal import (

@@ -5,7 +5,7 @@ import random
 import numpy as np
 import pytest
 
-from outrider.twin.off_policy.propensity_check import BOUND, ChoiceCounts, PropensityCheck, checked
+from outrider.twin.off_policy.check import BOUND, ChoiceCounts, PropensityCheck, checked
 
 MACHINES = range(40)
 

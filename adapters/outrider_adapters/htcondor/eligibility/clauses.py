@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any, Final, NamedTuple
 
-from outrider_adapters.htcondor.bindings import ClassAd, ClassAdException, ExprTree
+from outrider_adapters.htcondor.pool_calls import ClassAd, ClassAdException, ExprTree
 
 _STRING: Final = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
 _TOKEN: Final = re.compile(rf"{_STRING.pattern}|'(?:[^'\\]|\\.)*'|&&|\|\||.", re.DOTALL)

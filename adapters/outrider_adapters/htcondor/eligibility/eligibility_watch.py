@@ -7,17 +7,20 @@ from typing import Any, Final, NamedTuple
 
 from outrider.api import NamedEvent, events
 from outrider_adapters.htcondor.eligibility.clauses import referred_to
-from outrider_adapters.htcondor.eligibility.job_kinds import MOST_ASKED, JobKind, JobKinds, shape_of
-from outrider_adapters.htcondor.eligibility.matching import Matching, matching
-from outrider_adapters.htcondor.eligibility.slot_kinds import (
+from outrider_adapters.htcondor.eligibility.kinds import (
+    MOST_ASKED,
     REQUIREMENTS,
     WHOLE,
+    JobKind,
+    JobKinds,
     SlotKinds,
     as_idle,
+    shape_of,
 )
-from outrider_adapters.htcondor.made_of_ads import MadeOfAds
+from outrider_adapters.htcondor.eligibility.matching import Matching, matching
+from outrider_adapters.htcondor.machines import MadeOfAds
 from outrider_adapters.htcondor.pool_calls import PoolCalls
-from outrider_adapters.readers.htcondor.hosts import machine_of_slot
+from outrider_adapters.readers.htcondor.job_ads import machine_of_slot
 
 _NOT_DYNAMIC: Final = "DynamicSlot =!= true"
 _ALWAYS: Final = frozenset({"name", "requirements", "start", "partitionableslot"})

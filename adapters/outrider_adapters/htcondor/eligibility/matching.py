@@ -7,9 +7,8 @@ from operator import and_, or_
 from typing import Any, Final, NamedTuple
 
 from outrider.api import Clause
-from outrider_adapters.htcondor.bindings import ClassAd
-from outrider_adapters.htcondor.eligibility.job_kinds import JobKind
-from outrider_adapters.htcondor.eligibility.slot_kinds import SlotKinds
+from outrider_adapters.htcondor.eligibility.kinds import JobKind, SlotKinds
+from outrider_adapters.htcondor.pool_calls import ClassAd
 
 START: Final = "START of the machines"
 """In the place of a clause: what the machines themselves demand of jobs."""

@@ -6,7 +6,7 @@ from itertools import pairwise
 from typing import Final, NamedTuple
 
 from outrider.api import ReaderOptions
-from outrider_adapters.readers.repeated_hour import LATE_S, again_s
+from outrider_adapters.readers.shared import LATE_S, again_s
 
 DAY_S: Final = 86_400
 NEVER_YET: Final = float("-inf")

@@ -4,6 +4,7 @@ Numbers and names are those of ``ULogEventNumber``. A number that is no event of
 under its name; one that HTCondor has not given out yet, under ``event_NNN``.
 """
 
+from types import MappingProxyType
 from typing import Final
 
 from outrider.api import events
@@ -24,7 +25,6 @@ RECONNECTED: Final = 23
 RECONNECT_FAILED: Final = 24
 JOB_AD_INFORMATION: Final = 28
 DATAFLOW_JOB_SKIPPED: Final = 46
-
 JOB_EVENTS: Final = frozenset(
     {
         SUBMIT,
@@ -45,7 +45,6 @@ JOB_EVENTS: Final = frozenset(
     }
 )
 """Numbers that change what a job does. The rest tell of sizes, grids, DAGs and files."""
-
 SIMPLE_KINDS: Final = {
     TERMINATED: events.COMPLETED,
     DATAFLOW_JOB_SKIPPED: events.COMPLETED,
@@ -56,13 +55,10 @@ SIMPLE_KINDS: Final = {
     RECONNECTED: events.RECONNECTED,
 }
 """Records that say all there is by themselves."""
-
 LEAVING_REASONS: Final = {ABORTED: "removed", HELD: "held"}
 """Records that take a job out of the queue, and the reason they give a run that ended with them."""
-
 ENDINGS: Final = frozenset({TERMINATED, ABORTED, DATAFLOW_JOB_SKIPPED})
 """Records after which a job is gone for good."""
-
 IGNORED_NAMES: Final = {
     3: "checkpointed",
     6: "image_size",
@@ -99,11 +95,8 @@ IGNORED_NAMES: Final = {
     45: "file_removed",
     47: "common_files",
 }
-
 FAILED_EXEC: Final = "Failed to execute"
 FAILED_EXEC_CODE: Final = 6  # HoldReasonCode and VacateReasonCode: FailedToCreateProcess
-
-
 _LONGEST_REASON: Final = 300
 _NO_REASON: Final = "Reason unspecified"
 
@@ -126,3 +119,11 @@ def ignored_name(number: int) -> str:
 def loss_reason(failed_exec: bool) -> str:
     """Why a run was lost, as far as its own record tells."""
     return "failed_start" if failed_exec else "unknown"
+
+
+# -- state words -----------------------------------------------------------------------------------
+# What HTCondor calls the states of jobs (JobStatus 1, 2, 7 and 5).
+
+STATE_WORDS: Final = MappingProxyType(
+    {"queued": "Idle", "running": "Running", "suspended": "Suspended", "held": "Held"}
+)

@@ -7,8 +7,7 @@ from itertools import islice
 from typing import Any, Final
 
 from outrider.api import ReaderOptions
-from outrider_adapters.readers.htcondor.hosts import schedd_of
-from outrider_adapters.readers.htcondor.job_ads import job_id
+from outrider_adapters.readers.htcondor.job_ads import job_id, schedd_of
 
 _GLOBAL_ID = re.compile(rb'GlobalJobId(?:"\s*:\s*"| = "|"><s>)([^"#<\r\n]{1,255})#')
 _SUBMITTED = re.compile(

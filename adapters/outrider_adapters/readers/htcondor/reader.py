@@ -11,11 +11,17 @@ from outrider.api import LogReader, ReaderOptions, Reading
 from outrider_adapters.readers.htcondor import event_mapping as meaning
 from outrider_adapters.readers.htcondor import text
 from outrider_adapters.readers.htcondor.dates import NEVER_YET, Dates, Day
-from outrider_adapters.readers.htcondor.hosts import machine_of_run, machine_of_slot, slot_of
-from outrider_adapters.readers.htcondor.job_ads import SPEC_ATTRIBUTES, job_id, job_spec
+from outrider_adapters.readers.htcondor.event_mapping import STATE_WORDS
+from outrider_adapters.readers.htcondor.job_ads import (
+    SPEC_ATTRIBUTES,
+    job_id,
+    job_spec,
+    machine_of_run,
+    machine_of_slot,
+    slot_of,
+)
 from outrider_adapters.readers.htcondor.names import JobNames
 from outrider_adapters.readers.htcondor.record_events import NO_CLOCK, Account
-from outrider_adapters.readers.htcondor.state_words import STATE_WORDS
 from outrider_adapters.readers.htcondor.text import MOST_RECORD_BYTES
 
 # -- frames ----------------------------------------------------------------------------------------

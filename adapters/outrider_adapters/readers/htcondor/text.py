@@ -5,8 +5,13 @@ from typing import Final
 
 from outrider_adapters.readers.htcondor import event_mapping as meaning
 from outrider_adapters.readers.htcondor.dates import Dates
-from outrider_adapters.readers.htcondor.hosts import machine_of_run, machine_of_slot, slot_of
-from outrider_adapters.readers.htcondor.job_ads import SPEC_ATTRIBUTES, job_spec
+from outrider_adapters.readers.htcondor.job_ads import (
+    SPEC_ATTRIBUTES,
+    job_spec,
+    machine_of_run,
+    machine_of_slot,
+    slot_of,
+)
 from outrider_adapters.readers.htcondor.names import JobNames
 from outrider_adapters.readers.htcondor.record_events import Account
 

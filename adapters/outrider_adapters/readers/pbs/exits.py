@@ -9,6 +9,7 @@ Sources: "Job exit status" in Torque's administrator guide (6.1), and ``src/incl
 OpenPBS with "Job Exit Status Codes" in the PBS Professional guides.
 """
 
+from types import MappingProxyType
 from typing import Final, NamedTuple
 
 SIGNALLED: Final = 256
@@ -32,7 +33,6 @@ UNKNOWN: Final = Fate("unknown")
 FAILED_START: Final = Fate("failed_start")
 _RETRIED: Final = Fate("failed_start", goes_on=True)
 _RERUN: Final = Fate("unknown", goes_on=True)
-
 _COMMON: Final = {
     -1: FAILED_START,  # before files were staged
     -2: FAILED_START,  # after
@@ -95,3 +95,13 @@ def fate_of(status: int, torque: bool) -> Fate:
     if status >= 0:
         return COMPLETED
     return (_TORQUE if torque else _PBS_PRO).get(status, UNKNOWN)
+
+
+# -- state words -----------------------------------------------------------------------------------
+# What PBS calls the states of jobs.
+#
+# A job that waits for a time (W) is held back like one that is held (H): both are ``held`` here.
+
+STATE_WORDS: Final = MappingProxyType(
+    {"queued": "Q", "running": "R", "suspended": "S", "held": "H or W"}
+)

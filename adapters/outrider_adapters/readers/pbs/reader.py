@@ -5,8 +5,8 @@ from collections import Counter
 from typing import Any, ClassVar, Final
 
 from outrider.api import LogReader, ReaderOptions, Reading
+from outrider_adapters.readers.pbs.exits import STATE_WORDS
 from outrider_adapters.readers.pbs.records import Records
-from outrider_adapters.readers.pbs.state_words import STATE_WORDS
 
 MOST_RECORD_BYTES: Final = 1 << 20
 """What is longer than this is no record, whether it has a line end or not."""

@@ -8,12 +8,16 @@ from typing import Any, Final
 import msgspec
 
 from outrider.api import JobSpec, NamedEvent, ReaderOptions, Reading, events
-from outrider_adapters.readers.end_records import KILLED, REMOVED, life_of
 from outrider_adapters.readers.pbs import exits
-from outrider_adapters.readers.pbs.fields import AmbiguousError, epoch, parse
-from outrider_adapters.readers.pbs.places import UNKNOWN_HOST, place_of
-from outrider_adapters.readers.pbs.specs import spec_of
-from outrider_adapters.readers.repeated_hour import LATE_S, again_s
+from outrider_adapters.readers.pbs.specs import (
+    UNKNOWN_HOST,
+    AmbiguousError,
+    epoch,
+    parse,
+    place_of,
+    spec_of,
+)
+from outrider_adapters.readers.shared import KILLED, LATE_S, REMOVED, again_s, life_of
 
 _HEADER: Final = re.compile(
     r"(?:\d{8}:)?(\d\d/\d\d/\d{4} \d\d:\d\d):(\d\d(?:\.\d{1,9})?)(Z|[+-]\d\d:?\d\d)?"

@@ -1,17 +1,15 @@
 """What a record says of a job's user: who, for which VO, how much, for how long."""
 
+import re
 from collections.abc import Mapping
 from typing import Final
 
 from outrider.api import JobSpec
-from outrider_adapters.readers.pbs.fields import duration_s, epoch
-from outrider_adapters.readers.pbs.places import cpus_requested, place_of
-from outrider_adapters.readers.short_cache import cached_if_short
+from outrider_adapters.readers.shared import cached_if_short
 
 NO_GROUP: Final = "-default-"
 NO_PROJECT: Final = "_pbs_project_default"
 """What PBS writes where nobody chose a group or project."""
-
 _TRUE: Final = frozenset({"True", "true", "TRUE", "1"})
 
 
@@ -68,3 +66,174 @@ def _shared_spec(
         user=user, vo=vo, job_class=job_class, cpus=cpus, estimate_s=duration_s(walltime),
         eligible_s=eligible_s,
     )  # fmt: skip
+
+
+# -- places ----------------------------------------------------------------------------------------
+# Where a run is, and how many CPUs it has: ``exec_host``, or what the job asked for.
+
+UNKNOWN_HOST: Final = "unknown"
+"""The machine of a run whose record names none."""
+_SLOTS = re.compile(r"(\d{1,6})(?:-(\d{1,6}))?", re.ASCII)
+_TIMES = re.compile(r"\*(\d{1,6})", re.ASCII)
+_COUNT = re.compile(r"(\d{1,6})(?![\w.-])", re.ASCII)
+_PER_NODE = re.compile(r":ppn=(\d{1,6})", re.ASCII)
+_PER_CHUNK = re.compile(r":ncpus=(\d{1,6})", re.ASCII)
+_WHOLE = re.compile(r"\d{1,6}", re.ASCII)
+
+
+@cached_if_short(entries=4096)
+def place_of(exec_host: str) -> tuple[str, int]:
+    """The first host of a run, and its CPUs over all hosts.
+
+    Torque names every slot (``n7/0+n7/1``) or ranges of them (``n7/0-3,8``); PBS Pro a chunk of a
+    host and its CPUs (``n7/0*8``), one where it gives no number.
+
+    >>> place_of("n7/0-3+n8/0")
+    ('n7', 5)
+    >>> place_of("(n7/0*2+n8/0*2)")
+    ('n7', 4)
+    """
+    parts = exec_host.strip("()").split("+")
+    host = parts[0].partition("/")[0].strip("()")
+    if "*" in exec_host or "-" in exec_host or "," in exec_host:
+        return host or UNKNOWN_HOST, max(1, sum(map(_cpus_of_part, parts)))
+    return host or UNKNOWN_HOST, len(parts)
+
+
+def cpus_requested(fields: Mapping[str, str]) -> int:
+    """CPUs that a job asked for over all its hosts; 1 where its record does not say.
+
+    >>> cpus_requested({"Resource_List.nodes": "2:ppn=4+n7:ppn=8"})
+    16
+    """
+    nodes = fields.get("Resource_List.nodes")
+    if nodes:
+        return _cpus_of_chunks(nodes, _PER_NODE)
+    cpus = fields.get("Resource_List.ncpus", "")
+    if _WHOLE.fullmatch(cpus):
+        return max(1, int(cpus))
+    select = fields.get("Resource_List.select")
+    return _cpus_of_chunks(select, _PER_CHUNK) if select else 1
+
+
+def _cpus_of_part(part: str) -> int:
+    """CPUs of one ``host/slots`` of several."""
+    slots = part.rpartition("/")[2]
+    times = _TIMES.search(slots)
+    if times is not None:
+        return int(times[1])
+    if "/" not in part:
+        return 1
+    return sum(int(last or first) - int(first) + 1 for first, last in _SLOTS.findall(slots)) or 1
+
+
+@cached_if_short(entries=4096)
+def _cpus_of_chunks(chunks: str, each: re.Pattern[str]) -> int:
+    """CPUs of ``4:ppn=16+n7:ppn=2`` or ``2:ncpus=8+1:ncpus=1``: of each chunk its count, or one."""
+    total = 0
+    for chunk in chunks.split("+"):
+        count, cpus = _COUNT.match(chunk), each.search(chunk)
+        total += (int(count[1]) if count else 1) * (int(cpus[1]) if cpus else 1)
+    return max(1, total)
+
+
+# -- fields ----------------------------------------------------------------------------------------
+# The ``key=value`` pairs of a record's message, as PBS really writes them.
+
+EPOCHS: Final = ("ctime", "qtime", "etime", "start", "end")
+"""Pairs whose values are Unix seconds: exact, whatever zone the server's clock shows."""
+_READ: Final = frozenset(
+    {
+        *EPOCHS, "user", "owner", "group", "account", "project", "exec_host", "Exit_status",
+        "exit_status", "interactive", "Resource_List.nodes", "Resource_List.ncpus",
+        "Resource_List.select", "Resource_List.walltime",
+    }
+)  # fmt: skip
+"""Keys that say what is told of a job."""
+_READ_INSIDE = re.compile(r"\s(?:" + "|".join(map(re.escape, sorted(_READ))) + r")=")
+_PAIR = re.compile(r"""(?<!\S)([^\s=]+)=("[^"]*"(?!\S)|'[^']*'(?!\S)|\S*)""")
+_SPACED = re.compile(r"""=(?:"[^"\s]*\s|'[^'\s]*\s)""")
+_RUN_ON = re.compile(r"([\d.]+)([A-Za-z_][\w.]*)=(.*)", re.ASCII)
+_SECONDS = re.compile(r"\d{1,10}\.\d{1,9}", re.ASCII)
+_UNITS_S: Final = (1, 60, 3_600, 86_400)
+
+
+class AmbiguousError(ValueError):
+    """A message that can be read twice, as a user wrote pairs into one of its values."""
+
+
+def parse(message: str) -> dict[str, str]:
+    """The pairs of a message; of a key that comes twice, the last.
+
+    A value may stand in quotes, and only then holds spaces for sure. Words without ``=`` belong
+    to nobody. Where the space after an epoch is missing, the next pair is found all the same.
+
+    Raises:
+        AmbiguousError: a key that says what is told of the job comes twice with two values, or
+            stands inside of quotes: accounts and names are written by users.
+
+    >>> parse('jobname="a b" etime=5start=6 Resource_List.select=1:ncpus=4')
+    {'jobname': 'a b', 'etime': '5', 'Resource_List.select': '1:ncpus=4', 'start': '6'}
+    """
+    pairs: dict[str, str] = {}
+    if _SPACED.search(message):
+        for key, value in _PAIR.findall(message):
+            if value[:1] in ('"', "'") and _READ_INSIDE.search(value):
+                raise AmbiguousError(key)
+            _add(pairs, key, _unquoted(value))
+    else:  # by far the most common, and in half the time
+        for word in message.replace('"', "").split():
+            key, equals, value = word.partition("=")
+            if equals:
+                if key in pairs:
+                    _add(pairs, key, value)
+                else:
+                    pairs[key] = value
+    for key in EPOCHS:
+        value = pairs.get(key, "0")
+        if not value.isdecimal():
+            run_on = _RUN_ON.fullmatch(value)
+            if run_on is not None:
+                pairs[key], follower, rest = run_on.groups()
+                pairs.setdefault(follower, rest)
+    return pairs
+
+
+def epoch(fields: Mapping[str, str], key: str) -> float | None:
+    """Unix seconds under a key; None where it is missing, empty or 0, PBS's word for "not yet".
+
+    Raises:
+        ValueError: it is something else, or later than the year 2286.
+    """
+    value = fields.get(key)
+    if not value:
+        return None
+    if value.isdecimal() and len(value) <= 10:
+        return float(value) or None
+    if not _SECONDS.fullmatch(value):
+        raise ValueError(f"{key}={value} is no time; right would be {key}=1795231020")
+    return float(value) or None
+
+
+def duration_s(text: str) -> float | None:
+    """Seconds of ``[[days:]hours:]minutes:seconds`` or plain seconds; None if it is neither.
+
+    >>> duration_s("01:30:00"), duration_s("90")
+    (5400.0, 90.0)
+    """
+    parts = text.partition(".")[0].split(":")
+    if len(parts) > len(_UNITS_S) or not all(part.isdecimal() and len(part) < 10 for part in parts):
+        return None
+    return float(
+        sum(int(part) * unit for part, unit in zip(reversed(parts), _UNITS_S, strict=False))
+    )
+
+
+def _add(pairs: dict[str, str], key: str, value: str) -> None:
+    if key in _READ and pairs.get(key, value) != value:
+        raise AmbiguousError(key)
+    pairs[key] = value
+
+
+def _unquoted(value: str) -> str:
+    return value[1:-1] if value[:1] in ('"', "'") and value[-1:] == value[:1] else value

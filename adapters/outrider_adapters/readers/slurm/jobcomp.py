@@ -4,7 +4,7 @@ import re
 from typing import ClassVar, Final
 
 from outrider.api import NamedEvent
-from outrider_adapters.readers.slurm import states
+from outrider_adapters.readers.slurm import record_events
 from outrider_adapters.readers.slurm.lines import LineReader
 from outrider_adapters.readers.slurm.record_events import Record, UnreadableRecordError
 
@@ -64,7 +64,7 @@ class JobcompReader(LineReader):
         return self.lives.tell(
             Record(
                 job=self.name_of(_job_id(number, more), _cluster(more.get("Cluster"))),
-                state=states.REQUEUED if state == "PENDING" else state,
+                state=record_events.REQUEUED if state == "PENDING" else state,
                 submit=more.get("SubmitTime", ""),
                 eligible=more.get("EligibleTime", ""),
                 start=run["start"],

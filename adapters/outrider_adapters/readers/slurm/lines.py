@@ -4,8 +4,7 @@ from collections import Counter
 from typing import Any, ClassVar, Final
 
 from outrider.api import LogReader, NamedEvent, ReaderOptions, Reading
-from outrider_adapters.readers.slurm.record_events import Lives, UnreadableRecordError
-from outrider_adapters.readers.slurm.state_words import STATE_WORDS
+from outrider_adapters.readers.slurm.record_events import STATE_WORDS, Lives, UnreadableRecordError
 
 MOST_LINE_BYTES: Final = 1 << 20
 """What is longer than this is no record, whether it has a line end or not."""

@@ -6,7 +6,7 @@ from operator import itemgetter
 from typing import Any, ClassVar, Final
 
 from outrider.api import ConfigurationError, NamedEvent, ReaderOptions
-from outrider_adapters.readers.slurm import states
+from outrider_adapters.readers.slurm import record_events
 from outrider_adapters.readers.slurm.lines import LineReader
 from outrider_adapters.readers.slurm.record_events import Record, UnreadableRecordError
 
@@ -171,7 +171,7 @@ class SacctReader(LineReader):
             raise UnreadableRecordError("no_such_column")
         job, *said, cluster = columns.pick(cells)
         record = Record(self.name_of(job, cluster), *said)
-        if record.state == states.REVOKED:
+        if record.state == record_events.REVOKED:
             self.ignored["revoked"] += 1
             return []
         return self.lives.tell(record)

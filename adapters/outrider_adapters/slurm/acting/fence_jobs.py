@@ -3,9 +3,8 @@
 from collections.abc import Collection, Sequence
 from typing import Final, NamedTuple
 
-from outrider_adapters.slurm.arrays import jobs_of
 from outrider_adapters.slurm.commands import SEPARATOR, SlurmCommands
-from outrider_adapters.slurm.queue_rows import FIELDS
+from outrider_adapters.slurm.queue_rows import FIELDS, jobs_of
 
 NAME: Final = "outrider-acts"
 """Of the job. Other users' jobs of this name count for nothing."""

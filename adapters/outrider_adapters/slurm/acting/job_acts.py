@@ -11,16 +11,16 @@ from outrider_adapters.noted_changes import (
     before_of,
     carry_out,
 )
-from outrider_adapters.slurm.acting.controller import Controller
+from outrider_adapters.slurm.acting.controller import Controller, WaitingJob, waiting_jobs
 from outrider_adapters.slurm.acting.job_updates import Edit, JobUpdates
-from outrider_adapters.slurm.acting.multifactor import (
+from outrider_adapters.slurm.acting.priority_edits import (
+    PriorityEdits,
+    Wanted,
     check_can_be_changed,
     is_multifactor,
     lost_age,
     raise_above,
 )
-from outrider_adapters.slurm.acting.priority_edits import PriorityEdits, Wanted
-from outrider_adapters.slurm.acting.waiting_jobs import WaitingJob, waiting_jobs
 from outrider_adapters.slurm.settings import SlurmSettings
 
 

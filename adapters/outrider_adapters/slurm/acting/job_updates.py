@@ -5,8 +5,8 @@ from typing import Final, NamedTuple, Protocol
 
 from outrider_adapters.noted_changes import GivenUpError, Pace
 from outrider_adapters.polling import CommandError
-from outrider_adapters.slurm.arrays import folded
 from outrider_adapters.slurm.commands import SlurmCommands
+from outrider_adapters.slurm.queue_rows import folded
 
 AT_ONCE: Final = 100
 """Words of one ``scontrol update``; each a job, or tasks of an array."""

@@ -13,13 +13,12 @@ from typing import Any, Final
 from outrider.api import DecisionRow, Lever, PeerError
 from outrider_adapters.noted_changes import GONE, Pace, Plan
 from outrider_adapters.polling import CommandError
-from outrider_adapters.slurm.acting.controller import Controller
+from outrider_adapters.slurm.acting.controller import Controller, active_jobs
 from outrider_adapters.slurm.acting.fence_jobs import NAME, FenceJob, fence_jobs
-from outrider_adapters.slurm.acting.helper.client import HelperClient
+from outrider_adapters.slurm.acting.helper.requests import HelperClient
 from outrider_adapters.slurm.acting.job_acts import JobActs
 from outrider_adapters.slurm.acting.job_updates import Edit, JobUpdates, Scontrol, Updater
 from outrider_adapters.slurm.acting.priority_edits import PriorityEdits, Wanted, given_of
-from outrider_adapters.slurm.acting.waiting_jobs import active_jobs
 from outrider_adapters.slurm.commands import SlurmCommands
 
 # -- taking back -----------------------------------------------------------------------------------

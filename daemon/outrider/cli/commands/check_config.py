@@ -40,8 +40,8 @@ def command(file: Path | None, example: bool, as_json: bool) -> None:
     if file is None:
         raise click.UsageError("name a FILE, or ask for --example")
     from outrider.cli.configuration import load
-    from outrider.cli.secret_files import refuse_bad_files
-    from outrider.cli.sources import wrong_with_sources
+    from outrider.cli.doctor.secret_files import refuse_bad_files
+    from outrider.cli.doctor.sources import wrong_with_sources
 
     try:
         loaded = load(file)
@@ -69,7 +69,7 @@ def meaning(loaded: "LoadedConfig") -> dict[str, Any]:
 
     from outrider.cli.configuration import journal_path
     from outrider.service.config.declarations import adapter_of
-    from outrider.service.core.policies import make_runners
+    from outrider.service.core.plugins import make_runners
 
     config = loaded.config
     values = msgspec.to_builtins(config)

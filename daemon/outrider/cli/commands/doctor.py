@@ -47,9 +47,8 @@ def command(config: Path, levers: bool, suggest: bool, as_json: bool) -> int:
         return _suggest(config, as_json)
     from itertools import chain
 
-    from outrider.cli.checks import examine
     from outrider.cli.configuration import load
-    from outrider.cli.lever_checks import check_levers
+    from outrider.cli.doctor.checks import check_levers, examine
 
     checks = []
     for check in chain(examine(config), check_levers(load(config)) if levers else ()):
@@ -69,8 +68,8 @@ def command(config: Path, levers: bool, suggest: bool, as_json: bool) -> int:
 def _suggest(config: Path, as_json: bool) -> int:
     """Print what may be put into the configuration; 1 where no group can be proposed."""
     from outrider.cli.configuration import load
-    from outrider.cli.machines_seen import every_seen
-    from outrider.service.suggestion.fragment import fragment, proposed
+    from outrider.cli.doctor.sources import every_seen
+    from outrider.service.unit.suggestion import fragment, proposed
 
     loaded = load(config)
     seen = every_seen(loaded)

@@ -5,10 +5,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from outrider.cli.expected_start_lines import expected_start_lines
 from outrider.cli.options import asking_options, file_path, json_option
-from outrider.cli.printing import clock, duration, print_json
+from outrider.cli.printing import clock, print_json
+from outrider.cli.status_text import expected_start_lines
 from outrider.model.errors import LedgerError, PeerError
+from outrider.model.quantities import duration
 
 if TYPE_CHECKING:
     from outrider.cli.daemon import DaemonAddress

@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from outrider.cli.options import file_path, json_option
-from outrider.cli.printing import count, figure, print_json, shown
-from outrider.cli.progress import progress_bar
-from outrider.cli.word_completion import reader_names
+from outrider.cli.options import file_path, json_option, reader_names
+from outrider.cli.printing import print_json, shown
+from outrider.cli.terminal import progress_bar
 from outrider.model.errors import ConfigurationError
+from outrider.model.quantities import count, figure
 
 if TYPE_CHECKING:
     from zoneinfo import ZoneInfo
@@ -82,13 +82,10 @@ def campus(
       outrider export campus --ledger journal.sqlite --site site.toml --out campus
       outrider export campus --log /var/log/condor/EventLog --timezone Europe/London --out campus
     """
-    from outrider.formats.campus.files import write_campus
-    from outrider.formats.campus.site_file import read_site
-    from outrider.replay.habits_on_record import HABITS, habits_of_ledger
+    from outrider.formats.campus.files import read_site, write_campus
     from outrider.replay.log_files import LogFile
-    from outrider.replay.record_notes import notes_on
-    from outrider.replay.record_sources import record_of_ledger, record_of_logs
-    from outrider.replay.recorded_campus import recorded_campus
+    from outrider.replay.record_sources import notes_on, record_of_ledger, record_of_logs
+    from outrider.replay.recorded_campus import HABITS, habits_of_ledger, recorded_campus
 
     zone = _zone(zone_name)
     habits = None if site is None else read_site(site.parent, site.name)

@@ -7,8 +7,8 @@ import click
 
 from outrider.cli.options import file_path, json_option
 from outrider.cli.printing import print_json, shown
-from outrider.cli.progress import progress_bar
-from outrider.model.disciplines import DISCIPLINES, STRICT, Discipline
+from outrider.cli.terminal import progress_bar
+from outrider.model.modes import DISCIPLINES, STRICT, Discipline
 
 
 @click.command("forecast", short_help="Say when the waiting jobs of a log would start.")

@@ -6,11 +6,11 @@ from typing import Any
 
 import click
 
-from outrider.cli.offender_tables import print_offenders
-from outrider.cli.options import file_path, json_option
-from outrider.cli.printing import count, duration, figure, print_json, print_table
-from outrider.cli.progress import progress_bar
-from outrider.cli.word_completion import reader_names
+from outrider.cli.options import file_path, json_option, reader_names
+from outrider.cli.printing import print_json, print_table
+from outrider.cli.tables import print_offenders
+from outrider.cli.terminal import progress_bar
+from outrider.model.quantities import count, duration, figure
 
 
 @click.command("ingest", short_help="Read the logs a batch system wrote and report what happened.")

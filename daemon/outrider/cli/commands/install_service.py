@@ -45,9 +45,8 @@ def command(config: Path, root: Path, dry_run: bool, as_json: bool) -> int:
     """
     from outrider.cli.configuration import load
     from outrider.cli.printing import print_json, shown
-    from outrider.service.unit.files import service_files
+    from outrider.service.unit.files import UnitFile, service_files, write
     from outrider.service.unit.first_config import first_config
-    from outrider.service.unit.writing import UnitFile, write
 
     first = None if config.exists() else first_config(config.absolute())
     made = [] if first is None else [UnitFile(config.absolute(), first.text)]

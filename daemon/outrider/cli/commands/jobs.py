@@ -7,7 +7,7 @@ import click
 
 from outrider.cli.listing import Column, Row, every_row, listing_options, print_list, wanted
 from outrider.cli.options import Seconds, asking_options
-from outrider.cli.printing import MISSING, count, duration
+from outrider.model.quantities import MISSING, count, duration
 
 if TYPE_CHECKING:
     from outrider.cli.daemon import DaemonAddress

@@ -6,10 +6,11 @@ from pathlib import Path
 import click
 
 from outrider.cli import recorded_commands
-from outrider.cli.journals import open_journal, time_in_words, zone_of
+from outrider.cli.configuration import open_journal, time_in_words, zone_of
 from outrider.cli.options import file_path, json_option
-from outrider.cli.printing import MISSING, print_json, print_table, shown
+from outrider.cli.printing import print_json, print_table, shown
 from outrider.model.errors import nearest
+from outrider.model.quantities import MISSING
 
 _DIRECT = "direct"
 _FILE = click.argument("file", metavar="FILE", type=file_path(dir_okay=False))
@@ -223,7 +224,7 @@ def direct(
 
 
 def _export(file: Path, job: str | None, out: Path | None, table: str, form: str | None) -> None:
-    from outrider.formats.table_files import format_of, stream_rows, write_rows
+    from outrider.formats.tables import format_of, stream_rows, write_rows
     from outrider.journal import rows_of
 
     form = format_of(out, form, "--out")

@@ -7,7 +7,7 @@ import click
 
 from outrider.cli.listing import Column, Row, every_row, listing_options, print_list, wanted
 from outrider.cli.options import asking_options
-from outrider.cli.printing import count, figure
+from outrider.model.quantities import count, figure
 
 STATES: Final = ("busy", "free", "owner", "asleep", "closed")
 COLUMNS: Final = {

@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from outrider.cli.commanding import (
+from outrider.cli.daemon import (
     config_option,
     json_option,
     socket_option,
@@ -38,25 +38,25 @@ def command(
     Example:
       outrider mode shadow --why "new file server on Monday"
     """
-    from outrider.cli import commanding
+    from outrider.cli import daemon
     from outrider.cli.configuration import read
     from outrider.cli.printing import print_json
 
     own = read(config)
-    socket = commanding.need_socket(socket_path, own)
+    socket = daemon.need_socket(socket_path, own)
     if mode is None:
-        told = commanding.get(socket, commanding.PATH).body
+        told = daemon.get(socket, daemon.PATH).body
         if as_json:
             print_json(told)
         else:
             zone = "UTC" if own is None else own.config.timezone
             click.echo("\n".join(_lines(told, zone)))
         return 0
-    answer = commanding.post(socket, {"command": "mode", "mode": mode, "why": why})
+    answer = daemon.post(socket, {"command": "mode", "mode": mode, "why": why})
     if as_json:
         print_json(answer.body)
     else:
-        commanding.tell(answer)
+        daemon.tell(answer)
     return answer.exit_code
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from outrider.cli.commanding import (
+from outrider.cli.daemon import (
     config_option,
     json_option,
     socket_option,
@@ -37,26 +37,26 @@ def command(
       outrider promote --dry-run
       outrider promote --why "two weeks in shadow, waits as before"
     """
-    from outrider.cli import commanding
+    from outrider.cli import daemon
     from outrider.cli.configuration import read
-    from outrider.cli.evidence import evidence_lines
     from outrider.cli.printing import print_json
+    from outrider.cli.status_text import evidence_lines
 
     own = read(config)
-    socket = commanding.need_socket(socket_path, own)
+    socket = daemon.need_socket(socket_path, own)
     zone = "UTC" if own is None else own.config.timezone
     if dry_run:
-        evidence = commanding.get(socket, "/api/v1/promotion").body
+        evidence = daemon.get(socket, "/api/v1/promotion").body
         if as_json:
             print_json(evidence)
         else:
             click.echo("\n".join(evidence_lines(evidence, zone)))
         return int(bool(evidence["against"]))
-    answer = commanding.post(socket, {"command": "promote", "why": why})
+    answer = daemon.post(socket, {"command": "promote", "why": why})
     if as_json:
         print_json(answer.body)
         return answer.exit_code
     if answer.body["evidence"] is not None:
         click.echo("\n".join(evidence_lines(answer.body["evidence"], zone)))
-    commanding.tell(answer)
+    daemon.tell(answer)
     return answer.exit_code

@@ -8,8 +8,8 @@ import click
 
 from outrider.cli.listing import Column, Row, listing_options, print_list, wanted
 from outrider.cli.options import file_path
-from outrider.cli.printing import MISSING, count, duration, figure
 from outrider.model.errors import PeerError
+from outrider.model.quantities import MISSING, count, duration, figure
 
 
 def _wait(row: Row) -> str:

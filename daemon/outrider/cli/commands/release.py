@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from outrider.cli.commanding import (
+from outrider.cli.daemon import (
     Answer,
     NoDaemonError,
     config_option,
@@ -101,8 +101,8 @@ def _asked(loaded: "LoadedConfig | None", socket_path: Path | None, why: str) ->
 
 
 def _has_lasting(loaded: "LoadedConfig") -> bool:
-    from outrider.service.config.state_folder import state_folder
-    from outrider.service.daemon.undo_file import has_lasting
+    from outrider.service.config.reading import state_folder
+    from outrider.service.daemon.levers import has_lasting
 
     return has_lasting(state_folder(loaded))
 
@@ -110,10 +110,9 @@ def _has_lasting(loaded: "LoadedConfig") -> bool:
 def _by_ourselves(loaded: "LoadedConfig", *, stale: bool) -> list[dict[str, Any]]:
     """Take back without a daemon, and say so; what each lever took back."""
     from outrider.service.commands.taking_back import take_back
-    from outrider.service.config.state_folder import state_folder
-    from outrider.service.daemon.levers import make_levers
+    from outrider.service.config.reading import state_folder
+    from outrider.service.daemon.levers import UndoFile, make_levers
     from outrider.service.daemon.sources import make_adapters
-    from outrider.service.daemon.undo_file import UndoFile
 
     folder = state_folder(loaded)
     if not stale:
@@ -130,7 +129,7 @@ def _by_ourselves(loaded: "LoadedConfig", *, stale: bool) -> list[dict[str, Any]
 
 def _why_not_by_the_daemon(loaded: "LoadedConfig", folder: Path) -> str:
     from outrider.acting.gate import ACTING_MODES
-    from outrider.service.journal.locked_folder import is_in_use
+    from outrider.service.journal.recording import is_in_use
 
     if is_in_use(folder):
         return (

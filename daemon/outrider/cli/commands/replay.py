@@ -7,7 +7,7 @@ import click
 from outrider.cli.options import Seconds, file_path, json_option, seed_range
 from outrider.cli.policies_on_traces import Asked, policies_on_traces, refuse_repeats
 from outrider.cli.printing import print_json, shown
-from outrider.cli.progress import progress_bar
+from outrider.cli.terminal import progress_bar
 from outrider.model.errors import ConfigurationError
 
 
@@ -69,12 +69,11 @@ def command(
     --json: watt-hours).
     """
     from outrider.cli.provenance import provenance
-    from outrider.cli.run_tables import show_runs
+    from outrider.cli.tables import show_runs
     from outrider.cli.traces import check_traces
-    from outrider.formats.table_files import check_file, format_of
+    from outrider.formats.tables import check_file, format_of
     from outrider.replay.run import let_go_of_runs
-    from outrider.replay.traces import notes_on, read_trace
-    from outrider.replay.trials import Terms, plan, run_trial
+    from outrider.replay.trials import Terms, notes_on, plan, read_trace, run_trial
 
     if seed is not None and seeds is not None:
         raise ConfigurationError("--seed and --seeds: give one of them")

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from outrider.cli.listing import Wanted, print_list, table_options, wanted
-from outrider.cli.options import file_path, json_option, share_table, shares_option
+from outrider.cli.options import file_path, json_option, policy_names, share_table, shares_option
 from outrider.cli.printing import clock, print_json, shown
-from outrider.cli.report_tables import TABLES, columns_of, every_column, rows_of
-from outrider.cli.word_completion import policy_names
+from outrider.cli.tables import TABLES, columns_of, every_column, rows_of
 from outrider.model.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -103,11 +102,10 @@ def command(
       outrider report --config /etc/outrider/outrider.toml --table user --csv
     """
     from outrider.cli.provenance import provenance
-    from outrider.cli.report_files import write_report
-    from outrider.report.document import document
+    from outrider.cli.tables import write_report
+    from outrider.report.document import document, read_answer
+    from outrider.report.figures import Tariff
     from outrider.report.html import summary
-    from outrider.report.tariff import Tariff
-    from outrider.report.twin_answer import read_answer
 
     asked = _wanted(table, as_json, words)
     if answer_file is not None and policies:
@@ -165,7 +163,7 @@ def _journal(
 
 def _daemons_own(folder: Path) -> "TwinAnswer | None":
     """The last answer that the process beside the daemon wrote into the state directory."""
-    from outrider.report.twin_answer import answer_of
+    from outrider.report.document import answer_of
     from outrider.service.twin import twin_file
 
     try:
@@ -181,7 +179,7 @@ def _daemons_own(folder: Path) -> "TwinAnswer | None":
 
 def _windows(path: Path, weeks: int | None, begin: str | None, end: str | None) -> Any:
     """The window, the one before it, and the site's zone."""
-    from outrider.cli.journals import open_journal, zone_of
+    from outrider.cli.configuration import open_journal, zone_of
     from outrider.journal.journal_events import last_moment_s
     from outrider.model.localtime import time_zone
     from outrider.report.windows import asked_for, whole_weeks
@@ -200,9 +198,9 @@ def _asked(journal: Path, policies: tuple[str, ...], config: Path | None) -> "Tw
     """The twin's answer about the whole journal; a configuration bounds deferrals."""
     from outrider.cli.configuration import load
     from outrider.cli.policies_on_traces import refuse_repeats
-    from outrider.cli.progress import progress_bar
-    from outrider.plugins.making import make_policy
-    from outrider.report.twin_answer import answer_of
+    from outrider.cli.terminal import progress_bar
+    from outrider.plugins.finding import make_policy
+    from outrider.report.document import answer_of
     from outrider.service.config.declarations import acting_of
     from outrider.twin.asking import ask_twin
 

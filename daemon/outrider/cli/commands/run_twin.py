@@ -37,8 +37,7 @@ def command(config: Path, once: bool, parent: int | None) -> int:
     from outrider.service.host.logs import Mode, set_up_logs
     from outrider.service.twin.candidates_cycle import CandidatesCycle
     from outrider.service.twin.cycle import TwinCycle, be_modest, end_when_told
-    from outrider.service.twin.one_more_cycle import OneMoreCycle
-    from outrider.service.twin.starts_cycle import StartsCycle
+    from outrider.service.twin.starts_cycle import OneMoreCycle, StartsCycle
 
     loaded = load(config)
     set_up_logs(Mode("twin"), style=loaded.config.log_format, zone=loaded.config.timezone)

@@ -5,10 +5,11 @@ from typing import Any
 
 import click
 
-from outrider.cli.expected_start_lines import starts_line
 from outrider.cli.options import asking_options, json_option
-from outrider.cli.printing import clock, count, duration, energy, figure, print_json, ratio
-from outrider.cli.watching import check_watch, print_lines, watch_option
+from outrider.cli.printing import clock, print_json
+from outrider.cli.status_text import starts_line
+from outrider.cli.terminal import check_watch, print_lines, watch_option
+from outrider.model.quantities import count, duration, energy, figure, percent
 
 
 @click.command("status", short_help="Show how the running daemon and its site fare.")
@@ -47,8 +48,7 @@ def command(
 
 
 def _lines(status: dict[str, Any]) -> list[str]:
-    from outrider.cli.trial_lines import trial_lines
-    from outrider.cli.twin_lines import twin_lines
+    from outrider.cli.status_text import trial_lines, twin_lines
     from outrider.engine.accounting.fairness import degenerate
 
     jobs, machines = status["jobs"], status["machines"]
@@ -107,7 +107,7 @@ def _where_watts_come_from(status: dict[str, Any]) -> str:
         return "no watts are known"
     if source == "table":
         return "by declared watts"
-    return f"{ratio(status['energy_measured_ratio'])} of all energy measured by meters"
+    return f"{percent(status['energy_measured_ratio'])} of all energy measured by meters"
 
 
 def _counts(counts: dict[str, int], names: tuple[str, ...]) -> str:
@@ -122,7 +122,7 @@ def _policy(policy: dict[str, Any], mode: str) -> str:
         return f"{policy['name']} ({mode}): not compared with a start yet"
     return (
         f"{policy['name']} ({mode}): would have chosen the same cluster in "
-        f"{ratio(policy['agreement_ratio'])} of {count(asked)} starts"
+        f"{percent(policy['agreement_ratio'])} of {count(asked)} starts"
     )
 
 

@@ -31,10 +31,10 @@ def command(config: Path | None, file: Path | None, new: bool) -> None:
     Made by root in a state directory, the file is given to the owner of that directory.
     """
     from outrider.cli.configuration import journal_path, read
-    from outrider.cli.token_files import make_token
+    from outrider.cli.doctor.secret_files import make_token
     from outrider.model.credentials import is_credential
     from outrider.model.errors import ConfigurationError
-    from outrider.service.config.state_folder import TOKEN_NAME
+    from outrider.service.config.reading import TOKEN_NAME
 
     own = read(config)
     beside = journal_path(own).with_name(TOKEN_NAME)

@@ -9,6 +9,7 @@ import click
 from outrider.cli.options import (
     file_path,
     json_option,
+    policy_names,
     preset_by_policy,
     presets_option,
     settings_by_policy,
@@ -16,8 +17,7 @@ from outrider.cli.options import (
 )
 from outrider.cli.policies_on_traces import refuse_repeats
 from outrider.cli.printing import print_json
-from outrider.cli.progress import progress_bar
-from outrider.cli.word_completion import policy_names
+from outrider.cli.terminal import progress_bar
 
 
 @click.command("twin", short_help="Ask what policies would have cost at a site, and will cost.")
@@ -77,8 +77,8 @@ def command(
       outrider twin /var/lib/outrider/journal.sqlite --policy survival --policy bandit --next 8
     """
     from outrider.cli.provenance import provenance
-    from outrider.cli.twin_tables import show_answer, show_checks
-    from outrider.plugins.making import make_policy
+    from outrider.cli.tables import show_answer, show_checks
+    from outrider.plugins.finding import make_policy
     from outrider.twin.asking import ask_twin
     from outrider.twin.off_policy.journal import off_policy_of_journal
 

@@ -9,7 +9,7 @@ import click
 from outrider.cli.commands.jobs import STATES
 from outrider.cli.listing import Column, Row, every_row, listing_options, print_list, wanted
 from outrider.cli.options import asking_options
-from outrider.cli.printing import count, duration
+from outrider.model.quantities import count, duration
 
 
 def _count_of(field: str) -> Callable[[Row], str]:

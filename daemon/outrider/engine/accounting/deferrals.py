@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from outrider.engine.state.packing import pack, unpack
-from outrider.model.outcomes import COMPLETED_RUN, REMOVED_RUN
+from outrider.model.decisions import COMPLETED_RUN, REMOVED_RUN
 
 LATER: Final = (COMPLETED_RUN, REMOVED_RUN)
 _SLACK_S: Final = 1e-3

@@ -17,17 +17,17 @@ from outrider.engine.accounting.machine_power import (
     GONE,
     IDLE,
     IDLING,
+    METER_VALID_S,
     OWNED,
     OWNER,
     SLEEP,
     MachinePower,
+    Meter,
 )
-from outrider.engine.accounting.meters import METER_VALID_S, Meter
 from outrider.engine.accounting.power_log import RESTED, WORKED, Floats, Table, work_out
-from outrider.model.clusters import NEVER_S, ClusterSpec
 from outrider.model.jobs import RUNNING, Job
 from outrider.model.localtime import LocalTime
-from outrider.model.machines import MachineSpec
+from outrider.model.machines import NEVER_S, ClusterSpec, MachineSpec
 
 # -- metered energy --------------------------------------------------------------------------------
 # Energy of machines with a meter: booked at once, for each of their runs is counted apart.

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from outrider.engine.accounting.machine_power import ASLEEP, IDLING, MachinePower
-from outrider.model.clusters import NEVER_S, ClusterSpec
 from outrider.model.localtime import LocalTime
+from outrider.model.machines import NEVER_S, ClusterSpec
 
 Floats = NDArray[np.float64]
 Numbers = NDArray[np.intp]

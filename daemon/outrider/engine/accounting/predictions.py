@@ -13,9 +13,9 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from outrider.api.prediction import Prediction
+from outrider.api.capabilities import Prediction
 from outrider.engine.state.packing import pack, unpack
-from outrider.model.outcomes import COMPLETED_RUN, REMOVED_RUN
+from outrider.model.decisions import COMPLETED_RUN, REMOVED_RUN
 
 # -- scores ----------------------------------------------------------------------------------------
 # Scores: what was predicted beside what was observed, in bins, now and with the past fading.

@@ -14,21 +14,20 @@ from typing import Any, Final
 import msgspec
 
 from outrider.engine.ingest.bounded_names import Names
-from outrider.engine.ingest.job_history import (
+from outrider.engine.ingest.job_registry import (
     AFTER,
     QUEUED,
     RUNNING,
     SUSPENDED,
     EventKey,
     JobHistory,
+    JobRegistry,
     event_key,
     is_possible,
 )
-from outrider.engine.ingest.job_registry import JobRegistry
-from outrider.engine.ingest.job_runs import JobRuns
+from outrider.engine.ingest.job_runs import JobRuns, LostRun
 from outrider.engine.ingest.machine_registry import Complete, Describe, MachineRegistry, as_told
 from outrider.engine.ingest.set_aside import IMPOSSIBLE_STATE, NotApplicableError
-from outrider.engine.ingest.slots import LostRun
 from outrider.model import events as ev
 from outrider.model.events import Event, NamedEvent
 from outrider.model.jobs import UNSEEN_JOB, Job, JobSpec

@@ -14,8 +14,7 @@ import msgspec
 from outrider.model import events as ev
 from outrider.model.events import NamedEvent
 from outrider.model.jobs import JobSpec
-from outrider.model.machines import MachineSpec
-from outrider.model.resources import Resources
+from outrider.model.machines import MachineSpec, Resources
 
 AFTER_END: Final = "after_end"
 IMPOSSIBLE_STATE: Final = "impossible_state"

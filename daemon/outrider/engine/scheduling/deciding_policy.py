@@ -11,16 +11,14 @@ from outrider.api.policy import Policy
 from outrider.engine.accounting.deferrals import Deferrals
 from outrider.engine.ports import Actuator
 from outrider.engine.scheduling.guarded_policy import GuardedPolicy
-from outrider.engine.scheduling.open_places import OpenPlaces
 from outrider.engine.scheduling.pending_queue import PendingDecision
-from outrider.engine.scheduling.plan_pass import PlanPass
-from outrider.engine.scheduling.queue_pass import QueuePass
-from outrider.engine.scheduling.ranking_pass import RankingPass
+from outrider.engine.scheduling.placement import OpenPlaces
+from outrider.engine.scheduling.queue_passes import PlanPass, QueuePass, RankingPass
 from outrider.engine.scheduling.scheduling_pass import Record, SchedulingPass
 from outrider.engine.state.site import Site
 from outrider.model.decisions import NO_MACHINE, NOWHERE, START, UNCHOSEN
-from outrider.model.disciplines import FIRST_FIT, Discipline
 from outrider.model.jobs import Job
+from outrider.model.modes import FIRST_FIT, Discipline
 
 
 class DecidingPolicy(GuardedPolicy):
@@ -29,7 +27,7 @@ class DecidingPolicy(GuardedPolicy):
     Args:
         policy, acting, reconsider_s, strict: as of `GuardedPolicy`.
         exact: remember each job that was deferred, for a report that knows the truth (replay).
-        discipline: who may start before a job that does not fit: `outrider.model.disciplines`.
+        discipline: who may start before a job that does not fit: `outrider.model.modes`.
         is_narrow: every job asks for one CPU of any machine: whoever is first fits, and all
             disciplines are one.
 

@@ -4,7 +4,7 @@ from typing import Final, Generic, TypeVar
 
 from outrider.api.capabilities import Groups, Learns, Listens
 from outrider.api.policy import Policy
-from outrider.engine.scheduling.open_places import OpenPlaces
+from outrider.engine.scheduling.placement import OpenPlaces
 from outrider.engine.state.site import Site
 from outrider.model.decisions import NOWHERE, Choice
 from outrider.model.jobs import Job

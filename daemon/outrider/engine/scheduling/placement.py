@@ -5,13 +5,16 @@ memory, GPUs and other resources that the job asks for, after all that the same 
 before. A resource that the machine does not declare is not checked.
 """
 
-from collections.abc import Hashable
+import random
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from outrider.engine.state.machines import FREE, RESERVED, SHUT, TAKEN, Machines
-from outrider.engine.state.room import Room
-from outrider.model.jobs import JobSpec
-from outrider.model.resources import GPUS, MEMORY
+from outrider.engine.state.machines import FREE, RESERVED, SHUT, TAKEN, Machines, Room
+from outrider.engine.state.site import Site
+from outrider.model.decisions import NOWHERE
+from outrider.model.jobs import Job, JobSpec
+from outrider.model.machines import GPUS, MEMORY
+from outrider.model.utility import TimeUtility
 
 UNKNOWN_MACHINE: Final = "unknown_machine"
 CLOSED: Final = "closed"
@@ -25,7 +28,6 @@ WHYS: Final = (
     UNKNOWN_MACHINE, CLOSED, CPUS, MEMORY_LEFT, GPUS_LEFT, RESOURCE, INELIGIBLE, PROMISED,
 )  # fmt: skip
 """Why a choice is refused, a closed list. `PROMISED`: it fits, but would delay a reservation."""
-
 _WHY_OF: Final = {MEMORY: MEMORY_LEFT, GPUS: GPUS_LEFT}
 
 
@@ -141,3 +143,191 @@ class Possible:
             machines = range(site.machines_n)
             known = self._known[kind] = any(fits_when_empty(site, spec, m) for m in machines)
         return known
+
+
+# -- open places -----------------------------------------------------------------------------------
+# The site as a policy sees it when it decides one job that does not fit everywhere.
+#
+# Free means free *for this job* here: what a policy draws, lists or counts are the machines on
+# which the job may start now, so that a policy need not know of widths, memory or eligibility to
+# choose well. Everything else is the site's own.
+
+
+class OpenPlaces:
+    """A `outrider.api.SiteView` of the machines on which one job may start now.
+
+    It holds for one question: what is chosen next changes what is free.
+
+    Args:
+        site: the whole.
+        job: that is decided.
+        allows: whether it may start on a machine although others wait before it; None: it may.
+
+    Attributes:
+        free_since: the machines, and since when each has been free, in that order.
+    """
+
+    def __init__(self, site: Site, job: Job, allows: Callable[[int], bool] | None = None) -> None:
+        self.site = site
+        spec = job.spec
+        self.free_since: dict[int, float] = {
+            machine: since_s
+            for machine, since_s in site.free_since.items()
+            if fits(site, spec, machine) and (allows is None or allows(machine))
+        }
+        self._free_n: list[int] | None = None
+
+    # -- where the job may start --------------------------------------------------------------
+
+    @property
+    def free_total(self) -> int:
+        """How many machines there are."""
+        return len(self.free_since)
+
+    @property
+    def free_n(self) -> Sequence[int]:
+        """How many there are in each cluster."""
+        if self._free_n is None:
+            self._free_n = [0] * len(self.site.cluster_names)
+            for machine in self.free_since:
+                self._free_n[self.site.machine_cluster[machine]] += 1
+        return self._free_n
+
+    def is_free(self, machine: int) -> bool:
+        """Whether the job may start on a machine now."""
+        return machine in self.free_since
+
+    def draw(self, rng: random.Random) -> int:
+        """One of them, uniformly. Raises `LookupError` if there is none."""
+        return _pick(list(self.free_since), rng)
+
+    def draw_in(self, cluster: int, rng: random.Random) -> int:
+        """One of a cluster, uniformly. Raises `LookupError` if there is none."""
+        of = self.site.machine_cluster
+        return _pick([machine for machine in self.free_since if of[machine] == cluster], rng)
+
+    def longest_free(self) -> int:
+        """The one that has been free the longest. Raises `LookupError` if there is none."""
+        if not self.free_since:
+            raise LookupError("the job may start on no machine now")
+        return next(iter(self.free_since))
+
+    def fitting(self, cpus: int) -> list[int]:
+        """Those with at least so many CPUs left, those with the fewest left last."""
+        left = [(self.cpus_left(machine), machine) for machine in self.free_since]
+        return [machine for n, machine in sorted(left, reverse=True) if n >= cpus]
+
+    def tightest(self, cpus: int) -> int:
+        """The one with the fewest CPUs left that suffice, the lowest number of equals."""
+        tightest, least, cpus_left = NOWHERE, 0, self.site.cpus_left
+        for machine in self.free_since:
+            left = cpus_left(machine)
+            if left < cpus:
+                continue
+            if tightest == NOWHERE or (left, machine) < (least, tightest):
+                tightest, least = machine, left
+        return tightest
+
+    def cpus_left(self, machine: int) -> int:
+        """CPUs left on one of them; 0 on all other machines."""
+        return self.site.cpus_left(machine) if machine in self.free_since else 0
+
+    # -- what is the same for all jobs --------------------------------------------------------
+
+    @property
+    def now(self) -> float:
+        """Event time of the pass, seconds."""
+        return self.site.now
+
+    @property
+    def active_w(self) -> Sequence[float | None]:
+        """Mean watts of a busy machine, by cluster number; None where unknown."""
+        return self.site.active_w
+
+    @property
+    def cluster_names(self) -> Sequence[str]:
+        """Names of the clusters, by number."""
+        return self.site.cluster_names
+
+    @property
+    def members(self) -> Sequence[Sequence[int]]:
+        """The machines of each cluster, by cluster number."""
+        return self.site.members
+
+    @property
+    def machines_n(self) -> int:
+        """Machines ever seen: their numbers are below this."""
+        return self.site.machines_n
+
+    @property
+    def open_cpus(self) -> int:
+        """CPUs of all machines that are open to jobs, free or not."""
+        return self.site.open_cpus
+
+    @property
+    def running(self) -> Iterable[Job]:
+        """All jobs that run, as far as they are shown."""
+        return self.site.running
+
+    def hour_of_day(self) -> int:
+        """Local hour of `now`, 0 to 23."""
+        return self.site.hour_of_day()
+
+    def week_second(self) -> float:
+        """Seconds since Monday 00:00 local time."""
+        return self.site.week_second()
+
+    def next_reboot_s(self) -> float:
+        """When the nightly reboot comes next, event time; infinite where there is none."""
+        return self.site.next_reboot_s()
+
+    def was_available(self, start_s: float, end_s: float) -> bool:
+        """Whether some machine was open to jobs from start to end."""
+        return self.site.was_available(start_s, end_s)
+
+    def watts_span(self) -> tuple[float, float]:
+        """The least and most active watts of any cluster."""
+        return self.site.watts_span()
+
+    def cluster_of(self, machine: int) -> int:
+        """The number of a machine's cluster."""
+        return self.site.cluster_of(machine)
+
+    def cpus_of(self, machine: int) -> int:
+        """CPUs jobs may use on a machine, free or not; 0 for one that left or is shut."""
+        return self.site.cpus_of(machine)
+
+    def speed_of(self, machine: int) -> float:
+        """Work a CPU of the machine does in a second; 1 where not known."""
+        return self.site.speed_of(machine)
+
+    def resources_left(self, machine: int) -> Mapping[str, float]:
+        """What is left of the resources that a machine declares, by name."""
+        return self.site.resources_left(machine)
+
+    def may_use(self, job: Job, machine: int) -> bool:
+        """Whether a machine is among those that a job may use, free or not."""
+        return self.site.may_use(job, machine)
+
+    def running_on(self, machine: int) -> Iterable[Job]:
+        """Jobs that run on a machine, in the order in which they got their CPUs."""
+        return self.site.running_on(machine)
+
+    def utility(self, job: Job) -> TimeUtility:
+        """The time utility function that the site declares for the job's class."""
+        return self.site.utility(job)
+
+    @property
+    def delivered_cpu_s(self) -> float:
+        """CPU-seconds delivered to all VOs until now."""
+        return self.site.delivered_cpu_s
+
+    def vo_shares(self) -> Mapping[str, tuple[float, float]]:
+        """Each VO's share of the CPU-seconds delivered until now, and its target."""
+        return self.site.vo_shares()
+
+
+def _pick(machines: Sequence[int], rng: random.Random) -> int:
+    if not machines:
+        raise LookupError("the job may start on no machine now")
+    return machines[int(rng.random() * len(machines))]

@@ -13,13 +13,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from outrider.engine.scheduling.pending_queue import QueueColumns
 from outrider.engine.scheduling.placement import fits_when_empty
-from outrider.engine.scheduling.queue_columns import QueueColumns
-from outrider.engine.state.room import Room
+from outrider.engine.state.machines import Room
 from outrider.engine.state.site import Site
-from outrider.model.disciplines import CONSERVATIVE, EASY, EASY_SJBF, STRICT
 from outrider.model.jobs import Job, JobSpec
-from outrider.model.resources import Resources
+from outrider.model.machines import Resources
+from outrider.model.modes import CONSERVATIVE, EASY, EASY_SJBF, STRICT
 
 # -- backfill --------------------------------------------------------------------------------------
 # EASY backfill: later jobs may pass the first in the queue if they do not delay it.

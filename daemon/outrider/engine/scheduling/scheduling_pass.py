@@ -11,11 +11,16 @@ from typing import Any, Final, NamedTuple
 
 from outrider.api.capabilities import Groups
 from outrider.engine.ports import Actuator
-from outrider.engine.scheduling.guarded_policy import GuardedPolicy
-from outrider.engine.scheduling.open_places import OpenPlaces
+from outrider.engine.scheduling.guarded_policy import GuardedPolicy, check_key, check_scores
 from outrider.engine.scheduling.pending_queue import PendingDecision, PendingQueue
-from outrider.engine.scheduling.placement import PROMISED, Possible, Refusal, find_refusal, kind_of
-from outrider.engine.scheduling.plain_data import check_key, check_scores
+from outrider.engine.scheduling.placement import (
+    PROMISED,
+    OpenPlaces,
+    Possible,
+    Refusal,
+    find_refusal,
+    kind_of,
+)
 from outrider.engine.state.machines import FREE
 from outrider.engine.state.site import Site
 from outrider.model.decisions import (
@@ -28,7 +33,7 @@ from outrider.model.decisions import (
     Decision,
 )
 from outrider.model.jobs import Job
-from outrider.model.resources import Resources
+from outrider.model.machines import Resources
 
 GUARD: Final = "guard"
 SHORTEST_DEFERRAL_S: Final = 1.0

@@ -1,7 +1,7 @@
 """The state of a site: its machines, its jobs, its clock, and what policies may see of them."""
 
 from bisect import bisect_left, insort
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from math import inf
 from operator import attrgetter
@@ -11,10 +11,11 @@ import msgspec
 
 from outrider.engine.state.machines import FREE, SHUT, TAKEN, Machines
 from outrider.engine.state.packing import pack, unpack
-from outrider.model.clusters import ClusterSpec
+from outrider.model import events as ev
+from outrider.model.events import NamedEvent
 from outrider.model.jobs import JOB_STATE_NAMES, RUNNING, SUSPENDED_STATE, Job
 from outrider.model.localtime import DAY_S, LocalTime
-from outrider.model.machines import MachineSpec
+from outrider.model.machines import ClusterSpec, MachineSpec
 from outrider.model.utility import DEFAULT_UTILITIES, TimeUtility, utility_of
 
 # -- job counts ------------------------------------------------------------------------------------
@@ -329,3 +330,29 @@ def remaining_s(job: Job, speed: float, now: float) -> float:
     rate = speed * min(job.cpus, job.spec.cpus) / job.spec.cpus
     done_s = job.work_s(now) * speed
     return max(0.0, job.spec.estimate_s - done_s) / rate
+
+
+# -- standing --------------------------------------------------------------------------------------
+# The machines of a site as they stand, told as events.
+
+
+def told_of_machines(
+    site: Site, names: Sequence[str], time_s: float, *, declared: bool = False
+) -> Iterator[NamedEvent]:
+    """What machines there are, whether jobs may start on them, and who may use them.
+
+    Args:
+        site: as it stands.
+        names: of its machines, by number.
+        time_s: of the events.
+        declared: only of machines that somebody told of, not of those that runs alone named.
+    """
+    for machine, spec in enumerate(site.specs):
+        if spec is None or (declared and spec.inferred):
+            continue
+        name = names[machine]
+        yield time_s, ev.JOINED, name, spec
+        shut = ev.OWNER_CAME if site.owner[machine] else ev.DRAINED
+        yield time_s, shut if site.state[machine] == SHUT else ev.USABLE, name, None
+    for name, machines in site.classes.items():
+        yield time_s, ev.ELIGIBLE, name, tuple(names[machine] for machine in sorted(machines))

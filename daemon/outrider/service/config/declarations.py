@@ -8,12 +8,10 @@ from typing import Annotated, Any, Final, Literal
 import msgspec
 from msgspec import Meta
 
-from outrider.model.disciplines import Discipline
 from outrider.model.errors import ConfigurationError
-from outrider.model.setting_kinds import toml_text
-from outrider.service.config.acting_settings import ActingSettings
-from outrider.service.config.mqtt_settings import PublishSettings
-from outrider.service.config.twin_settings import TwinSettings
+from outrider.model.modes import Discipline
+from outrider.model.settings import toml_text
+from outrider.service.config.optional_tables import ActingSettings, PublishSettings, TwinSettings
 
 SOCKET_NAME: Final = "outrider.sock"
 

@@ -10,19 +10,21 @@ import msgspec
 from outrider.acting.gate import ACTING_MODES, CANARY
 from outrider.api.estimator import RunTimeEstimator
 from outrider.engine.accounting.fairness import check_targets
-from outrider.model.clusters import ClusterSpec
-from outrider.model.disciplines import FIRST_FIT, Discipline
 from outrider.model.errors import ConfigurationError, PluginError
 from outrider.model.localtime import day_second
-from outrider.model.machines import MachineSpec
-from outrider.model.opening import OpeningHours
-from outrider.model.places import LineOf, Place, no_lines
-from outrider.model.setting_kinds import toml_text
-from outrider.model.settings import build
+from outrider.model.machines import ClusterSpec, MachineSpec, OpeningHours
+from outrider.model.modes import FIRST_FIT, Discipline
+from outrider.model.settings import LineOf, Place, build, no_lines, toml_text, wrong_value
 from outrider.model.utility import TimeUtility
-from outrider.model.wrong_settings import wrong_value
-from outrider.plugins.finding import ADAPTERS, POLICIES, find, load
-from outrider.plugins.making import make_estimator, make_policy, make_utilities
+from outrider.plugins.finding import (
+    ADAPTERS,
+    POLICIES,
+    find,
+    load,
+    make_estimator,
+    make_policy,
+    make_utilities,
+)
 from outrider.service.config.declarations import (
     acting_of,
     adapter_of,
@@ -52,7 +54,7 @@ class DisciplineChoice(NamedTuple):
     """The discipline in force.
 
     Attributes:
-        name: one of `outrider.model.disciplines.DISCIPLINES`.
+        name: one of `outrider.model.modes.DISCIPLINES`.
         source: who decided.
         why: the same in words.
         note: what the person on call should know: adapters that propose different ones; or empty.

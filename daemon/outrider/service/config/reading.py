@@ -3,25 +3,33 @@
 Commands that only ask the daemon, or look into its state directory, need no more of it.
 """
 
+import os
 import tomllib
 from collections.abc import Mapping
+from math import isinf
 from pathlib import Path
-from typing import Any
+from typing import Any, Final, NamedTuple, get_type_hints
 
 import msgspec
 
 from outrider.model.errors import ConfigurationError
 from outrider.model.localtime import time_zone
-from outrider.model.opening import OpeningHours
-from outrider.model.places import LineOf, Place, no_lines
-from outrider.model.setting_kinds import toml_text
-from outrider.model.settings import build
-from outrider.model.toml_lines import TomlLines
-from outrider.model.wrong_settings import wrong_value
-from outrider.service.config.acting_settings import ActingSettings
+from outrider.model.machines import OpeningHours
+from outrider.model.settings import (
+    LineOf,
+    Place,
+    TomlLines,
+    build,
+    describe,
+    kind_text,
+    limits_text,
+    no_lines,
+    toml_text,
+    unwrapped,
+    wrong_value,
+)
 from outrider.service.config.declarations import ClusterSettings, Config, listen_address
-from outrider.service.config.mqtt_settings import PublishSettings
-from outrider.service.config.twin_settings import TwinSettings
+from outrider.service.config.optional_tables import ActingSettings, PublishSettings, TwinSettings
 
 _TABLES: Mapping[str, type[msgspec.Struct]] = {
     "acting": ActingSettings,
@@ -145,3 +153,71 @@ def check_doors(read: ReadConfig) -> None:
                 f'{place.of(["host_names"])}: "host_names" has {toml_text(name)}: right would be a '
                 'name alone, without scheme and port, as in host_names = ["outrider.example.org"]'
             )
+
+
+# -- state folder ----------------------------------------------------------------------------------
+# Where a daemon keeps its state: asked by commands that need nothing else of it.
+
+JOURNAL_NAME: Final = "journal.sqlite"
+TOKEN_NAME: Final = "token"  # noqa: S105 - the name of a file
+"""The file whose token shows users' names; `outrider token` makes it."""
+
+
+def state_folder(config: ReadConfig) -> Path:
+    """The state directory: systemd's, else the configured one."""
+    given = os.environ.get("STATE_DIRECTORY", "").split(":")[0]
+    return Path(given or config.config.state_dir)
+
+
+# -- setting words ---------------------------------------------------------------------------------
+# Settings in words, from their declaration: what kind of value, in which range, what for.
+
+
+class SettingWords(NamedTuple):
+    """One setting, as people read it.
+
+    Attributes:
+        name: the key.
+        kind: what sort of value: ``number``, ``text``, ``one of "observe", "shadow"``.
+        limits: ``0 or more``, ``more than 0, at most 1``; empty where any value is right.
+        default: the value it has where nobody sets it; None: unset.
+        required: there is no default.
+        description: what one would change it for.
+    """
+
+    name: str
+    kind: str
+    limits: str
+    default: Any
+    required: bool
+    description: str
+
+    @property
+    def default_text(self) -> str:
+        """The default as TOML writes it; empty where there is none."""
+        return "" if self.default is None else toml_text(self.default)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Everything as JSON types; an infinite default is the text ``inf``."""
+        infinite = isinstance(self.default, float) and isinf(self.default)
+        return self._asdict() | ({"default": toml_text(self.default)} if infinite else {})
+
+
+def settings_of(record: type[msgspec.Struct]) -> list[SettingWords]:
+    """The settings of a record, in the order of their declaration."""
+    hints = get_type_hints(record, include_extras=True)
+    fields = {field.encode_name: field.name for field in msgspec.structs.fields(record)}
+    told = []
+    for setting in describe(record):
+        kind, metas = unwrapped(hints[fields[setting.name]])
+        told.append(
+            SettingWords(
+                name=setting.name,
+                kind=kind_text(kind),
+                limits=limits_text(metas),
+                default=None if setting.required else setting.default,
+                required=setting.required,
+                description=next((m.description for m in metas if m.description), ""),
+            )
+        )
+    return told

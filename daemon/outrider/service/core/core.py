@@ -26,23 +26,29 @@ from outrider.engine.ingest.bounded_names import (
 from outrider.engine.ingest.event_merger import EventIdentity
 from outrider.engine.ingest.set_aside import FAULT, FIRST_S, LAST_S, TimeLimits
 from outrider.engine.state.site import Site
-from outrider.journal.records import TIMEZONE_KEY, Entry, SetAsideRecord
-from outrider.model.clusters import ClusterSpec
+from outrider.journal.records import TIMEZONE_KEY, Entry, SetAsideRecord, decode_extra, encode_extra
 from outrider.model.events import TICK, NamedEvent
 from outrider.model.localtime import ZoneTime
+from outrider.model.machines import ClusterSpec
 from outrider.service.config.declarations import Config, acting_of
 from outrider.service.config.loaded import LoadedConfig
-from outrider.service.core.core_state import restore_state, saved_state
-from outrider.service.core.decision_log import NO_LEVERS, JournalledDecisions, canary_of
+from outrider.service.core.decision_log import (
+    NO_LEVERS,
+    JournalledAccounting,
+    JournalledDecisions,
+    canary_of,
+)
 from outrider.service.core.followed_trial import FollowedTrial
-from outrider.service.core.guarded_feed import GuardedFeed
-from outrider.service.core.guards import GuardedEstimator, GuardedUtility, guarded_utilities
-from outrider.service.core.malformed import is_well_formed
-from outrider.service.core.personal_vos import PersonalVos
-from outrider.service.core.policies import make_runners, policies_without_runner
-from outrider.service.core.pseudonyms import Pseudonyms
-from outrider.service.core.run_log import JournalledAccounting
+from outrider.service.core.guarded_feed import GuardedFeed, is_well_formed
+from outrider.service.core.plugins import (
+    GuardedEstimator,
+    GuardedUtility,
+    guarded_utilities,
+    make_runners,
+    policies_without_runner,
+)
 from outrider.service.core.source_state import SourceState, add_bounded
+from outrider.service.core.user_privacy import PersonalVos, Pseudonyms
 
 PERSONAL_VOS_KEY: Final = "personal_vos"
 """Where the journal keeps which VOs are named for a user."""
@@ -389,3 +395,56 @@ class Sources(dict[str, SourceState]):
     def are_fresh(self, stale_after_s: float) -> bool:
         """Whether all are read, and what they told is young enough to act on; from any thread."""
         return all(one.up and one.age_s <= stale_after_s for one in list(self.values()))
+
+
+# -- core state ------------------------------------------------------------------------------------
+# The state of a core as plain data, for snapshots and reloads, and back.
+
+STATE_VERSION: Final = 5
+
+
+def saved_state(
+    merger: EventMerger, engine: Engine, decision_log: JournalledDecisions
+) -> dict[str, Any]:
+    """The whole state of a core, whose parts these are."""
+    arrivals = merger.save()
+    arrivals["waiting"] = [
+        [t, n, label, [event[0], event[1], event[2], encode_extra(event[1], event[3])]]
+        for t, n, label, event in arrivals["waiting"]
+    ]
+    return {
+        "version": STATE_VERSION,
+        "engine": engine.save(),
+        "merger": arrivals,
+        **decision_log.save(),
+    }
+
+
+def site_time_of(saved: dict[str, Any]) -> float:
+    """The time at the site in what `saved_state` gave; minus infinity before any event."""
+    now: float | None = saved["merger"]["now"]
+    return -inf if now is None else now
+
+
+def restore_state(
+    saved: dict[str, Any], merger: EventMerger, engine: Engine, decision_log: JournalledDecisions
+) -> list[str]:
+    """Go on from what `saved_state` gave. Returns the names of policies that start afresh.
+
+    A policy that had failed is among these: it gets another chance.
+
+    Raises:
+        ValueError: it was saved by another version of the state, or does not fit a policy.
+    """
+    if saved.get("version") != STATE_VERSION:
+        raise ValueError(f"state version {saved.get('version')}, known: {STATE_VERSION}")
+    merger.restore(saved["merger"], _event_of)
+    decision_log.restore(saved)
+    state = saved["engine"]
+    sound = [[name, runner] for name, runner in state["runners"] if not runner["broken"]]
+    return engine.restore({**state, "runners": sound})
+
+
+def _event_of(plain: list[Any]) -> NamedEvent:
+    time_s, kind, subject, extra = plain
+    return time_s, kind, subject, decode_extra(kind, extra)

@@ -1,6 +1,6 @@
 """Starts that failed within minutes, by machine and user, and the black holes among machines.
 
-What is looked at and the bound are those of the weekly report (`outrider.report.black_holes`); the
+What is looked at and the bound are those of the weekly report (`outrider.report.offenders`); the
 time is the last day, and it begins anew with each start of the daemon.
 """
 
@@ -14,7 +14,7 @@ from outrider.model.jobs import Job
 from outrider.report.runs import FAILING, WITHIN_S
 
 if TYPE_CHECKING:
-    from outrider.report.black_holes import BlackHole
+    from outrider.report.offenders import BlackHole
 
 log = structlog.get_logger()
 
@@ -110,7 +110,7 @@ class FailedStarts:
             self._found = []
             return
         try:
-            from outrider.report.black_holes import black_holes  # it takes scipy: not at each start
+            from outrider.report.offenders import black_holes  # it takes scipy: not at each start
 
             self._found = black_holes(counts)
         except Exception as error:  # noqa: BLE001 - nobody waits for the thread; what was found stays

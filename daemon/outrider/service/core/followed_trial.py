@@ -3,10 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
-from outrider.acting.trial import Trial
-from outrider.acting.trial_tally import DaySums, TrialTally
-from outrider.service.core.decision_log import JournalledDecisions
-from outrider.service.core.run_log import JournalledAccounting
+from outrider.acting.trial import DaySums, Trial, TrialTally
+from outrider.service.core.decision_log import JournalledAccounting, JournalledDecisions
 
 
 class FollowedTrial:

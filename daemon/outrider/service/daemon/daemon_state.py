@@ -12,25 +12,22 @@ from outrider.api.adapter import Adapter
 from outrider.journal import Entry, SetAsideRecord
 from outrider.journal.site_facts import Incumbent, SiteFacts
 from outrider.journal.snapshots import LEAST_LEAP_S
-from outrider.model.clusters import ClusterSpec
-from outrider.model.site_habits import SiteHabits
+from outrider.model.machines import ClusterSpec, SiteHabits
 from outrider.service.config.loaded import LoadedConfig
 from outrider.service.core.core import Core
 from outrider.service.core.mode_limit import in_force, limit_of
-from outrider.service.core.policies import LostPolicyLog
-from outrider.service.core.pseudonyms import KEY_NAME, Pseudonyms, load_key
+from outrider.service.core.plugins import LostPolicyLog
 from outrider.service.core.source_state import SourceState
+from outrider.service.core.user_privacy import KEY_NAME, Pseudonyms, load_key
 from outrider.service.daemon.daemon_view import DaemonView
 from outrider.service.daemon.levers import carried_actions, make_lever_runner
 from outrider.service.daemon.sources import make_adapters
 from outrider.service.host.wall_clock import WallClock
 from outrider.service.journal.recording import Recording
-from outrider.service.journal.restart import bring_up
-from outrider.service.journal.start_progress import StartProgress
+from outrider.service.journal.restart import StartProgress, bring_up
+from outrider.service.journal.trial_record import TrialRecord, trial_on_record, trial_shown
+from outrider.service.journal.trial_record import in_force as trial_in_force
 from outrider.service.mqtt.publisher import Publisher
-from outrider.service.trials.record import TrialRecord, trial_on_record
-from outrider.service.trials.record import in_force as trial_in_force
-from outrider.service.trials.shown import trial_shown
 from outrider.service.views.utility import utility
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import gzip
+import platform
 import time
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Hashable, Mapping
@@ -9,28 +10,29 @@ from math import inf
 from pathlib import Path
 from typing import Any, Final, Generic, TypeVar
 
+from outrider import __version__
 from outrider.acting.lever_runner import LeverRunner
 from outrider.api.adapter import Adapter
 from outrider.engine.accounting.report import report
-from outrider.service.commands.port import CommandPort
+from outrider.service.commands.command import CommandPort
 from outrider.service.core.core import Core
 from outrider.service.core.mode_limit import ModeLimit
-from outrider.service.core.state_words import StateWords
-from outrider.service.core.user_names import UserNames
+from outrider.service.core.source_state import StateWords
+from outrider.service.core.user_privacy import PersonalVos, Pseudonyms, UserNames
 from outrider.service.journal.recording import Recording
-from outrider.service.metrics import Snapshot
+from outrider.service.journal.restart import StartProgress
+from outrider.service.journal.trial_record import TrialShown
+from outrider.service.metrics import MetricStore, Snapshot
 from outrider.service.metrics.exporter import MetricsExporter
 from outrider.service.mqtt.publisher import Publisher
-from outrider.service.trials.shown import TrialShown
 from outrider.service.twin.watch import TwinWatch
-from outrider.service.views.acting import levers_shown
+from outrider.service.views.commands import levers_shown
 from outrider.service.views.expected_starts import ExpectedStarts
-from outrider.service.views.jobs_over_time import JobsOverTime
 from outrider.service.views.one_machine import MachineHistories
-from outrider.service.views.sentence import sentence
+from outrider.service.views.over_time import JobsOverTime, UseOverTime
+from outrider.service.views.status import sentence
 from outrider.service.views.twin import saving_text, twin_shown
-from outrider.service.views.use_over_time import UseOverTime
-from outrider.service.views.users import user_rows
+from outrider.service.views.users_and_vos import user_rows
 from outrider.service.views.waiting_reasons import WaitingReasons
 
 _REFUSED: Final = "reload refused: "
@@ -240,7 +242,6 @@ class SharedAnswers:
 # What costs much to make is made seldom, and shown to all who ask meanwhile.
 
 T = TypeVar("T")
-
 CHEAP_S: Final = 0.001
 """What costs less is made anew each time: nobody sees anything old on an ordinary site."""
 FEW_ASK_S: Final = 0.02
@@ -312,3 +313,52 @@ def held_for_s(took_s: float, cheap_s: float = CHEAP_S) -> float:
     if over_s <= 0:
         return 0.0
     return max(min(PAUSES * over_s, LONGEST_S), FEWEST_PAUSES * over_s)
+
+
+# -- starting view ---------------------------------------------------------------------------------
+# What the web may see of a daemon that is still starting.
+
+_TOLD: Final = ("start_ratio", "start_seconds", "mode", "build_info")
+"""Metrics with values at the start. A counter at 0 would be taken for one that began again."""
+
+
+class StartingView:
+    """Stands in for `DaemonView` until there is one.
+
+    Args:
+        progress: how far the start has come.
+        mode: the configured mode.
+
+    Attributes:
+        view: what may be seen of the daemon, once it is there.
+        scraping: held by the one scrape that is being rendered.
+        failed_requests: as in `DaemonView`, until then.
+    """
+
+    def __init__(self, progress: StartProgress, mode: str) -> None:
+        self.progress = progress
+        self.view: DaemonView | None = None
+        self.scraping = asyncio.Lock()
+        self.failed_requests = 0
+        self._mode = mode
+
+    def ready(self) -> tuple[bool, list[str]]:
+        """It is not, and why."""
+        return False, [self.progress.sentence]
+
+    def names(self, shown: bool) -> UserNames:
+        """How users are shown: nothing is known of any yet."""
+        return UserNames(Pseudonyms(b""), PersonalVos(), shown)
+
+    def metrics(self) -> Snapshot:
+        """Every declared metric, of which those have values that are known at the start."""
+        store = MetricStore({"version": [__version__], "python": [platform.python_version()]})
+        store.choose_state("mode", self._mode)
+        store.set("start_ratio", self.progress.ratio)
+        store.set("start_seconds", time.monotonic() - self.progress.began_at)
+        all_metrics, numbers, observations = store.snapshot()
+        return Snapshot(
+            all_metrics,
+            {name: series if name in _TOLD else {} for name, series in numbers.items()},
+            {name: {} for name in observations},
+        )

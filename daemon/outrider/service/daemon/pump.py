@@ -13,18 +13,17 @@ from urllib.parse import quote
 import msgspec
 import structlog
 
-from outrider.api.adapter import Adapter, Batch
-from outrider.api.in_progress import InProgress
+from outrider.api.adapter import Adapter, Batch, InProgress
 from outrider.engine.ingest.set_aside import FAULT, REASONS
-from outrider.engine.state.standing import told_of_machines
+from outrider.engine.state.site import told_of_machines
 from outrider.journal import Entry, SetAsideRecord
-from outrider.journal.initial_machines import initial_meta
+from outrider.journal.journal_events import initial_meta
 from outrider.model.errors import OutriderError
 from outrider.service.core.core import Core
 from outrider.service.core.source_state import SourceState
 from outrider.service.daemon.daemon_state import DaemonState
+from outrider.service.daemon.levers import UndoFile
 from outrider.service.daemon.sources import check_batch, opened, seen_until
-from outrider.service.daemon.undo_file import UndoFile
 from outrider.service.journal.restart import bring_up
 
 _SLICE_EVENTS: Final = 50

@@ -10,13 +10,13 @@ from typing import Any, Final
 import structlog
 
 from outrider.api.adapter import Adapter, Batch
-from outrider.journal.extras import encode_json
+from outrider.journal.records import encode_json
 from outrider.model.errors import ConfigurationError, OutriderError, PluginError
 from outrider.model.settings import build
 from outrider.plugins.finding import load_adapter
 from outrider.service.config.declarations import adapter_of
 from outrider.service.config.loaded import LoadedConfig
-from outrider.service.core.malformed import is_well_formed
+from outrider.service.core.guarded_feed import is_well_formed
 
 _MOST_AHEAD_S: Final = 3_600.0
 CLOSES_WITHIN_S: Final = 2.0

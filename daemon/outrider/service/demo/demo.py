@@ -10,10 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from outrider.model import events
-from outrider.model.setting_kinds import toml_text
-from outrider.plugins.making import make_policy
-from outrider.replay.keeping import keep_nothing
-from outrider.replay.run import CampusRun
+from outrider.model.settings import toml_text
+from outrider.plugins.finding import make_policy
+from outrider.replay.run import CampusRun, keep_nothing
 from outrider.service.config.loaded import load_config
 from outrider.service.demo.demo_broker import demo_broker
 from outrider.service.process.app import run

@@ -4,12 +4,13 @@ import asyncio
 import logging
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, Final
 
 from outrider.model.errors import ConfigurationError, PeerError
 
 _WITHIN_S: Final = 10.0
+_CLOSES_WITHIN_S: Final = 2.0
 _LISTENER: Final = "default"
 
 
@@ -41,8 +42,11 @@ def demo_broker() -> Iterator[int]:
         try:
             yield _port(broker)
         finally:
-            _in(loop, broker.shutdown())
+            with suppress(PeerError):  # with clients it may hang; it ends with the process
+                _in(loop, broker.shutdown(), _CLOSES_WITHIN_S)
     finally:
+        with suppress(PeerError):
+            _in(loop, _cancel_all(), _CLOSES_WITHIN_S)
         loop.call_soon_threadsafe(loop.stop)
         thread.join(_WITHIN_S)
         loop.close()
@@ -62,14 +66,22 @@ async def _start(kind: Any) -> Any:
     return broker
 
 
+async def _cancel_all() -> None:
+    """End what still runs in this loop, or Python would complain of it."""
+    tasks = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+
+
 def _port(broker: Any) -> int:
     [listening] = broker._servers[_LISTENER].instance.sockets
     return int(listening.getsockname()[1])
 
 
-def _in(loop: asyncio.AbstractEventLoop, coroutine: Any) -> Any:
+def _in(loop: asyncio.AbstractEventLoop, coroutine: Any, within_s: float = _WITHIN_S) -> Any:
     """The result of a coroutine that runs in another thread's loop."""
     try:
-        return asyncio.run_coroutine_threadsafe(coroutine, loop).result(_WITHIN_S)
+        return asyncio.run_coroutine_threadsafe(coroutine, loop).result(within_s)
     except Exception as error:
         raise PeerError(f"the demonstration's MQTT broker: {error!r}") from error

@@ -9,13 +9,11 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from outrider.model.errors import MissingPackageError
-from outrider.model.setting_kinds import toml_text
+from outrider.model.settings import toml_text
 from outrider.plugins.finding import ADAPTERS, POLICIES, find, load_adapter, load_policy
-from outrider.service.config.acting_settings import ActingSettings
 from outrider.service.config.declarations import ClusterSettings, Config
-from outrider.service.config.mqtt_settings import PublishSettings
-from outrider.service.config.setting_words import SettingWords, settings_of
-from outrider.service.config.twin_settings import TwinSettings
+from outrider.service.config.optional_tables import ActingSettings, PublishSettings, TwinSettings
+from outrider.service.config.reading import SettingWords, settings_of
 
 OWN_DISTRIBUTION: Final = "outrider"
 _TABLES: Final = ("clusters", "acting", "mqtt", "twin", "adapters", "policies")

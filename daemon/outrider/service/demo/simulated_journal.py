@@ -6,20 +6,30 @@ ledger as in `outrider run`. Only there is nothing else: no page, no snapshots, 
 
 import asyncio
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Final
 
+from outrider.acting.lever_runner import InlineLever, LeverRunner
+from outrider.api.adapter import Adapter
 from outrider.formats.campus.files import read_campus
 from outrider.model.errors import ConfigurationError
-from outrider.plugins.making import make_policy
+from outrider.plugins.finding import make_policy
+from outrider.service.commands.command import CommandHistory
 from outrider.service.config.loaded import LoadedConfig, check_config
-from outrider.service.config.state_folder import JOURNAL_NAME
+from outrider.service.config.reading import JOURNAL_NAME
 from outrider.service.core.core import Core
+from outrider.service.core.mode_limit import in_mode
 from outrider.service.daemon.daemon_state import DaemonState
+from outrider.service.daemon.levers import lease_bounds, make_levers
 from outrider.service.daemon.pump import Pumps
+from outrider.service.daemon.reload import reload
 from outrider.service.daemon.sources import opened
 from outrider.service.journal.recording import Recording
+from outrider.service.journal.trial_record import RUNNING, TrialRecord
+from outrider.service.modes.trial_watch import TrialWatch
+from outrider.service.twin.cycle import TwinCycle
 
 LABEL: Final = "campus"
 """Of the adapter, in the journal."""
@@ -125,3 +135,123 @@ def _counted(core: Core) -> dict[str, Any]:
         "events": core.engine.events,
         "set_aside": sum(core.merger.set_aside.values()),
     }
+
+
+# -- simulated canary ------------------------------------------------------------------------------
+# A canary trial beside a simulated campus, without waiting for it.
+#
+# The daemon's own code carries it out: batches of the adapter `simulated` go through the core into
+# the ledger, decisions through the gate to the adapter's lever, and the trial is registered,
+# followed and ended as in `outrider run`. Only the real time between them is left out: the levers
+# are worked, and the trial is looked after, before the simulated batch system goes on. So the same
+# seed gives the same outcome.
+
+
+def run_canary(
+    campus: Path,
+    folder: Path,
+    policy: str,
+    *,
+    past_s: float,
+    days: int = 28,
+    seed: int = 0,
+    cycle_s: float = 60.0,
+    twin: Mapping[str, Any] | None = None,
+    acting: Mapping[str, Any] = MappingProxyType({}),
+) -> TrialRecord | None:
+    """Watch a campus in shadow for a while, then let a policy act on it in a trial by days.
+
+    Args:
+        campus: its folder.
+        folder: the state directory of the daemon, in which the journal stays.
+        policy: who acts.
+        past_s: second of the campus up to which the daemon is in shadow.
+        days: length of the trial.
+        seed: of the incumbent, and of the draw of the days.
+        cycle_s: seconds between two matchings of the simulated batch system.
+        twin: settings of ``[twin]``, which is asked about the past before the trial is registered;
+            None: it is not asked, and nothing is stated.
+        acting: further settings of ``[acting]``.
+
+    Returns:
+        The trial as the journal has it at the end of the campus, or of the trial; None: it was
+        never registered.
+
+    Raises:
+        OutriderError: as of a daemon with these settings.
+    """
+    source = {
+        "type": "simulated", "campus": str(campus), "seed": seed, "speed": 0.0, "batch_s": 1e-6,
+        "cycle_s": cycle_s,
+    }  # fmt: skip
+    given = {
+        "mode": "canary", "state_dir": str(folder), "retention_days": _KEPT_DAYS,
+        "runs_retention_days": _KEPT_DAYS, "adapters": {LABEL: source}, "policies": {policy: {}},
+        "acting": {"canary_by": "days", "canary_days": days, "canary_seed": seed, **acting},
+        "twin": dict(twin or {}),
+    }  # fmt: skip
+    loaded, span_s = check_config(given, "simulated canary"), read_campus(campus).span_s
+    return asyncio.run(_live(loaded, folder, span_s, past_s, asks_twin=twin is not None))
+
+
+class _InSimulatedTime(DaemonState):
+    """A daemon's state whose levers are worked when that is told, by the site's clock."""
+
+    def new_levers(self, loaded: LoadedConfig, adapters: dict[str, Adapter]) -> LeverRunner | None:
+        if loaded.config.mode != "canary":
+            return None
+        made = make_levers(adapters, self.recording.folder)
+        bounds = lease_bounds(loaded.config)
+        return LeverRunner(
+            made, self.adapter_of, bounds, self.is_fresh, lambda: self.core.site.now, InlineLever
+        )
+
+    def work_levers(self) -> None:
+        """Carry out what is due now."""
+        for lever in self.levers.threads if self.levers is not None else ():
+            if isinstance(lever, InlineLever):
+                lever.work_off()
+
+
+async def _live(
+    loaded: LoadedConfig, folder: Path, span_s: float, past_s: float, asks_twin: bool
+) -> TrialRecord | None:
+    recording = Recording(folder)
+    try:
+        state = _InSimulatedTime(in_mode(loaded, "shadow"), recording)
+        state.await_history()
+        pumps = Pumps(state, asyncio.TaskGroup())  # which reads nothing in tasks of its own
+        trials = TrialWatch(state, CommandHistory(recording).record)
+        adapter, number, first_s = state.adapters[LABEL], 0, 0.0
+        async with opened(adapter, None) as batches:
+            async for batch in batches:
+                first_s = first_s or batch.events[0][0]
+                await pumps.take(LABEL, adapter, batch)
+                number += 1
+                acts = state.levers is not None
+                if acts or number % _BATCHES_AHEAD == 0:
+                    await recording.recorded()  # nothing is carried out before it is on record
+                state.work_levers()
+                async with state.lock:
+                    await trials.look()
+                if not acts and state.core.site.now >= first_s + past_s:
+                    await _climb(state, pumps, loaded, asks_twin)
+                ended = state.trial is not None and state.trial.state != RUNNING
+                if ended or (batch.seen_until_s or 0.0) >= first_s + span_s:
+                    break
+        await recording.settle()
+    finally:
+        recording.close()
+    return state.trial
+
+
+async def _climb(
+    state: DaemonState, pumps: Pumps, loaded: LoadedConfig, asks_twin: bool
+) -> None:  # fmt: skip
+    """Ask the twin, and put the canary in force."""
+    await state.recording.settle()
+    if asks_twin:
+        TwinCycle(loaded).once()
+        state.view.twin.look()
+    state.configured = loaded
+    await reload(state, pumps, loaded)

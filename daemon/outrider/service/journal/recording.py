@@ -1,6 +1,7 @@
 """Journal, snapshots and their writer thread, as the daemon uses them."""
 
 import asyncio
+import fcntl
 import gc
 import secrets
 import time
@@ -10,16 +11,16 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TextIO
 
 import structlog
 
 from outrider.journal import Entry, Journal, SnapshotStore, Writer, open_or_begin_anew
 from outrider.model.errors import LedgerError
-from outrider.service.config.state_folder import JOURNAL_NAME
+from outrider.service.config.reading import JOURNAL_NAME, TOKEN_NAME
 from outrider.service.core.core import Core
-from outrider.service.core.pseudonyms import KEY_NAME, Pseudonyms, load_key
-from outrider.service.journal.locked_folder import SNAPSHOTS_NAME, open_locked
+from outrider.service.core.user_privacy import KEY_NAME, Pseudonyms, load_key
+from outrider.service.host.private_folder import make_private, make_private_file
 
 ROWS_KEY = "rows"
 _ROW_KINDS: Final = ("inputs", "decisions", "outcomes", "set_aside")
@@ -261,7 +262,6 @@ def _seal(journal: Journal) -> int:
 # What the daemon removes from its journal: what is too old, and what is beyond the budget.
 
 DROPPED_KEY: Final = "dropped"
-
 log = structlog.get_logger()
 
 
@@ -409,3 +409,55 @@ def _ignore(writing: "asyncio.Future[Path]") -> None:
     """It was told that this snapshot could not be written; how it ended is of no account."""
     if not writing.cancelled():
         writing.exception()
+
+
+# -- locked folder ---------------------------------------------------------------------------------
+# The state directory, which one daemon at a time may use.
+
+SNAPSHOTS_NAME: Final = "snapshots"
+_LOCK_NAME: Final = "lock"
+_OURS: Final = (
+    f"{JOURNAL_NAME}*", SNAPSHOTS_NAME, KEY_NAME, TOKEN_NAME, _LOCK_NAME, "in-progress-*.json",
+    "mode-limit.*", "undo.sqlite*", "twin.*", "starts.json*",
+    f"before-schema-*-{JOURNAL_NAME}*", f"damaged-*-{JOURNAL_NAME}*",
+)  # fmt: skip
+"""Patterns of the names that the daemon gives files in its state directory."""
+
+
+def open_locked(folder: Path) -> tuple[list[str], TextIO]:
+    """Make the folder, close it to other users, and lock it until the file returned is closed.
+
+    Returns:
+        notes for the operator, one sentence each, and the lock's file.
+
+    Raises:
+        LedgerError: it cannot be written, or another daemon uses it.
+    """
+    try:
+        notes = make_private(folder, _OURS)
+        make_private_file(folder / JOURNAL_NAME)
+        make_private_file(folder / _LOCK_NAME)
+        file = (folder / _LOCK_NAME).open("w", encoding="ascii")
+    except OSError as error:
+        raise LedgerError(
+            f"{folder}: cannot be written: {error.strerror}; right would be a folder that the "
+            "daemon owns (state_dir)"
+        ) from error
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        file.close()
+        raise LedgerError(f"{folder}: another Outrider uses this state directory") from error
+    return notes, file
+
+
+def is_in_use(folder: Path) -> bool:
+    """Whether a daemon runs with this state directory, as far as we may know."""
+    try:
+        with (folder / _LOCK_NAME).open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False  # there is no such folder, or it is not open to us
+    return False

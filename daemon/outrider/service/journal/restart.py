@@ -1,5 +1,6 @@
 """Bringing a core to where the journal ends: after a restart, or with its state in doubt."""
 
+import time
 from collections.abc import Callable, Iterable, Iterator
 from math import inf
 from typing import Any, Final, TypeAlias
@@ -7,22 +8,100 @@ from typing import Any, Final, TypeAlias
 import structlog
 
 from outrider.engine.ingest.event_merger import EventIdentity
-from outrider.engine.ingest.set_aside import IMPLAUSIBLE_TIME
+from outrider.engine.ingest.set_aside import IMPLAUSIBLE_TIME, SetAside, TimeLimits
 from outrider.journal import Journal, check_end
 from outrider.journal.snapshots import Snapshot
-from outrider.model.errors import LedgerError
+from outrider.model.errors import LedgerError, OutriderError
 from outrider.model.events import TICK, NamedEvent
-from outrider.service.core.core import PERSONAL_VOS_KEY, Core
-from outrider.service.core.core_state import site_time_of
+from outrider.service.core.core import PERSONAL_VOS_KEY, Core, site_time_of
+from outrider.service.core.guarded_feed import GuardedFeed
 from outrider.service.host.wall_clock import SITE_AHEAD_S, WallClock
 from outrider.service.journal.recording import Recording
-from outrider.service.journal.refeeding import refeed
-from outrider.service.journal.start_progress import StartProgress
 
 _TRIES: Final = 3
 """Each leaves out the events after which the one before could not repair its state."""
-
 log = structlog.get_logger()
+# -- put right -------------------------------------------------------------------------------------
+# Inputs that were recorded while the clock was ahead, moved back to when they came.
+#
+# While a clock is years ahead, the daemon's own moves of the watermark are dated then, and so is
+# what a batch system on the same host writes. How far it was ahead is in the journal itself: by as
+# much as the first such watermark is ahead of the last one that is believed. Sources whose clocks
+# were right meanwhile keep their times.
+
+Input: TypeAlias = tuple[int, str, NamedEvent]
+"""Sequence number, adapter, event; as the journal gives them."""
+
+
+# -- start progress --------------------------------------------------------------------------------
+# How far the start of the daemon has come: told by the thread that starts it, read by the loop.
+
+
+class StartProgress:
+    """What is done at the start, and how much of it.
+
+    One thread writes, others read: each attribute is replaced whole.
+
+    Attributes:
+        doing: what is done now, in a few words.
+        fed: inputs of the journal that were fed again.
+        ratio: share of the journal that has been read, 0 to 1; 1 once nothing is left.
+        moved_at: `time.monotonic` of the last sign that the start goes on.
+    """
+
+    def __init__(self) -> None:
+        self.doing = "opening the journal"
+        self.fed = 0
+        self.ratio = 0.0
+        self.moved_at = self.began_at = time.monotonic()
+        self._stopped = False
+
+    def begin(self, doing: str) -> None:
+        """Something else is done from now on.
+
+        Raises:
+            StartStoppedError: the daemon is to stop.
+        """
+        self.doing = doing
+        self.move()
+
+    def move(self) -> None:
+        """The start goes on. Raises `StartStoppedError` if it should not."""
+        self.moved_at = time.monotonic()
+        if self._stopped:
+            raise StartStoppedError("told to stop while starting")
+
+    def stop(self) -> None:
+        """End the start at its next sign of life."""
+        self._stopped = True
+
+    def watch(self, rows: Iterable[Input], first_seq: int, last_seq: int) -> Iterator[Input]:
+        """The same rows, counted.
+
+        Args:
+            rows: inputs in order.
+            first_seq: they stand after this sequence number.
+            last_seq: the journal ends at this one.
+
+        Raises:
+            StartStoppedError: the daemon is to stop.
+        """
+        span = max(1, last_seq - first_seq)
+        self.fed, self.ratio = 0, 0.0
+        for n, row in enumerate(rows, 1):
+            if n % _LOOK_EVERY == 0:
+                self.fed, self.ratio = n, (row[0] - first_seq) / span
+                self.move()
+            yield row
+        self.ratio = 1.0
+
+    @property
+    def sentence(self) -> str:
+        """For the page, the probes and systemd."""
+        told = f"still starting: {self.doing}"
+        if self.fed:
+            told += f", {self.fed:,} inputs so far ({self.ratio:.0%} of the journal)"
+        return told
 
 
 def bring_up(
@@ -186,17 +265,6 @@ def _made_anew(journal: Journal, *, had_snapshots: bool) -> list[str]:
     return [f"{told}; jobs that are older are known again once their source tells of them"]
 
 
-# -- put right -------------------------------------------------------------------------------------
-# Inputs that were recorded while the clock was ahead, moved back to when they came.
-#
-# While a clock is years ahead, the daemon's own moves of the watermark are dated then, and so is
-# what a batch system on the same host writes. How far it was ahead is in the journal itself: by as
-# much as the first such watermark is ahead of the last one that is believed. Sources whose clocks
-# were right meanwhile keep their times.
-
-Input: TypeAlias = tuple[int, str, NamedEvent]
-"""Sequence number, adapter, event; as the journal gives them."""
-
 LEAST_LEAP_S: Final = 3_600.0
 """A clock that went on by less at once did so because nothing happened meanwhile."""
 _MOST_HELD: Final = 100_000
@@ -248,3 +316,47 @@ def _moved(rows: Iterable[Input], ahead_s: float | None, latest_s: float) -> Ite
             yield row
         else:
             yield seq, label, (time_s - ahead_s, kind, subject, extra)
+
+
+# -- refeeding -------------------------------------------------------------------------------------
+# Feeding a core what stands in the journal, so that it ends in the same state.
+
+_AT_ONCE: Final = 10_000
+
+
+def refeed(
+    core: Core, rows: Iterable[tuple[int, str, NamedEvent]], limits: TimeLimits | None = None
+) -> int:
+    """Feed inputs of the journal again and record no decisions; returns how many inputs.
+
+    Events of other times than `limits` were believed when they came: they are set aside now, and
+    that is still to be recorded.
+    """
+    merger = core.merger
+    core.decision_log.replaying = True
+    n = 0
+    early: list[SetAside] = []
+    if limits is not None:
+        merger.recheck(limits)
+        early += merger.take_set_aside()
+    for _, label, event in rows:
+        n += 1
+        if event[1] == TICK:
+            feed = GuardedFeed(merger, core.engine, core.unrepaired, event[0])
+            while feed.step(_AT_ONCE):
+                pass
+        elif limits is None or merger.admit(label, (event,), limits):
+            core.arrive(label, (event,))
+        else:
+            early += merger.take_set_aside()[-1:]
+    merger.newly_set_aside[:] = early  # the others were recorded when they came first
+    core.decision_log.replaying = False
+    return n
+
+
+_LOOK_EVERY: Final = 64
+"""Inputs between two looks at the clock and at `stop`."""
+
+
+class StartStoppedError(OutriderError):
+    """The daemon was told to stop while it was starting; nothing is wrong."""

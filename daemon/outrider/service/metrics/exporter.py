@@ -35,14 +35,14 @@ from outrider.service.metrics.store import MetricStore, Snapshot
 from outrider.service.twin.starts_file import StartsFile
 from outrider.service.twin.twin_file import TwinFile
 from outrider.service.twin.watch import TwinWatch
-from outrider.service.views.counts import (
+from outrider.service.views.status import (
     NO_QUEUE,
     job_counts,
     machine_counts,
+    power_w,
     vo_queues,
 )
-from outrider.service.views.power import power_w
-from outrider.service.views.twin_states import (
+from outrider.service.views.twin import (
     ANSWERED,
     CANDIDATE_STATES,
     HOLDS,

@@ -20,8 +20,7 @@ from prometheus_client.registry import Collector
 from prometheus_client.utils import floatToGoString
 
 from outrider.service.metrics.declarations.metric import Kind, Metric
-from outrider.service.metrics.series import LabelValues, Observations
-from outrider.service.metrics.store import Snapshot
+from outrider.service.metrics.store import LabelValues, Observations, Snapshot
 
 Encoder: TypeAlias = Callable[[Collector], bytes]
 

@@ -16,18 +16,18 @@ from outrider.service.commands.command import (
     FAILED,
     REFUSED,
     Command,
+    CommandHistory,
     Promote,
     Release,
     Result,
     Sender,
+    Senders,
     SetMode,
     StillAtWorkError,
     name_of,
     plain,
 )
 from outrider.service.commands.evidence import Evidence
-from outrider.service.commands.history import CommandHistory
-from outrider.service.commands.senders import Senders
 from outrider.service.commands.taking_back import TakingBack
 from outrider.service.config.declarations import acting_of
 from outrider.service.core.mode_limit import BY_COMMAND, ModeLimit, rank

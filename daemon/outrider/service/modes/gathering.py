@@ -4,20 +4,19 @@ import time
 
 import msgspec
 
-from outrider.acting.gate import ACT
-from outrider.acting.guards import Bounds, Figures, breaches
+from outrider.acting.gate import ACT, Bounds, Figures, breaches
 from outrider.engine.scheduling.policy_runner import PolicyRunner
+from outrider.service.commands.command import CommandHistory
 from outrider.service.commands.evidence import (
     Evidence,
     GuardFigure,
     PolicyFigures,
     SourceFigure,
     TwinFigures,
+    WatchedTime,
     against,
     next_mode,
 )
-from outrider.service.commands.history import CommandHistory
-from outrider.service.commands.watched_time import WatchedTime
 from outrider.service.config.declarations import Config, acting_of, policies_of
 from outrider.service.core.core import Core
 from outrider.service.daemon.daemon_state import DaemonState

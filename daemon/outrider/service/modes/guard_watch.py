@@ -6,12 +6,11 @@ from typing import Final
 
 import structlog
 
-from outrider.acting.gate import ACTING_MODES
-from outrider.acting.guards import Bounds, Figures, GuardWindow, Totals, breaches
+from outrider.acting.gate import ACTING_MODES, Bounds, Figures, GuardWindow, Totals, breaches
 from outrider.acting.lever_runner import LeverRunner
 from outrider.model.errors import OutriderError
-from outrider.service.config.acting_settings import ActingSettings
 from outrider.service.config.declarations import acting_of
+from outrider.service.config.optional_tables import ActingSettings
 from outrider.service.core.core import Core
 from outrider.service.daemon.daemon_state import DaemonState
 

@@ -10,8 +10,8 @@ import structlog
 from outrider.acting.gate import ACTING_MODES
 from outrider.journal import CommandRecord
 from outrider.model.errors import ConfigurationError, LedgerError, OutriderError
-from outrider.service.commands.history import CommandHistory
-from outrider.service.commands.watched_time import WatchedTime
+from outrider.service.commands.command import CommandHistory
+from outrider.service.commands.evidence import WatchedTime
 from outrider.service.config.loaded import LoadedConfig
 from outrider.service.core.mode_limit import (
     BY_GUARD,

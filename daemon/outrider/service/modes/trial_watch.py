@@ -9,22 +9,23 @@ import msgspec
 import structlog
 
 from outrider.acting.gate import ACTING_MODES, CANARY
-from outrider.acting.trial_outcome import MEASURES, outcome_of
+from outrider.acting.trial import MEASURES, outcome_of
 from outrider.journal import CommandRecord
 from outrider.service.config.declarations import Config, acting_of, policies_of
 from outrider.service.daemon.daemon_state import DaemonState
-from outrider.service.trials.record import (
+from outrider.service.journal.trial_record import (
     BROKEN_OFF,
     BY_DAYS,
     ENDED,
     RUNNING,
     TRIAL_KEY,
+    Stated,
     TrialRecord,
     in_force,
+    registered,
     terms_of,
     wants_trial,
 )
-from outrider.service.trials.registering import Stated, registered
 from outrider.service.twin.twin_file import TwinFile
 from outrider.service.views.twin import expired, twin_shown
 from outrider.twin.answer_file import Ratio

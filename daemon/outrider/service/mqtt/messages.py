@@ -11,8 +11,8 @@ from outrider import __version__
 from outrider.journal import OutcomeRecord
 from outrider.model.decisions import DecisionRow
 from outrider.service.core.core import Core
-from outrider.service.core.user_names import UserNames
-from outrider.service.views.counts import job_counts
+from outrider.service.core.user_privacy import UserNames
+from outrider.service.views.status import job_counts
 
 STATUS: Final = "status"
 HEALTH: Final = "health"

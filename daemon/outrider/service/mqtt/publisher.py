@@ -20,13 +20,12 @@ import structlog
 
 from outrider.api.broker import backoff, connected
 from outrider.journal import Entry, Journal, OutcomeRecord
-from outrider.model.decisions import DecisionRow
+from outrider.model.decisions import COMPLETED_RUN, DecisionRow
 from outrider.model.errors import LedgerError, OutriderError, PeerError
-from outrider.model.outcomes import COMPLETED_RUN
 from outrider.service.config.declarations import Config
-from outrider.service.config.mqtt_settings import PublishSettings
+from outrider.service.config.optional_tables import PublishSettings
 from outrider.service.core.core import Core
-from outrider.service.core.user_names import UserNames
+from outrider.service.core.user_privacy import UserNames
 from outrider.service.journal.recording import Recording
 from outrider.service.mqtt import messages
 from outrider.service.mqtt.messages import (

@@ -23,14 +23,13 @@ from outrider.model.credentials import file_of
 from outrider.model.errors import OutriderError
 from outrider.service.config.declarations import listen_address, socket_path
 from outrider.service.config.loaded import LoadedConfig, load_config
-from outrider.service.config.state_folder import state_folder
+from outrider.service.config.reading import state_folder
 from outrider.service.core.mode_limit import in_force
-from outrider.service.daemon.daemon_view import DaemonView
-from outrider.service.daemon.starting_view import StartingView
+from outrider.service.daemon.daemon_view import DaemonView, StartingView
 from outrider.service.host.logs import Mode, set_up_logs
 from outrider.service.host.sdnotify import ServiceManager
 from outrider.service.journal.recording import Recording
-from outrider.service.journal.start_progress import StartProgress, StartStoppedError
+from outrider.service.journal.restart import StartProgress, StartStoppedError
 from outrider.service.process.supervisor import Supervisor
 from outrider.service.web import make_app, serve
 from outrider.service.web.access import Access

@@ -17,9 +17,8 @@ import structlog
 from outrider.engine.ingest.set_aside import LAST_S
 from outrider.journal import CommandRecord, Entry, Journal
 from outrider.model.errors import LedgerError
-from outrider.service.commands.evidence import Evidence
-from outrider.service.commands.history import CONFIGURATION, CommandHistory
-from outrider.service.commands.watched_time import WATCHED_KEY, WatchedTime
+from outrider.service.commands.command import CONFIGURATION, CommandHistory
+from outrider.service.commands.evidence import WATCHED_KEY, Evidence, WatchedTime
 from outrider.service.config.declarations import policies_of, twin_of
 from outrider.service.config.loaded import LoadedConfig
 from outrider.service.core.source_state import SourceState
@@ -30,14 +29,14 @@ from outrider.service.daemon.pump import Pumps
 from outrider.service.daemon.reload import reload
 from outrider.service.host.sdnotify import ServiceManager
 from outrider.service.journal.recording import Recording
-from outrider.service.journal.start_progress import StartProgress
+from outrider.service.journal.restart import StartProgress
 from outrider.service.modes.commander import Commander
 from outrider.service.modes.gathering import gather
 from outrider.service.modes.guard_watch import GuardWatch
 from outrider.service.modes.mode_changes import ModeChanges
 from outrider.service.modes.trial_watch import TrialWatch
 from outrider.service.twin.child import TwinChild
-from outrider.service.twin.planned_file import keep_planned_starts
+from outrider.service.twin.starts_file import keep_planned_starts
 
 
 class Supervisor:

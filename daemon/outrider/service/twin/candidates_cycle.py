@@ -17,16 +17,16 @@ from outrider.forecast.recalibration import LEVELS, as_log, as_seconds
 from outrider.journal import Journal, SnapshotStore
 from outrider.journal.site_facts import facts_on_record
 from outrider.journal.snapshots import Snapshot
-from outrider.model.clusters import ClusterSpec
 from outrider.model.errors import OutriderError
 from outrider.model.events import NamedEvent
 from outrider.model.localtime import DAY_S
+from outrider.model.machines import ClusterSpec
 from outrider.service.config.declarations import acting_of, twin_of
 from outrider.service.config.loaded import LoadedConfig
 from outrider.service.core.core import Core
-from outrider.service.journal.locked_folder import SNAPSHOTS_NAME
-from outrider.service.journal.refeeding import refeed
-from outrider.service.twin.asking import candidates_of, maker_of
+from outrider.service.journal.recording import SNAPSHOTS_NAME
+from outrider.service.journal.restart import refeed
+from outrider.service.twin.cycle import candidates_of, maker_of
 from outrider.service.twin.starts_file import StartTold
 
 MOST_TOLD: Final = 100_000

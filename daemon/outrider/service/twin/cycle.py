@@ -6,27 +6,111 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import msgspec
 import structlog
 
+from outrider.api.policy import Policy
 from outrider.journal import Journal
 from outrider.journal.journal_events import last_moment_s
 from outrider.journal.records import RunRecord
 from outrider.model.errors import LedgerError, OutriderError
-from outrider.service.config.declarations import acting_of, twin_of
+from outrider.plugins.finding import make_policy
+from outrider.service.config.declarations import acting_of, policies_of, twin_of
 from outrider.service.config.loaded import LoadedConfig, load_config
-from outrider.service.config.state_folder import JOURNAL_NAME, state_folder
+from outrider.service.config.reading import JOURNAL_NAME, state_folder
 from outrider.service.twin import twin_file
-from outrider.service.twin.asking import Asked, ask, candidates_of, no_answer
-from outrider.service.twin.twin_file import Present
-from outrider.service.twin.whole_file import stamp_of
+from outrider.service.twin.twin_file import Present, stamp_of
 from outrider.twin.answer import finite_or_none
+from outrider.twin.asking import ask_twin
+
+# -- asking ----------------------------------------------------------------------------------------
+# Asking the twin once about the policies of a configuration; whatever goes wrong is an answer.
+
+_NO_ANSWER: Final[dict[str, Any]] = {
+    "window": None, "incumbent": None, "longest_deferral_s": None, "fidelity": None,
+    "refused": None, "past": {},
+    "next": None, "next_refused": None, "candidates_refused": {}, "fitted": {}, "basis": {},
+}  # fmt: skip
+
+
+class Asked(NamedTuple):
+    """What became of an asking.
+
+    Attributes:
+        answer: as ``outrider twin --json``.
+        failed: it could not be done, which another time may.
+    """
+
+    answer: dict[str, Any]
+    failed: bool = False
+
+
+def no_answer(why: str) -> dict[str, Any]:
+    """An answer that says nothing but why there is none."""
+    return _NO_ANSWER | {"refused": why}
+
+
+def candidates_of(loaded: LoadedConfig) -> dict[str, dict[str, Any]]:
+    """The policies to ask about, with their settings: those that can be made."""
+    return {
+        name: dict(given)
+        for name, given in policies_of(loaded.config).items()
+        if f"policies.{name}" not in loaded.broken
+    }
+
+
+def ask(loaded: LoadedConfig, journal: Path) -> Asked:
+    """Ask the twin about the policies of a configuration.
+
+    Args:
+        loaded: the configuration.
+        journal: of its daemon, which may be writing it.
+    """
+    candidates = candidates_of(loaded)
+    if not candidates:
+        why = "; ".join(loaded.broken.values()) or "no policy is configured"
+        return Asked(no_answer(f"no policy can be made: {why}"), failed=True)
+    try:
+        return Asked(_answer(loaded, journal, candidates))
+    except OutriderError as error:
+        return Asked(no_answer(str(error)), failed=True)
+    except Exception as error:
+        log.exception("fail_twin")
+        why = f"a fault of Outrider's own, or of a policy: {type(error).__name__}: {error}"
+        return Asked(no_answer(why), failed=True)
+
+
+def _answer(
+    loaded: LoadedConfig, journal: Path, candidates: Mapping[str, Mapping[str, Any]]
+) -> dict[str, Any]:
+    settings = twin_of(loaded.config)
+    return ask_twin(
+        journal, list(candidates), maker_of(loaded, candidates), replicates=settings.replicates,
+        next_weeks=settings.next_weeks, seed=settings.seed,
+        longest_deferral_s=acting_of(loaded.config).longest_deferral_s,
+    ).to_json()  # fmt: skip
+
+
+def maker_of(
+    loaded: LoadedConfig, candidates: Mapping[str, Mapping[str, Any]]
+) -> Callable[[str, int], Policy]:
+    """What makes a candidate as the daemon does, and the incumbent as it is by itself."""
+
+    def make(name: str, seed: int) -> Policy:
+        options = dict(candidates.get(name, {}))
+        preset = options.pop("preset", None)
+        return make_policy(name, options, seed, f"{loaded.source} [policies.{name}]", preset)
+
+    return make
+
+
+# -- cycle -----------------------------------------------------------------------------------------
 
 LOCK_NAME: Final = "twin.lock"
 _LOOK_S: Final = 5.0
@@ -39,7 +123,6 @@ _LOCK_WITHIN_S: Final = 15.0
 _PARENT_POLL_S: Final = 0.5
 _ENDS_WITHIN_S: Final = 30.0
 """At a low priority beside busy cores, even an end takes its time."""
-
 log = structlog.get_logger()
 
 

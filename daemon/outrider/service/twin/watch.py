@@ -10,8 +10,14 @@ import structlog
 
 from outrider.service.twin.starts_file import STARTS_NAME, StartsFile
 from outrider.service.twin.starts_file import read as read_starts
-from outrider.service.twin.twin_file import TWIN_NAME, TwinFile, TwinFileError, read
-from outrider.service.twin.whole_file import Stamp, stamp_of
+from outrider.service.twin.twin_file import (
+    TWIN_NAME,
+    Stamp,
+    TwinFile,
+    TwinFileError,
+    read,
+    stamp_of,
+)
 
 _LOOK_S: Final = 2.0
 FRESH_S: Final = 900.0

@@ -5,10 +5,10 @@ import tomllib
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from outrider.api.found_system import FoundSystem
+from outrider.api.adapter import FoundSystem
 from outrider.model.errors import ConfigurationError, MissingPackageError, OutriderError
 from outrider.model.localtime import time_zone
-from outrider.model.setting_kinds import toml_text
+from outrider.model.settings import toml_text
 from outrider.plugins.finding import ADAPTERS, find, load_adapter
 from outrider.service.config.loaded import LoadedConfig, check_config
 

@@ -1,7 +1,11 @@
 """The unit as it is installed: which configuration it runs, and whom it may reach."""
 
+import grp
+import os
 import shlex
-from collections.abc import Iterator
+import stat
+from collections.abc import Iterable, Iterator
+from glob import glob, has_magic
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -82,3 +86,98 @@ def _config_of(commands: list[str]) -> Path | None:
         return None
     after = words.index("--config") + 1 if "--config" in words else len(words)
     return Path(words[after]) if after < len(words) else None
+
+
+# -- readable --------------------------------------------------------------------------------------
+# Whether the service's user may read files, by which groups, and what the unit hides of them.
+
+HOMES: Final = ("/home", "/root", "/run/user")
+"""What ``ProtectHome=`` hides."""
+TEMPORARY: Final = ("/tmp", "/var/tmp")  # noqa: S108 - compared; nothing is made there
+"""What ``PrivateTmp=`` hides."""
+
+
+class Reading(NamedTuple):
+    """How a service may read files.
+
+    Attributes:
+        groups: names of groups that it has to be in.
+        hidden: folders, or single files, that the unit would hide.
+        unreadable: files that it may not read whatever its groups, with the reason.
+    """
+
+    groups: list[str]
+    hidden: list[str]
+    unreadable: list[tuple[str, str]]
+
+
+def reading_of(patterns: Iterable[str], uid: int | None = None) -> Reading:
+    """How a user may read what these patterns name: each file that is there, else its folder.
+
+    Args:
+        patterns: absolute paths of files and folders, or patterns of them.
+        uid: number of the user; None: one that owns nothing.
+    """
+    groups: dict[str, None] = {}
+    hidden: dict[str, None] = {}
+    unreadable: dict[str, str] = {}
+    for pattern in patterns:
+        for path in _named(pattern):
+            place = _hidden(path)
+            if place is not None:
+                hidden[str(place)] = None
+            for part in _parts(path, place):
+                needed = _needed(part, uid, is_last=part == path)
+                if isinstance(needed, str):
+                    groups[needed] = None
+                elif needed is not None:
+                    unreadable[str(path)] = needed.why
+                    break
+    return Reading(list(groups), list(hidden), list(unreadable.items()))
+
+
+class _Refused(NamedTuple):
+    why: str
+
+
+def _named(pattern: str) -> Iterator[Path]:
+    """What a pattern names now; where nothing is there yet, the folder in which it will be."""
+    found = sorted(glob(pattern)) if has_magic(pattern) else [pattern]  # noqa: PTH207 - absolute
+    for name in found or [pattern]:
+        path = Path(name)
+        while not os.path.lexists(path) and path != path.parent:
+            path = path.parent
+        yield path
+
+
+def _parts(path: Path, bound: Path | None) -> Iterator[Path]:
+    """What has to be passed to get to a path; above what is bound, all is the service's own."""
+    parts = [*reversed(path.parents), path]
+    yield from parts if bound is None else parts[parts.index(bound) :]
+
+
+def _needed(path: Path, uid: int | None, *, is_last: bool) -> str | _Refused | None:
+    """The group that opens a part of a path; None: it is open to all; or why nothing opens it."""
+    try:
+        status = path.stat()
+    except OSError as error:
+        return _Refused(f"{path}: {error.strerror}")
+    folder = stat.S_ISDIR(status.st_mode)
+    wanted = 0o1 if folder and not is_last else 0o5 if folder else 0o4
+    if status.st_mode & wanted == wanted:
+        return None
+    if uid is not None and status.st_uid == uid and (status.st_mode >> 6) & wanted == wanted:
+        return None
+    if status.st_gid != 0 and (status.st_mode >> 3) & wanted == wanted:
+        try:
+            return grp.getgrgid(status.st_gid).gr_name
+        except KeyError:
+            return _Refused(f"{path} is for group {status.st_gid}, which has no name")
+    return _Refused(f"{path} has mode {stat.S_IMODE(status.st_mode):o}, owner {status.st_uid}")
+
+
+def _hidden(path: Path) -> Path | None:
+    """What has to be bound so that a path can be seen: of a file its folder, for logs rotate."""
+    if not any(path.is_relative_to(place) for place in (*HOMES, *TEMPORARY)):
+        return None
+    return path if path.is_dir() else path.parent

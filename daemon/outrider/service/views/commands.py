@@ -1,11 +1,14 @@
 """The mode: since when, what lowers it, and what was commanded last."""
 
+from collections import Counter
 from typing import Any, Final
 
 import msgspec
 
+from outrider.acting.lever_runner import LeverRunner
+from outrider.acting.lever_thread import OUTCOMES
 from outrider.journal import CommandRecord
-from outrider.service.commands.port import CommandPort
+from outrider.service.commands.command import CommandPort
 
 _LAST: Final = 5
 
@@ -27,3 +30,59 @@ def mode_shown(mode: str, configured: str, commands: CommandPort | None) -> dict
         "mode_since_s": None if commands is None else commands.history.since_s(mode),
         "commands": command_rows(commands, _LAST),
     }
+
+
+# -- acting ----------------------------------------------------------------------------------------
+# What is carried out: the levers, what stands by them, and what became of it.
+
+
+def levers_shown(runner: LeverRunner | None) -> list[dict[str, Any]]:
+    """What each lever did and what stands by it; empty in a mode that never acts."""
+    if runner is None:
+        return []
+    shown = []
+    for thread in runner.threads:
+        counts, standing = thread.counts, thread.standing
+        by_action = Counter(decision.action for decision in standing.values())
+        shown.append(
+            {
+                "adapter": thread.adapter,
+                "name": thread.lever.name,
+                "actions": list(thread.lever.actions),
+                "lease_s": thread.lever.lease_s,
+                "standing": {action: by_action[action] for action in thread.lever.actions},
+                "changes": {outcome: counts[outcome] for outcome in OUTCOMES},
+                "problem": thread.failure,
+            }
+        )
+    return shown
+
+
+def lease_of(runner: LeverRunner | None, job: str) -> dict[str, Any] | None:
+    """What stands for a job in the batch system, or why that was refused; None: neither."""
+    for thread in runner.threads if runner is not None else ():
+        decision, refusal = thread.standing.get(job), thread.refusals.get(job)
+        if decision is None and refusal is None:
+            continue
+        machine = None if decision is None else decision.machine
+        return {
+            "lever": thread.lever.name,
+            "action": None if decision is None else decision.action,
+            "machine": machine if thread.lever.places else None,
+            "decided_s": None if decision is None else decision.time_s,
+            "refused_because": refusal,
+        }
+    return None
+
+
+def lease_in_words(lease: dict[str, Any]) -> str:
+    """The same as a sentence."""
+    if lease["action"] is None:
+        return f"What was decided was refused: {lease['refused_because']}."
+    if lease["action"] == "defer":
+        return "Outrider keeps it in the queue until it decides otherwise."
+    if lease["machine"] is not None:
+        return f"Outrider has asked for machines like {lease['machine']} for it."
+    if lease["action"] == "start":
+        return "Outrider lets it begin; when and where it does is the batch system's matter."
+    return f"Outrider carries out: {lease['action']}."

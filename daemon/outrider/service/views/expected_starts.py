@@ -5,6 +5,7 @@ from typing import Any, Final
 
 import msgspec
 
+from outrider.model.quantities import duration
 from outrider.service.config.declarations import twin_of
 from outrider.service.core.core import Core
 from outrider.service.twin.starts_file import STARTS_NAME, StartTold
@@ -52,7 +53,7 @@ class ExpectedStarts:
             asks = settings.every_s and settings.starts_every_s
             self.not_said = _NOBODY_YET if asks else _NOBODY
         elif seen_ago_s > FRESH_S:
-            self.not_said = f"the site was last seen {_minutes(seen_ago_s)} ago"
+            self.not_said = f"the site was last seen {duration(seen_ago_s)} ago"
         else:
             self.not_said = self._file.problem or self._stale(self._file.asked_s)
         self.under_not_said = self._refused()
@@ -142,13 +143,13 @@ class ExpectedStarts:
     def _stale(self, asked_s: float) -> str:
         age_s = self._age_s(asked_s, self._now_s)
         if age_s > FRESH_S:
-            return f"the last answer is {_minutes(age_s)} old"
+            return f"the last answer is {duration(age_s)} old"
         return "the clock was put back" if age_s < -FRESH_S else ""
 
     def _behind(self, asked_s: float) -> str:
         """Beside a simulated site a file of this moment may tell of policies what is hours old."""
         behind_s = self._now_s - asked_s
-        return f"the last answer is {_minutes(behind_s)} old" if behind_s > _BEHIND_S else ""
+        return f"the last answer is {duration(behind_s)} old" if behind_s > _BEHIND_S else ""
 
 
 def _answer(
@@ -165,12 +166,3 @@ def _answer(
 
 def _not_said(why: str) -> dict[str, Any]:
     return {"answer": NOT_SAID, "start": None, "why": why}
-
-
-def _minutes(seconds: float) -> str:
-    """A long time in words.
-
-    >>> _minutes(1_000), _minutes(7_200)
-    ('17 min', '2.0 h')
-    """
-    return f"{seconds / 60:.0f} min" if seconds < 7_200 else f"{seconds / 3_600:.1f} h"

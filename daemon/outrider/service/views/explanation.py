@@ -8,17 +8,16 @@ from typing import Any, Final
 import msgspec
 
 from outrider.engine.scheduling.policy_runner import PolicyRunner
-from outrider.journal.job_ends import JobEnd
+from outrider.journal.job_lookup import JobEnd
 from outrider.model.decisions import DEFER, IMPOSSIBLE, NO_MACHINE, NOWHERE
-from outrider.model.job_names import stands_for
-from outrider.model.jobs import HELD_STATE, JOB_STATE_NAMES, QUEUED, Job
+from outrider.model.jobs import HELD_STATE, JOB_STATE_NAMES, QUEUED, Job, stands_for
 from outrider.model.localtime import WEEK_S
 from outrider.service.config.declarations import Config
 from outrider.service.core.core import Core
-from outrider.service.views.acting import lease_in_words
+from outrider.service.views.commands import lease_in_words
 from outrider.service.views.expected_starts import ExpectedStarts
 from outrider.service.views.job_runs import end_row, how_it_left
-from outrider.service.views.sentence import moment
+from outrider.service.views.status import moment
 from outrider.service.views.waiting_reasons import NOBODY_ASKED, Said
 
 

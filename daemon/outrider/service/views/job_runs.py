@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from outrider.journal import Journal
-from outrider.journal.job_ends import JobEnd
+from outrider.journal.job_lookup import JobEnd
 from outrider.journal.records import RunRecord
 from outrider.model.localtime import time_zone
 
@@ -93,3 +93,33 @@ def _times(runs: Sequence[object]) -> str:
 
 def _spelt(reason: str) -> str:
     return reason.replace("_", " ")
+
+
+# -- decision rows ---------------------------------------------------------------------------------
+# Decisions as the ledger has them.
+
+
+async def decision_rows(
+    journal: Path, limit: int, job: str | None = None, after: int | None = None
+) -> list[dict[str, Any]]:
+    """Rows of a journal, read in a thread.
+
+    Args:
+        journal: its file.
+        limit: at most so many.
+        job: only those about this job, alone or among alike jobs.
+        after: None for the newest, newest first; else those that follow this sequence number,
+            oldest first.
+    """
+    return await asyncio.to_thread(_read_decisions, journal, limit, job, after)
+
+
+def _read_decisions(
+    path: Path, limit: int, job: str | None, after: int | None
+) -> list[dict[str, Any]]:
+    with Journal(path, read_only=True) as journal:
+        if after is None:
+            found = journal.latest_decisions(limit, job)
+        else:
+            found = list(journal.decisions(after=after, limit=limit, job=job))
+    return [decision.as_row(seq) for seq, decision in found]

@@ -15,8 +15,8 @@ from outrider.model.jobs import JOB_STATE_NAMES, RUNNING, Job
 from outrider.model.localtime import DAY_S, HOUR_S, WEEK_S, LocalTime
 from outrider.service.core.core import Core
 from outrider.service.core.failed_starts import LOOK_BACK_S
-from outrider.service.views.counts import machine_state
-from outrider.service.views.kept_answers import KeptAnswers, Make
+from outrider.service.views.over_time import KeptAnswers, Make
+from outrider.service.views.status import machine_state
 
 MOST_RUNS: Final = 25
 MOST_JOBS: Final = 100

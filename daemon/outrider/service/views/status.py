@@ -1,18 +1,21 @@
 """The status: what the daemon saw and thinks of it."""
 
+import datetime as dt
 import time
 from collections import Counter
 from collections.abc import Mapping
-from typing import Any
+from math import inf
+from typing import Any, Final, NamedTuple
 
 from outrider import __version__
 from outrider.acting.gate import ACT, ACTING_MODES, BUDGET, STALE
 from outrider.engine.accounting.distribution import WAIT_BOUNDS_S
 from outrider.engine.accounting.report import report
 from outrider.engine.scheduling.policy_runner import PolicyRunner
+from outrider.model.jobs import JOB_STATE_NAMES, QUEUED, RUNNING
+from outrider.model.localtime import time_zone
+from outrider.model.quantities import duration
 from outrider.service.core.core import Core
-from outrider.service.views.counts import job_counts, machine_counts
-from outrider.service.views.sentence import measured_ratio, sentence
 from outrider.service.views.twin import NOT_ESTIMATED
 
 _ALL_MEASURED = 1.0 - 1e-9
@@ -183,3 +186,159 @@ def _gate(verdicts: Mapping[str, int]) -> dict[str, Any]:
         "would_act": verdicts.get(ACT, 0),
         "would_refuse": {cause: verdicts.get(cause, 0) for cause in (STALE, BUDGET)},
     }
+
+
+# -- sentence --------------------------------------------------------------------------------------
+# What the daemon saw and thinks, in one sentence, and how times are written in it.
+
+
+def sentence(core: Core, figures: dict[str, Any], saving: str = NOT_ESTIMATED) -> str:
+    """What Outrider saw and thinks, in one sentence; `saving`: what the twin says."""
+    accounting = core.accounting
+    begin_s = accounting.begin_s
+    since = "now" if begin_s is None else f"{moment(core, begin_s):%d %b %Y %H:%M}"
+    wait_s = figures["wait_s"]["all"]["mean"]
+    wait = "no job started yet" if wait_s is None else f"mean wait {duration(wait_s)}"
+    energy = figures["energy_wh"]
+    if energy["goodput"] is None or energy["badput"] is None:
+        power = "energy unknown (no watts configured)"
+    else:
+        power = (
+            f"{energy['goodput'] / 1000:,.1f} kWh useful and "
+            f"{energy['badput'] / 1000:,.1f} kWh wasted"
+        )
+        if measured := measured_ratio(figures):
+            power += f" (of it measured: {measured:.0%})"
+    of_policies = [*map(_agreement, core.runners), *core.policies_without_runner.values()]
+    views = "; ".join(of_policies) or "no policy is asked"
+    return (
+        f"{core.config.mode} since {since}: {accounting.submitted:,} jobs seen, {wait}, {power}; "
+        f"{views}; saving: {saving}"
+    )
+
+
+def _agreement(runner: PolicyRunner) -> str:
+    if runner.broken:
+        return runner.broken
+    asked = runner.agreed + runner.disagreed
+    if not asked:
+        return f"{runner.name} has not been compared with a start yet"
+    return (
+        f"{runner.name} would have chosen the same cluster in {runner.agreed / asked:.0%} of "
+        f"{asked:,} starts"
+    )
+
+
+def measured_ratio(figures: dict[str, Any]) -> float | None:
+    """How much of the energy that is known was measured by meters; None if none is known."""
+    known_wh = {p: wh for p, wh in figures["energy_wh"].items() if wh is not None}
+    total_wh = sum(known_wh.values())
+    if not total_wh:
+        return None
+    return float(sum(figures["energy_measured_wh"][p] for p in known_wh) / total_wh)
+
+
+def moment(core: Core, time_s: float) -> dt.datetime:
+    """An event time on the site's wall clock."""
+    return dt.datetime.fromtimestamp(time_s, time_zone(core.config.timezone))
+
+
+# -- counts ----------------------------------------------------------------------------------------
+# Jobs and machines now, by state.
+
+NO_QUEUE: Final = ([0] * len(JOB_STATE_NAMES), 0.0)
+"""What `vo_queues` would say of a VO without a job."""
+
+
+def vo_queues(core: Core) -> dict[str, tuple[list[int], float]]:
+    """Of each VO that has jobs: how many in each state, and the longest wait for a first start.
+
+    The wait is in seconds, of queued jobs whose submission was seen; 0: there is none.
+    """
+    jobs, now = core.site.jobs.values(), core.site.now
+    by_vo = core.site.job_counts.by_vo.items()
+    found = {vo: (list(states), 0.0) for vo, states in by_vo}
+    since_s: dict[str, float] = {}
+    for job in jobs:
+        if job.state == QUEUED and job.first_start_s is None and job.submit_s is not None:
+            spec = job.spec
+            at_s = job.submit_s if spec.eligible_s is None else max(job.submit_s, spec.eligible_s)
+            if at_s < since_s.get(spec.vo, inf):
+                since_s[spec.vo] = at_s
+    for vo, at_s in since_s.items():
+        found[vo] = found[vo][0], max(0.0, now - at_s)
+    return found
+
+
+def job_counts(core: Core) -> dict[str, int]:
+    """Jobs known now, by state."""
+    return dict(zip(JOB_STATE_NAMES, core.site.job_counts.by_state, strict=True))
+
+
+def machine_counts(core: Core) -> dict[tuple[str, int], int]:
+    """Machines known now, by state and cluster number."""
+    site = core.site
+    return Counter(
+        (machine_state(core, m), site.machine_cluster[m])
+        for m, spec in enumerate(site.specs)
+        if spec is not None
+    )
+
+
+def machine_state(core: Core, m: int) -> str:
+    """The one state in which a machine is shown: busy, owner, free, asleep or closed.
+
+    A machine whose owner sits there is `owner` even while a job still runs; one that sleeps may
+    be free to jobs all the same (it wakes for them), and is shown as `asleep`.
+    """
+    site = core.site
+    if site.owner[m]:
+        return "owner"
+    if site.busy[m]:
+        return "busy"
+    if core.accounting.energy.is_asleep(m, site.now):
+        return "asleep"
+    return "free" if site.state[m] else "closed"
+
+
+# -- power -----------------------------------------------------------------------------------------
+# Watts of all machines now.
+
+
+class Power(NamedTuple):
+    """Watts in two parts that add up, and what the table says of the measured one.
+
+    Attributes:
+        table_w: by the table, of machines without a reading that holds; nan where one is unknown.
+        measured_w: of the others, by their meters.
+        metered_n: how many others.
+        metered_table_w: by the table, of those; nan where one is unknown.
+    """
+
+    table_w: float
+    measured_w: float
+    metered_n: int
+    metered_table_w: float
+
+
+def power_w(core: Core) -> Power:
+    """Watts of all machines now."""
+    energy, site = core.accounting.energy, core.site
+    working = [0] * len(site.specs)
+    for job in site.with_run:
+        if job.state == RUNNING:
+            working[job.machine] += job.cpus
+    table_w = measured_w = metered_table_w = 0.0
+    metered_n = 0
+    for m, spec in enumerate(site.specs):
+        if spec is None:
+            continue
+        power = energy.machine(m)
+        watts, by_table_w = power.measured_w(site.now), power.table_w(working[m], site.now)
+        if watts is None:
+            table_w += by_table_w
+        else:
+            measured_w += watts
+            metered_n += 1
+            metered_table_w += by_table_w
+    return Power(table_w, measured_w, metered_n, metered_table_w)

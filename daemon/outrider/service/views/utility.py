@@ -4,8 +4,8 @@ from typing import Any
 
 from outrider.engine.accounting.report import report
 from outrider.service.core.core import Core
-from outrider.service.views.counts import job_counts
 from outrider.service.views.expected_starts import ExpectedStarts
+from outrider.service.views.status import job_counts
 
 
 def utility(core: Core, starts: ExpectedStarts | None = None) -> dict[str, Any]:

@@ -9,8 +9,7 @@ from typing import Final, NamedTuple
 import msgspec
 import structlog
 
-from outrider.api.adapter import Adapter
-from outrider.api.waiting_reason import WaitingReason
+from outrider.api.adapter import Adapter, WaitingReason
 from outrider.model.errors import PeerError
 
 PATIENCE_S: Final = 3.0

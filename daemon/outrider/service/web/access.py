@@ -1,5 +1,8 @@
 """Who may look, and who sees users' names: decided for every request, before anything else."""
 
+import base64
+import binascii
+import hmac
 import ipaddress
 import os
 import socket
@@ -15,8 +18,7 @@ from aiohttp import web
 from outrider.model.credentials import file_of
 from outrider.model.errors import ConfigurationError
 from outrider.service.config.declarations import Config, listen_address
-from outrider.service.config.state_folder import TOKEN_NAME
-from outrider.service.web.auth import is_allowed, read_token
+from outrider.service.config.reading import TOKEN_NAME
 
 # -- hosts -----------------------------------------------------------------------------------------
 # The names under which the daemon may be asked, so that no other page's name can stand for it.
@@ -77,7 +79,6 @@ def _plain(name: str) -> str:
 # -- access ----------------------------------------------------------------------------------------
 
 MISDIRECTED: Final = 421
-
 log = structlog.get_logger()
 
 
@@ -262,8 +263,6 @@ def is_local(request: web.Request) -> bool:
 
 ACCESS: Final = web.AppKey("ACCESS", Access)
 """Where an application keeps the rules."""
-
-
 # -- peer credentials ------------------------------------------------------------------------------
 # Who is at the other end of a Unix socket, as the kernel says it.
 #
@@ -309,3 +308,58 @@ def may_enter(peer: Peer, *gids: int | None) -> bool:
         gids: numbers of groups; None: of no group.
     """
     return peer.uid in (0, os.geteuid()) or any(gid in peer.gids for gid in gids if gid is not None)
+
+
+# -- auth ------------------------------------------------------------------------------------------
+# Authentication: with a token configured, only clients that send it may read.
+
+CHALLENGES: Final = ('Bearer realm="outrider"', 'Basic realm="outrider", charset="UTF-8"')
+"""What a refused client is told to send. Basic lets a browser ask its user for the token."""
+SHORTEST_TOKEN: Final = 16
+
+
+def read_token(path: Path) -> str:
+    """The token in a file, without the white space around it.
+
+    Raises:
+        ConfigurationError: the file cannot be read, or what it holds is no good token.
+    """
+    try:
+        token = path.read_text(encoding="ascii").strip()
+    except OSError as error:
+        raise ConfigurationError(
+            f'"token_file" = "{path}": cannot be read: {error.strerror}'
+        ) from error
+    except UnicodeDecodeError as error:
+        raise ConfigurationError(f'"token_file" = "{path}": only ASCII would be right') from error
+    if len(token) < SHORTEST_TOKEN or len(token.split()) != 1:
+        raise ConfigurationError(  # never shows the value: a token belongs in no log
+            f'"token_file" = "{path}": one word of {SHORTEST_TOKEN} characters or more would be '
+            "right, such as `openssl rand -hex 32` prints"
+        )
+    return token
+
+
+def is_allowed(authorization: str, token: str) -> bool:
+    """Whether an Authorization header carries the token.
+
+    As ``Bearer TOKEN``, or as the password of ``Basic``, whoever the user. The time this takes
+    does not depend on how much of the token is right.
+    """
+    scheme, _, credentials = authorization.partition(" ")
+    credentials = credentials.strip()
+    if scheme.lower() == "basic":
+        credentials = _password(credentials)
+    elif scheme.lower() != "bearer":
+        return False
+    return hmac.compare_digest(
+        credentials.encode(errors="surrogateescape"), token.encode(errors="surrogateescape")
+    )
+
+
+def _password(credentials: str) -> str:
+    try:
+        pair = base64.b64decode(credentials, validate=True).decode(errors="replace")
+    except (binascii.Error, ValueError):
+        return ""
+    return pair.partition(":")[2]

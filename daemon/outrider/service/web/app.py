@@ -8,14 +8,13 @@ import msgspec
 import structlog
 from aiohttp import web
 
-from outrider.service.daemon.daemon_view import DaemonView
-from outrider.service.daemon.starting_view import StartingView
-from outrider.service.web.access import ACCESS, Access, Allowed, Refused, is_local
-from outrider.service.web.auth import CHALLENGES
+from outrider.service.daemon.daemon_view import DaemonView, StartingView
+from outrider.service.web.access import ACCESS, CHALLENGES, Access, Allowed, Refused, is_local
 from outrider.service.web.endpoint import (
     JSON,
     LARGEST_ON_THE_LOOP,
     SERVED,
+    BadQueryError,
     Call,
     Endpoint,
     NoQuery,
@@ -24,10 +23,10 @@ from outrider.service.web.endpoint import (
     Posted,
     SignInError,
     json_response,
+    read_query,
     response,
 )
 from outrider.service.web.endpoints import ENDPOINTS
-from outrider.service.web.query import BadQueryError, read_query
 
 Handler: TypeAlias = Callable[[web.Request], Awaitable[web.StreamResponse]]
 

@@ -4,24 +4,23 @@ A file in `outrider.service.web.endpoints` declares each, and the list in its ``
 them. The application serves that list and the OpenAPI document describes it.
 """
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, Generic, TypeAlias, TypeVar
+from typing import Annotated, Any, Final, Generic, TypeAlias, TypeVar
 
 import msgspec
 from aiohttp import web
-from msgspec import Struct
+from msgspec import Meta, Struct, UnsetType
 
-from outrider.service.core.user_names import UserNames
+from outrider.model.errors import nearest
+from outrider.service.core.user_privacy import UserNames
 from outrider.service.daemon.daemon_view import DaemonView
 
 JSON: Final = "application/json"
 LARGEST_ON_THE_LOOP: Final = 32 * 1024
 """Bytes that compress in about a millisecond; more is compressed in a thread."""
-
 Answer: TypeAlias = Mapping[str, Any]
 """Plain data in the shape that the endpoint declares. NaN and infinity become null."""
-
 Q = TypeVar("Q", bound=Struct)
 B = TypeVar("B")
 
@@ -154,3 +153,95 @@ def response(body: bytes, content_type: str, status: int = 200) -> web.Response:
         headers={"Content-Type": content_type},
         zlib_executor_size=LARGEST_ON_THE_LOOP,
     )
+
+
+# -- query -----------------------------------------------------------------------------------------
+# Query parameters: declared once as a record, checked whole, described in the same words.
+
+_NUMBERS: Final = {"integer": "a whole number", "number": "a number"}
+Limit: TypeAlias = Annotated[int, Meta(ge=1, le=5000, description="At most so many rows.")]
+
+
+class BadQueryError(Exception):
+    """A query parameter is wrong; the message names it, its value and what is right."""
+
+
+def read_query(record: type[Q], given: Iterable[tuple[str, str]]) -> Q:
+    """Make a query record of the names and values that stand after the ``?``.
+
+    Raises:
+        BadQueryError: an unknown or repeated parameter, or a wrong value.
+    """
+    right = schemas(record)
+    values: dict[str, str] = {}
+    for name, value in given:
+        if name not in right:
+            raise BadQueryError(f'unknown parameter "{name}"; {nearest(name, right)}')
+        if name in values:
+            raise BadQueryError(f'"{name}" is given twice: {values[name]!r} and {value!r}')
+        values[name] = value
+        try:
+            msgspec.convert({name: value}, record, strict=False)
+        except msgspec.ValidationError as error:
+            raise BadQueryError(
+                f'"{name}" = {value!r}: right would be {_in_words(right[name])}'
+            ) from error
+    return msgspec.convert(values, record, strict=False)
+
+
+def schemas(record: type[Struct]) -> dict[str, dict[str, Any]]:
+    """The JSON schema of each parameter."""
+    _, components = msgspec.json.schema_components([record])
+    properties: dict[str, dict[str, Any]] = components[record.__name__]["properties"]
+    return properties
+
+
+def _in_words(schema: dict[str, Any]) -> str:
+    if "enum" in schema:
+        return "one of " + ", ".join(schema["enum"])
+    if schema["type"] == "boolean":
+        return "true or false"
+    if schema["type"] not in _NUMBERS:
+        return "text"
+    least, most = schema.get("minimum"), schema.get("maximum")
+    span = "" if least is None else f" from {least}"
+    span += f" to {most}" if most is not None else " up" if span else ""
+    return _NUMBERS[schema["type"]] + span
+
+
+# -- paging ----------------------------------------------------------------------------------------
+# Long lists in pages: bounded in rows and in bytes, each with the cursor of the next one.
+
+C = TypeVar("C")
+LARGEST_PAGE_BYTES: Final = 256 * 1024
+After: TypeAlias = Annotated[
+    Annotated[int, Meta(ge=0, le=2**63 - 1)] | UnsetType,
+    Meta(description="Go on after this: what `next` of the page before said."),
+]
+Next: TypeAlias = Annotated[
+    int | None, Meta(description="Pass it as `after` for what follows; null: nothing does.")
+]
+
+
+def page_of(
+    rows: Iterable[tuple[C, Mapping[str, Any]]], limit: int
+) -> tuple[list[Mapping[str, Any]], C | None]:
+    """The first of some rows, as many as one answer may hold; at least one, however large.
+
+    Args:
+        rows: the cursor of each row, and the row.
+        limit: at most so many.
+
+    Returns:
+        The rows, and the cursor of the last if others follow.
+    """
+    page: list[Mapping[str, Any]] = []
+    last: C | None = None
+    left = LARGEST_PAGE_BYTES
+    for cursor, row in rows:
+        left -= len(msgspec.json.encode(row)) + 1
+        if page and (left < 0 or len(page) == limit):
+            return page, last
+        page.append(row)
+        last = cursor
+    return page, None

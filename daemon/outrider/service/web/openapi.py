@@ -7,8 +7,7 @@ from typing import Any, Final
 import msgspec
 
 import outrider
-from outrider.service.web import query
-from outrider.service.web.endpoint import JSON, Endpoint, NoQuery, Post
+from outrider.service.web.endpoint import JSON, Endpoint, NoQuery, Post, schemas
 from outrider.service.web.shapes.values import Failure
 
 _REF: Final = "#/components/schemas/{name}"
@@ -125,5 +124,5 @@ def _path_parameters(endpoint: Endpoint[Any]) -> list[dict[str, Any]]:
 def _query_parameters(endpoint: Endpoint[Any]) -> list[dict[str, Any]]:
     return [
         {"name": name, "in": "query", "required": False, "schema": schema}
-        for name, schema in query.schemas(endpoint.query).items()
+        for name, schema in schemas(endpoint.query).items()
     ]

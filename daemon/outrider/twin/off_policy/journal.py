@@ -19,25 +19,29 @@ from outrider.api.capabilities import Plans
 from outrider.api.policy import Policy
 from outrider.engine import Engine, PolicyRunner
 from outrider.engine.accounting.accounting import Accounting
-from outrider.engine.scheduling.open_places import OpenPlaces
+from outrider.engine.scheduling.placement import OpenPlaces
 from outrider.engine.state.site import Site
-from outrider.formats.campus.site_file import NO_REBOOT
+from outrider.formats.campus.files import NO_REBOOT
 from outrider.journal import TIMEZONE_KEY, AlikeDecision, Journal
 from outrider.journal.journal_events import JournalEvents
 from outrider.journal.site_facts import SiteFacts, facts_on_record
 from outrider.model import events as ev
 from outrider.model.decisions import START, Names
-from outrider.model.disciplines import FIRST_FIT
 from outrider.model.errors import ConfigurationError
 from outrider.model.events import Event
 from outrider.model.jobs import QUEUED, Job
 from outrider.model.localtime import DAY_S, ZoneTime, day_second
-from outrider.model.site_habits import SiteHabits
-from outrider.plugins.making import make_policy
-from outrider.plugins.random_streams import stream
-from outrider.replay.ingestion import NoDecisionLog
-from outrider.twin.off_policy.check import OffPolicyCheck, check_of
-from outrider.twin.off_policy.propensity_check import ChoiceCounts, PropensityCheck, checked
+from outrider.model.machines import SiteHabits
+from outrider.model.modes import FIRST_FIT
+from outrider.plugins.finding import make_policy, stream
+from outrider.replay.log_files import NoDecisionLog
+from outrider.twin.off_policy.check import (
+    ChoiceCounts,
+    OffPolicyCheck,
+    PropensityCheck,
+    check_of,
+    checked,
+)
 from outrider.twin.off_policy.starts import Batches, Start, StartTable
 
 # -- candidates ------------------------------------------------------------------------------------

@@ -5,7 +5,8 @@ from typing import Any
 import click
 
 from outrider.cli.options import seed_range
-from outrider.cli.printing import figure, print_table
+from outrider.cli.printing import print_table
+from outrider.model.quantities import figure
 from outrider_lab.commands.options import Asked, reproduction_options
 
 _SHOWN = {

@@ -5,7 +5,8 @@ from typing import Any
 import click
 
 from outrider.cli.options import seed_range
-from outrider.cli.printing import figure, print_table, ratio
+from outrider.cli.printing import print_table
+from outrider.model.quantities import figure, percent
 from outrider_lab.commands.options import Asked, reproduction_options
 
 
@@ -57,7 +58,7 @@ def _line(row: dict[str, Any]) -> list[str]:
     return [
         row["variant"],
         figure(row["reconsider_s"], 60.0, digits=0),
-        ratio(row["saving_ratio"]),
+        percent(row["saving_ratio"]),
         figure(row["overhead_ratio"], digits=2),
         figure(overhead["mean"]),
         figure(overhead["p99"], digits=0),

@@ -7,7 +7,8 @@ from typing import Any
 import click
 
 from outrider.cli.options import file_path, seed_range
-from outrider.cli.printing import figure, print_table
+from outrider.cli.printing import print_table
+from outrider.model.quantities import figure
 from outrider_lab.commands.options import Asked, reproduction_options
 
 
@@ -40,8 +41,8 @@ def command(asked: Asked, traces: tuple[Path, ...]) -> int:
     from outrider_lab.papers.perez import Reproduction
     from outrider_lab.papers.perez.grid import FULL, QUICK
     from outrider_lab.papers.perez.page import PAGE
-    from outrider_lab.reporting.apart import set_apart
-    from outrider_lab.training.training import FIRST_SEED
+    from outrider_lab.reporting.flat_rows import set_apart
+    from outrider_lab.training import FIRST_SEED
 
     # from there on seeds train: the shipped start has seen them
     drawn = seed_range(asked.seeds, below=FIRST_SEED)

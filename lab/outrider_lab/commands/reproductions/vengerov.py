@@ -5,7 +5,8 @@ from typing import Any
 import click
 
 from outrider.cli.options import seed_range
-from outrider.cli.printing import figure, print_table, ratio
+from outrider.cli.printing import print_table
+from outrider.model.quantities import figure, percent
 from outrider_lab.commands.options import Asked, reproduction_options
 
 
@@ -33,7 +34,7 @@ def command(asked: Asked) -> int:
     from outrider_lab.papers.vengerov.grid import FULL, QUICK
     from outrider_lab.papers.vengerov.machine_run import TRAINING_SEEDS
     from outrider_lab.papers.vengerov.page import PAGE
-    from outrider_lab.reporting.apart import set_apart
+    from outrider_lab.reporting.flat_rows import set_apart
 
     drawn = seed_range(asked.seeds, below=TRAINING_SEEDS)
     study = Reproduction(QUICK if asked.quick else FULL, drawn)
@@ -64,5 +65,5 @@ def _line(row: dict[str, Any]) -> list[str]:
         row["shape"],
         figure(row["utility_k"]["mean"]),
         figure(row["utility_k"]["se"], digits=2),
-        ratio(row["utilisation_ratio"]),
+        percent(row["utilisation_ratio"]),
     ]

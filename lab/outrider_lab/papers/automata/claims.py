@@ -31,10 +31,9 @@ from outrider_lab.papers.automata.grid import (
     Figures,
     Key,
 )
-from outrider_lab.papers.automata.stationary import BEST_OF_LRP
-from outrider_lab.reporting import judging
-from outrider_lab.reporting.claims import Claim
-from outrider_lab.reporting.judging import Stated, Statistic, ratio, unmeasured
+from outrider_lab.papers.automata.nodes import BEST_OF_LRP
+from outrider_lab.reporting import claims
+from outrider_lab.reporting.claims import Claim, Stated, Statistic, ratio, unmeasured
 
 # -- measures --------------------------------------------------------------------------------------
 # Figures of one seed, by which claims are judged.
@@ -88,7 +87,7 @@ def judged(quick: bool, seeds: Mapping[int, Mapping[Key, Figures]]) -> list[dict
     """
     stated = [*_of_schemes(), *claims_of_nodes(), *claims_of_users(), *_of_what_is_not_there()]
     units = [Seed(number, runs) for number, runs in seeds.items()]
-    return judging.judged(stated, units, _TOO_SMALL if quick else None)
+    return claims.judged(stated, units, _TOO_SMALL if quick else None)
 
 
 def _of_schemes() -> Iterator[Stated[Seed]]:

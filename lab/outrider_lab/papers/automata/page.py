@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from markupsafe import Markup
 
-from outrider.report.page import heading, table
+from outrider.report.rendering import heading, table
 from outrider_lab.papers.automata.grid import (
     CAPACITY_RANDOM,
     DRIFT,
@@ -20,11 +20,10 @@ from outrider_lab.papers.automata.grid import (
     TWO_WAY,
     USERS,
 )
-from outrider_lab.papers.automata.rows import Row
-from outrider_lab.papers.automata.stationary import BEST_OF_LRP
+from outrider_lab.papers.automata.nodes import BEST_OF_LRP
+from outrider_lab.papers.automata.reproduction import Row
 from outrider_lab.reporting.drawing import Series, bar_chart, line_chart
-from outrider_lab.reporting.page import Drawing, shown
-from outrider_lab.reporting.paper_page import PaperPage
+from outrider_lab.reporting.page import Drawing, PaperPage, shown
 
 _FIGURES: Final[dict[str, tuple[tuple[str, str], ...]]] = {
     STATIONARY: (("p_best", "p(best)"), ("locked_ratio", "locked on a wrong one [ratio]")),

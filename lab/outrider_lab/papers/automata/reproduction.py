@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import isfinite
+from statistics import fmean
 from typing import Any, Final
 
 import msgspec
@@ -18,16 +20,15 @@ from outrider_lab.papers.automata.grid import (
     cases,
 )
 from outrider_lab.papers.automata.polling import FORGET
-from outrider_lab.papers.automata.rows import row_of
-from outrider_lab.reporting.verdicts import counted
+from outrider_lab.reporting.claims import counted, standard_error
+from outrider_lab.running.run_all import by_seed
 from outrider_lab.running.run_spec import PolicySpec, RunSpec
-from outrider_lab.running.study import by_seed
 from outrider_lab.running.traces import DrawnWorkload
 
 
 @dataclass(frozen=True)
 class Reproduction:
-    """A study, see `outrider_lab.running.study.Study`; a row is a case.
+    """A study, see `outrider_lab.running.run_all.Study`; a row is a case.
 
     Args:
         size: `outrider_lab.papers.automata.grid.FULL` or `QUICK`.
@@ -95,7 +96,7 @@ def _stationary(case: Case, size: Size, seed: int) -> RunSpec:
         ("repeats", size.repeats),
     )
     drawn = DrawnWorkload("penalties", seed)
-    work = f"{_PACKAGE}.stationary:play_stationary"
+    work = f"{_PACKAGE}.nodes:play_stationary"
     return RunSpec(work, drawn, case.treatment.policy_spec, seed, options)
 
 
@@ -115,3 +116,51 @@ def _nodes(case: Case, size: Size, seed: int) -> RunSpec:
     shared = (("scheme", case.treatment.scheme), ("schedulers", case.treatment.schedulers))
     work = f"{_PACKAGE}.nodes:play_on_nodes"
     return RunSpec(work, drawn, case.treatment.policy_spec, seed, shared)
+
+
+# -- rows ------------------------------------------------------------------------------------------
+# From runs to rows: means over the seeds, beside each its standard error and the worst seed.
+
+Row = Mapping[str, Any]
+_MORE_IS_BETTER: Final = {"p_best", "capacity_correlation", "within_mean_ratio"}
+
+
+def row_of(case: Case, settings: Mapping[str, Any], runs: Sequence[Figures]) -> dict[str, Any]:
+    """A row of the output.
+
+    Args:
+        case: what ran.
+        settings: of its policy, as they took effect.
+        runs: what each seed's run measured, at least one.
+
+    Returns:
+        experiment, scheme, users (their pattern) and poll, policy, preset, schedulers, settings,
+        runs; every figure as ``{"mean", "se", "worst"}``, curves as means over the seeds.
+    """
+    treatment = case.treatment
+    out: dict[str, Any] = {
+        "experiment": case.experiment,
+        "scheme": treatment.scheme,
+        "users": case.pattern or None,
+        "poll": case.poll or None,
+        "policy": treatment.policy,
+        "preset": treatment.preset,
+        "schedulers": treatment.schedulers,
+        "settings": dict(settings),
+        "runs": len(runs),
+    }
+    for name, first in runs[0].items():
+        if isinstance(first, list):
+            columns = zip(*(run[name] for run in runs), strict=True)
+            out[name] = [fmean(column) for column in columns]
+        else:
+            out[name] = _summed_up(name, [run[name] for run in runs])
+    return out
+
+
+def _summed_up(name: str, values: Sequence[float]) -> dict[str, float | None]:
+    known = [value for value in values if isfinite(value)]
+    if not known:
+        return {"mean": None, "se": None, "worst": None}
+    worst = min if name in _MORE_IS_BETTER else max
+    return {"mean": fmean(known), "se": standard_error(known), "worst": worst(known)}

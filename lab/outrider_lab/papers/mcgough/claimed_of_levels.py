@@ -4,17 +4,17 @@ from collections.abc import Callable, Iterator, Mapping
 from math import isfinite, nan
 from statistics import fmean
 
-from outrider_lab.papers.mcgough.choices import (
+from outrider_lab.papers.mcgough.grid import LEVELS, RANDOM
+from outrider_lab.papers.mcgough.rows import (
     LOWEST_ENERGY,
     LOWEST_OVERHEAD,
+    POINTS,
     RANDOMS_OVERHEAD,
     Choices,
+    Year,
+    of,
 )
-from outrider_lab.papers.mcgough.grid import LEVELS, RANDOM
-from outrider_lab.papers.mcgough.rows import Year
-from outrider_lab.papers.mcgough.year_statistics import POINTS, of
-from outrider_lab.reporting.claims import Claim
-from outrider_lab.reporting.judging import Stated, Statistic, less
+from outrider_lab.reporting.claims import Claim, Stated, Statistic, less
 
 Part = Callable[[list[float]], list[float]]
 """Which of a year's stretches count."""

@@ -5,12 +5,6 @@ from typing import Any, Final
 
 from markupsafe import Markup
 
-from outrider_lab.papers.mcgough.choices import (
-    CRITERIA,
-    LOWEST_ENERGY,
-    LOWEST_OVERHEAD,
-    RANDOMS_OVERHEAD,
-)
 from outrider_lab.papers.mcgough.grid import (
     COMPARED,
     EPSILON,
@@ -24,9 +18,14 @@ from outrider_lab.papers.mcgough.grid import (
     history,
     paper_bandit,
 )
+from outrider_lab.papers.mcgough.rows import (
+    CRITERIA,
+    LOWEST_ENERGY,
+    LOWEST_OVERHEAD,
+    RANDOMS_OVERHEAD,
+)
 from outrider_lab.reporting.drawing import Series, bar_chart, line_chart, there
-from outrider_lab.reporting.page import Drawing, all_rows, shown
-from outrider_lab.reporting.paper_page import PaperPage
+from outrider_lab.reporting.page import Drawing, PaperPage, all_rows, shown
 from outrider_lab.running.run_spec import PolicySpec
 
 # -- points ----------------------------------------------------------------------------------------

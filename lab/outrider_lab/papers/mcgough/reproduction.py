@@ -7,7 +7,6 @@ from math import inf
 from statistics import fmean
 from typing import Any, Final
 
-from outrider_lab.papers.mcgough.choices import Choices, choose
 from outrider_lab.papers.mcgough.claimed_of_levels import claims_of_levels
 from outrider_lab.papers.mcgough.grid import (
     OPTIONS,
@@ -19,12 +18,20 @@ from outrider_lab.papers.mcgough.grid import (
     policies,
     spec_of,
 )
-from outrider_lab.papers.mcgough.rows import Report, Year, row_of, year_figures
-from outrider_lab.papers.mcgough.year_statistics import NO_EFFECT, POINTS, of, share_of_random
-from outrider_lab.reporting import judging
-from outrider_lab.reporting.claims import Claim
-from outrider_lab.reporting.judging import Stated, least, less, ratio
-from outrider_lab.reporting.verdicts import counted
+from outrider_lab.papers.mcgough.rows import (
+    NO_EFFECT,
+    POINTS,
+    Choices,
+    Report,
+    Year,
+    choose,
+    of,
+    row_of,
+    share_of_random,
+    year_figures,
+)
+from outrider_lab.reporting import claims
+from outrider_lab.reporting.claims import Claim, Stated, counted, least, less, ratio
 from outrider_lab.running.run_spec import PolicySpec, RunSpec
 
 Reports = Mapping[PolicySpec, Mapping[int, Report]]
@@ -33,7 +40,7 @@ Reports = Mapping[PolicySpec, Mapping[int, Report]]
 
 @dataclass(frozen=True)
 class Reproduction:
-    """A study, see `outrider_lab.running.study.Study`; a row is a policy.
+    """A study, see `outrider_lab.running.run_all.Study`; a row is a policy.
 
     Args:
         size: `outrider_lab.papers.mcgough.grid.FULL` or `QUICK`.
@@ -124,7 +131,7 @@ def judged(size: Size, choices: Choices, years: Mapping[int, Year]) -> list[dict
     if weeks < LEAST_WEEKS:
         too_small = f"{weeks:g} weeks of a small pool are too short to learn; {LEAST_WEEKS} decide"
     stated = [*claims_of_epsilon(size), *claims_of_levels(choices), *claims_of_options(size)]
-    return judging.judged(stated, years.values(), too_small)
+    return claims.judged(stated, years.values(), too_small)
 
 
 # -- claimed of epsilon ----------------------------------------------------------------------------

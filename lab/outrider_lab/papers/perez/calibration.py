@@ -14,18 +14,15 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from outrider.formats.workload import Floats, Workload
-from outrider.plugins.making import make_policy
-from outrider.replay.grid_run import GridRun
-from outrider.replay.recorded_run import RECORDED
-from outrider_lab.comparison.difference import Differences
-from outrider_lab.comparison.stretches import Stretches
+from outrider.plugins.finding import make_policy
+from outrider.replay.grid_run import RECORDED, GridRun
+from outrider_lab.comparison.difference import Differences, Stretches
 from outrider_lab.papers.perez.figures import FirstStarts
 from outrider_lab.papers.perez.grid import Situation, Size
 from outrider_lab.papers.perez.grid_run import arrivals, trace_of
 from outrider_lab.running.run_spec import PolicySpec, RunSpec
 from outrider_lab.running.traces import WorkloadFile
-from outrider_lab.training.demonstrations import WorkloadDemonstration
-from outrider_lab.training.training import Learner, Training, train, write_start
+from outrider_lab.training import Learner, Training, WorkloadDemonstration, train, write_start
 
 _WORK: Final = f"{__name__}:run_calibration"
 _COLUMNS: Final = ("job_names", "submit_s", "run_s", "cpus", "requested_s", "wait_s", "estimate_s",
@@ -91,7 +88,7 @@ def behaviour_policy_of(workload: Workload) -> str:
 
 
 def calibrate(learner: Learner, workload: Workload, behaviour: str) -> Training:
-    """Train on a workload that is in hand. Raises as `outrider_lab.training.training.train`."""
+    """Train on a workload that is in hand. Raises as `outrider_lab.training.train`."""
     return train(learner, [WorkloadDemonstration(lambda: workload, workload.name, behaviour)])
 
 

@@ -8,6 +8,9 @@ import numpy as np
 
 from outrider.formats.workload import Floats, Workload
 from outrider.model.decisions import SHRINK, START, Decision
+from outrider_lab.papers.perez.grid import FEASIBLE
+from outrider_lab.reporting.claims import Statistic
+from outrider_lab.running.run_spec import PolicySpec
 
 CLASSES: Final = ("interactive", "batch")
 PARTS: Final = ("mean", "std", "median", "p90", "p95", "max")
@@ -157,3 +160,19 @@ def _course(wait_s: Floats, is_member: Any) -> list[float]:
     stretches = np.array_split(np.arange(len(wait_s)), STRETCHES)
     means = [wait_s[stretch][is_member[stretch]] for stretch in stretches]
     return [float(waits.mean()) if len(waits) else np.nan for waits in means]
+
+
+# -- measures --------------------------------------------------------------------------------------
+# Statistics of one seed (or one window), put together from its runs; claims are judged by them.
+
+A_QUARTER: Final = 1.25
+"""A wait is met if it is at most a quarter above what the paper prints of its one run."""
+NO_EFFECT: Final = 0.05
+"""A ratio of two runs shows no effect within so much of 1."""
+Unit = Mapping[tuple[str, str, PolicySpec], RunFigures]
+"""Runs on the same arrivals with exact estimates, by row, targets and policy."""
+
+
+def of(row: str, policy: PolicySpec, name: str, targets: str = FEASIBLE) -> Statistic[Unit]:
+    """A figure of one run."""
+    return lambda unit: unit[row, targets, policy].scalars[name]

@@ -6,14 +6,14 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from outrider.simulation.generators.grids import perez
+from outrider.simulation.generators.grids import workloads
 from outrider_lab.running.run_spec import PolicySpec
 
 ROWS: Final = ("0.2", "0.4", "0.5")
 """Table I, by the share of interactive jobs."""
 FEASIBLE: Final = "feasible"
 INFEASIBLE: Final = "infeasible"
-TARGETS: Final = {FEASIBLE: perez.FEASIBLE, INFEASIBLE: perez.INFEASIBLE}
+TARGETS: Final = {FEASIBLE: workloads.FEASIBLE, INFEASIBLE: workloads.INFEASIBLE}
 """The shares that VOs are promised (VI.A, VI.B); what they submit is always the feasible ones."""
 EXACT: Final = "exact"
 ESTIMATES: Final = (EXACT, "lognormal:0.5", "lognormal:1.0")

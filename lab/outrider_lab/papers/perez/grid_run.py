@@ -21,11 +21,11 @@ from outrider.formats.workload import Floats, Workload, one_cpu_machines
 from outrider.model.decisions import Choice
 from outrider.model.errors import TraceError
 from outrider.model.jobs import Job
-from outrider.replay.effective_settings import effective_settings
 from outrider.replay.grid_run import GridRun
+from outrider.replay.trials import effective_settings
 from outrider.simulation.estimates import estimate_rule, estimated
 from outrider.simulation.generators.grids import perez_grid
-from outrider.simulation.generators.grids.perez import PROXY
+from outrider.simulation.generators.grids.workloads import PROXY
 from outrider_lab.papers.perez.figures import FirstStarts, figures_of
 from outrider_lab.papers.perez.grid import TARGETS, WINDOW, Situation, Size
 from outrider_lab.running.run_spec import PolicySpec, RunSpec

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from markupsafe import Markup
 
-from outrider.report.page import heading, prose, table
+from outrider.report.rendering import heading, prose, table
 from outrider.simulation.truth_told import in_words
 from outrider_lab.papers.perez.figures import CLASSES, QUANTILES, STRETCHES
 from outrider_lab.papers.perez.grid import (
@@ -25,8 +25,7 @@ from outrider_lab.papers.perez.grid import (
     WINDOW,
 )
 from outrider_lab.reporting.drawing import Series, line_chart, there
-from outrider_lab.reporting.page import Drawing, shown
-from outrider_lab.reporting.paper_page import PaperPage
+from outrider_lab.reporting.page import Drawing, PaperPage, shown
 from outrider_lab.running.run_spec import PolicySpec
 
 _WAIT_PARTS: Final = ("mean", "se", "std", "median", "max", "worst")

@@ -11,12 +11,11 @@ from typing import Any, Final
 import msgspec
 
 from outrider.formats.swf.reading import read_swf
-from outrider.simulation.generators.grids.perez import PROXY
+from outrider.simulation.generators.grids.workloads import PROXY
 from outrider.simulation.truth_told import truth_told
 from outrider_lab.papers.perez import calibration, grid_run
-from outrider_lab.papers.perez.claimed_of_waits import claims_of_waits
-from outrider_lab.papers.perez.claimed_of_windows import claims_of_windows
-from outrider_lab.papers.perez.figures import STRETCHES, RunFigures
+from outrider_lab.papers.perez.claims import claims_of_waits, claims_of_windows
+from outrider_lab.papers.perez.figures import NO_EFFECT, STRETCHES, RunFigures, Unit, of
 from outrider_lab.papers.perez.grid import (
     EXACT,
     FEASIBLE,
@@ -34,13 +33,13 @@ from outrider_lab.papers.perez.grid import (
     policies_of,
     situations,
 )
-from outrider_lab.papers.perez.measures import NO_EFFECT, Unit, of
 from outrider_lab.papers.perez.rows import row_of
-from outrider_lab.reporting import judging
-from outrider_lab.reporting.claims import Claim
-from outrider_lab.reporting.judging import (
+from outrider_lab.reporting import claims
+from outrider_lab.reporting.claims import (
+    Claim,
     Stated,
     Statistic,
+    counted,
     greatest,
     least,
     less,
@@ -48,7 +47,6 @@ from outrider_lab.reporting.judging import (
     times,
     unmeasured,
 )
-from outrider_lab.reporting.verdicts import counted
 from outrider_lab.running.run_spec import PolicySpec, RunSpec
 
 Results = Mapping[Row, Mapping[int, Any]]
@@ -61,7 +59,7 @@ _MOST_CALIBRATED: Final = 4
 
 @dataclass(frozen=True)
 class Reproduction:
-    """A study, see `outrider_lab.running.study.Study`.
+    """A study, see `outrider_lab.running.run_all.Study`.
 
     Args:
         size: `outrider_lab.papers.perez.grid.FULL` or `QUICK`.
@@ -189,8 +187,8 @@ def judged(
         too_small = f"{size.jobs} jobs of a row of 6000 are too few: its queue has hardly grown"
     of_rows = [*claims_of_setup(), *claims_of_waits(), *claims_of_fairness()]
     return [
-        *judging.judged(of_rows, seeds.values(), too_small),
-        *judging.judged(claims_of_windows(targets), windows.values(), too_small),
+        *claims.judged(of_rows, seeds.values(), too_small),
+        *claims.judged(claims_of_windows(targets), windows.values(), too_small),
     ]
 
 

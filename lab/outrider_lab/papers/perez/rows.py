@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from outrider.simulation.generators.grids.perez import PROXY
+from outrider.simulation.generators.grids.workloads import PROXY
 from outrider_lab.papers.perez.figures import CLASSES, PARTS, RunFigures
 from outrider_lab.papers.perez.grid import FIFO, WINDOW, Situation
 from outrider_lab.reporting.bootstrap import interval, resampled_means

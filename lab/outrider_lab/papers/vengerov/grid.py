@@ -5,7 +5,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from outrider.simulation.generators.grids.vengerov import Steps
+from outrider.simulation.generators.grids.workloads import Steps
 
 INTEGER: Final = "integer"
 CONTINUOUS: Final = "continuous"

@@ -15,9 +15,8 @@ from outrider.formats.workload import GridRules, Workload
 from outrider.model.events import COMPLETED, RESIZED, RESUMED, STARTED, SUSPENDED, Event
 from outrider.model.localtime import TraceTime
 from outrider.model.utility import Rising, TimeUtility, make_utility
-from outrider.replay.keeping import ReplayDecisionLog, keep_nothing
-from outrider.replay.run import TraceRun
-from outrider.simulation.generators.grids.vengerov import CPUS, LONGEST_S, vengerov_grid
+from outrider.replay.run import ReplayDecisionLog, TraceRun, keep_nothing
+from outrider.simulation.generators.grids.workloads import CPUS, LONGEST_S, vengerov_grid
 from outrider.simulation.grid_site import GridSite, Run
 from outrider_lab.papers.vengerov.grid import (
     AGGRESSIVE,

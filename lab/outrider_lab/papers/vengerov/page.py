@@ -22,8 +22,7 @@ from outrider_lab.papers.vengerov.grid import (
 )
 from outrider_lab.papers.vengerov.machine_run import WINDOWS
 from outrider_lab.reporting.drawing import Series, bar_chart, line_chart
-from outrider_lab.reporting.page import Drawing, all_rows, shown
-from outrider_lab.reporting.paper_page import PaperPage
+from outrider_lab.reporting.page import Drawing, PaperPage, all_rows, shown
 
 _UTILITY: Final = "utility [thousand CPU-seconds]"
 _COLUMNS: Final = (

@@ -30,12 +30,19 @@ from outrider_lab.papers.vengerov.grid import (
     treatments,
 )
 from outrider_lab.papers.vengerov.machine_run import spec_of
-from outrider_lab.reporting import judging
-from outrider_lab.reporting.claims import Claim, standard_error
-from outrider_lab.reporting.judging import Stated, Statistic, least, less, ratio
-from outrider_lab.reporting.verdicts import counted
+from outrider_lab.reporting import claims
+from outrider_lab.reporting.claims import (
+    Claim,
+    Stated,
+    Statistic,
+    counted,
+    least,
+    less,
+    ratio,
+    standard_error,
+)
+from outrider_lab.running.run_all import by_seed
 from outrider_lab.running.run_spec import RunSpec
-from outrider_lab.running.study import by_seed
 
 # -- rows ------------------------------------------------------------------------------------------
 # Rows of the output: figures of a treatment over the seeds.
@@ -84,7 +91,7 @@ def _summed_up(values: Sequence[float]) -> dict[str, float | None]:
 
 @dataclass(frozen=True)
 class Reproduction:
-    """A study, see `outrider_lab.running.study.Study`; a row is a treatment.
+    """A study, see `outrider_lab.running.run_all.Study`; a row is a treatment.
 
     Args:
         size: `outrider_lab.papers.vengerov.grid.FULL` or `QUICK`.
@@ -142,7 +149,7 @@ def judged(size: Size, seeds: Mapping[int, Seed]) -> list[dict[str, Any]]:
         too_small = f"{size.test_steps:,} steps are too few; {FULL.test_steps:,} decide"
     elif len(seeds) < LEAST_RUNS:
         too_small = f"{len(seeds)} runs are too few; {LEAST_RUNS} decide, the paper took 50"
-    return judging.judged([*_of_the_paper(size), *_of_ours()], seeds.values(), too_small)
+    return claims.judged([*_of_the_paper(size), *_of_ours()], seeds.values(), too_small)
 
 
 # -- statistics ---------------------------------------------------------------------------------

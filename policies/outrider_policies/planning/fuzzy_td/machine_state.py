@@ -8,8 +8,12 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from outrider_policies.planning.forcing import Candidates, by_remaining_utility
-from outrider_policies.planning.machine_plan import MachinePlan, Run
+from outrider_policies.planning.machine_plan import (
+    Candidates,
+    MachinePlan,
+    Run,
+    by_remaining_utility,
+)
 from outrider_policies.planning.queued_jobs import QueuedJobs
 
 Floats = NDArray[np.float64]

@@ -19,26 +19,22 @@ from outrider.api import (
     SiteView,
     events,
 )
-from outrider_policies.planning.best_fit_stage import grow_and_fit
-from outrider_policies.planning.completion_utility import JobRequest, final_utility
-from outrider_policies.planning.density import allocate_by_density
-from outrider_policies.planning.explanations import what_it_waits_for
-from outrider_policies.planning.forcing import (
+from outrider_policies.planning.fuzzy_td.machine_state import MachineState
+from outrider_policies.planning.fuzzy_td.transitions import Transitions, ValueFunction
+from outrider_policies.planning.machine_plan import (
     FORCED,
     SHRUNK,
     Candidates,
+    MachinePlan,
+    allocate_by_density,
+    grow_and_fit,
     place_candidate,
     preemption_candidates,
     shrink_candidates,
 )
-from outrider_policies.planning.fuzzy_td.machine_state import MachineState
-from outrider_policies.planning.fuzzy_td.transitions import Transitions, ValueFunction
-from outrider_policies.planning.machine_plan import MachinePlan
 from outrider_policies.planning.open_machines import OpenMachines
-from outrider_policies.planning.planner import RoundPlanner
-from outrider_policies.planning.queued_jobs import QueuedJobs
-from outrider_policies.planning.run_lengths import RunLengths
-from outrider_policies.planning.settings import PlanningSettings
+from outrider_policies.planning.planner import PlanningSettings, RoundPlanner, what_it_waits_for
+from outrider_policies.planning.queued_jobs import JobRequest, QueuedJobs, RunLengths, final_utility
 
 # -- settings --------------------------------------------------------------------------------------
 # Settings of the fuzzy rulebase scheduler.

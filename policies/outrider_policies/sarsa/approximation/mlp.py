@@ -6,11 +6,9 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from outrider_policies.sarsa.approximation.adam import Adam
 from outrider_policies.sarsa.approximation.value_functions import checked
 
 Floats = NDArray[np.float64]
-
 _KIND: Final = "mlp"
 _EPOCHS: Final = 60
 
@@ -115,3 +113,112 @@ class Mlp:
 def _sigmoid(sums: Floats) -> Floats:
     """1 / (1 + e^-x) by the hyperbolic tangent, which does not overflow and is faster."""
     return 0.5 + 0.5 * np.tanh(0.5 * sums)
+
+
+# -- adam ------------------------------------------------------------------------------------------
+# Adam: gradient descent with a step size per parameter.
+
+_MEAN_DECAY: Final = 0.9
+_SQUARE_DECAY: Final = 0.999
+_SMALLEST: Final = 1e-8
+
+
+class Adam:
+    """Adam for one vector of parameters (Kingma and Ba 2015, algorithm 1).
+
+    m = .9 m + .1 g, v = .999 v + .001 g^2; the step is rate m' / (sqrt(v') + 1e-8), with m' and v'
+    corrected for their initial 0.
+
+    Args:
+        size: number of parameters.
+        rate: learning rate: about the length of a step, in units of the parameters.
+    """
+
+    def __init__(self, size: int, rate: float) -> None:
+        self.rate = rate
+        self._mean = np.zeros(size)
+        self._square = np.zeros(size)
+        self._steps = 0
+
+    def step(self, parameters: Floats, gradient: Floats) -> None:
+        """Move `parameters` in place against `gradient`; both (size,)."""
+        self._steps += 1
+        self._mean += (1.0 - _MEAN_DECAY) * (gradient - self._mean)
+        self._square += (1.0 - _SQUARE_DECAY) * (gradient * gradient - self._square)
+        mean_bias = 1.0 - _MEAN_DECAY**self._steps
+        square_bias = 1.0 - _SQUARE_DECAY**self._steps
+        length = np.sqrt(self._square / square_bias) + _SMALLEST
+        parameters -= (self.rate / mean_bias) * self._mean / length
+
+    def save(self) -> dict[str, Any]:
+        """Both running means and the number of steps."""
+        return {
+            "mean": self._mean.tolist(),
+            "square": self._square.tolist(),
+            "steps": self._steps,
+        }
+
+    def restore(self, saved: dict[str, Any]) -> None:
+        """Go on from what `save` gave for a vector of the same size."""
+        self._mean[:] = saved["mean"]
+        self._square[:] = saved["square"]
+        self._steps = saved["steps"]
+
+
+# -- linear function -------------------------------------------------------------------------------
+# A linear value function, the baseline that a network must beat.
+
+_LINEAR_KIND: Final = "linear"
+_RIDGE: Final = 1e-3
+
+
+class LinearFunction:
+    """Q(x) = w . x + c.
+
+    Args:
+        inputs_n: number of features of an input.
+        rate: learning rate of `Adam`.
+    """
+
+    def __init__(self, inputs_n: int, rate: float) -> None:
+        self._parameters = np.zeros(inputs_n + 1)
+        self._adam = Adam(inputs_n + 1, rate)
+
+    def values(self, inputs: Floats) -> Floats:
+        """The value of each input (n, inputs_n)."""
+        values: Floats = inputs @ self._parameters[:-1] + self._parameters[-1]
+        return values
+
+    def values_of_actions(self, state: Floats, actions: Floats) -> Floats:
+        """The value of each action in one state."""
+        split = len(state)
+        of_state = state @ self._parameters[:split] + self._parameters[-1]
+        values: Floats = actions @ self._parameters[split:-1] + of_state
+        return values
+
+    def step(self, inputs: Floats, targets: Floats) -> None:
+        """One step of `Adam` down the gradient of half the mean squared error."""
+        error = (self.values(inputs) - targets) / len(targets)
+        self._adam.step(self._parameters, np.append(error @ inputs, error.sum()))
+
+    def refitted(self, inputs: Floats, targets: Floats, seed: int) -> "LinearFunction":
+        """The least-squares fit to all pairs, with a small ridge for features that never vary."""
+        with_one = np.column_stack([inputs, np.ones(len(inputs))])
+        square = with_one.T @ with_one / len(inputs)
+        square[np.diag_indices_from(square)] += _RIDGE
+        fresh = LinearFunction(inputs.shape[1], self._adam.rate)
+        fresh._parameters[:] = np.linalg.solve(square, with_one.T @ targets / len(inputs))
+        return fresh
+
+    def save(self) -> dict[str, Any]:
+        """Parameters and the state of `Adam`."""
+        return {
+            "kind": _LINEAR_KIND,
+            "parameters": self._parameters.tolist(),
+            "adam": self._adam.save(),
+        }
+
+    def restore(self, saved: dict[str, Any]) -> None:
+        """Restore from what `save` gave for the same number of inputs."""
+        self._parameters[:] = checked(saved, _LINEAR_KIND, len(self._parameters))
+        self._adam.restore(saved["adam"])

@@ -8,7 +8,7 @@ a server keeps what was said before.
 from typing import Final
 
 from outrider.service.metrics.declarations.metric import SITE, Kind, Metric, gauge
-from outrider.service.views.twin_states import (
+from outrider.service.views.twin import (
     ANSWER_STATES,
     CANDIDATE_STATES,
     FORECAST_STATES,

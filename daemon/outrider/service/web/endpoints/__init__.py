@@ -1,9 +1,10 @@
-"""The endpoints: a file each, and their names here.
+"""The endpoints of the HTTP API: one module per resource, and the list of these modules.
 
-A new endpoint is a file in this folder with an ``ENDPOINT``, and a line in `NAMES`. `jobs` shows
-one with parameters, `utility` one without. Nothing else has to change: the application serves
-the list, the OpenAPI document and (by `make docs`) the reference page are made from it, in this
-order, and tests ask every endpoint of a living daemon.
+A new endpoint is declared in the module of its resource, which adds it to its ``ENDPOINTS``. Only
+a new resource is a new module, and a line in `NAMES`. `jobs` shows an endpoint with parameters,
+`utility` one without. Nothing else has to change: the application serves the list, the OpenAPI
+document and (by `make docs`) the reference page are made from it, in this order, and tests ask
+every endpoint of a running daemon.
 """
 
 from importlib import import_module
@@ -12,32 +13,23 @@ from typing import Any, Final
 from outrider.service.web.endpoint import Endpoint
 
 NAMES: Final = (
-    "page",
-    "page_part",
-    "sign_in",
-    "metrics",
-    "healthz",
-    "readyz",
+    "status_page",
+    "probes",
     "status",
     "jobs",
     "machines",
-    "machine",
-    "users",
-    "vos",
-    "decisions",
+    "users_and_vos",
     "explain",
     "utility",
-    "use",
-    "jobs_over_time",
+    "over_time",
     "commands",
-    "promotion",
-    "openapi_json",
 )
 
 
 def load_endpoints(names: tuple[str, ...]) -> tuple[Endpoint[Any], ...]:
-    """The endpoints that these files declare."""
-    return tuple(import_module(f"{__name__}.{name}").ENDPOINT for name in names)
+    """Return the endpoints that these modules declare, in their order."""
+    modules = [import_module(f"{__name__}.{name}") for name in names]
+    return tuple(endpoint for module in modules for endpoint in module.ENDPOINTS)
 
 
 ENDPOINTS: Final = load_endpoints(NAMES)

@@ -2,15 +2,24 @@
 
 from typing import Annotated
 
+import msgspec
 from aiohttp import web
 from msgspec import Meta, Struct
 
-from outrider.service.commands.command import Command, Result, StillAtWorkError
-from outrider.service.commands.history import MOST_SHOWN
+from outrider.service.commands.command import MOST_SHOWN, Command, Result, StillAtWorkError
+from outrider.service.commands.evidence import Evidence
 from outrider.service.views.commands import command_rows
-from outrider.service.web.endpoint import Answer, Call, Endpoint, Post, Posted, json_response
-from outrider.service.web.shapes.commands import CommandRow, ModeLimit
-from outrider.service.web.shapes.values import Failure, Mode
+from outrider.service.web.endpoint import (
+    Answer,
+    Call,
+    Endpoint,
+    NoQuery,
+    NotFoundError,
+    Post,
+    Posted,
+    json_response,
+)
+from outrider.service.web.shapes.values import CommandRow, Failure, Mode, ModeLimit
 
 _STATUSES = {"done": 200, "refused": 409, "failed": 500}
 
@@ -55,7 +64,7 @@ async def command(posted: Posted[Command]) -> web.Response:
     return json_response(result, _STATUSES[result.outcome])
 
 
-ENDPOINT = Endpoint(
+COMMANDS = Endpoint(
     name="commands",
     path="/api/v1/commands",
     summary="The last commands and changes of the mode.",
@@ -72,3 +81,28 @@ ENDPOINT = Endpoint(
         others={409: Result, 503: Failure},
     ),
 )
+
+
+# -- promotion -------------------------------------------------------------------------------------
+# What there is for and against climbing a step of the mode.
+
+
+async def answer_promotion(call: Call[NoQuery]) -> Answer:
+    """Answer from memory."""
+    commands = call.view.commands
+    if commands is None:
+        raise NotFoundError("there is no evidence yet: the daemon is still starting")
+    answer: Answer = msgspec.to_builtins(commands.evidence)
+    return answer
+
+
+PROMOTION = Endpoint(
+    name="promotion",
+    path="/api/v1/promotion",
+    summary="What there is for and against climbing a step of the mode.",
+    handle=answer_promotion,
+    query=NoQuery,
+    answer=Evidence,
+)
+
+ENDPOINTS = (COMMANDS, PROMOTION)

@@ -2,14 +2,15 @@
 
 import asyncio
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
 from aiohttp import web
+from msgspec import UNSET, Meta, Struct, UnsetType
 
+from outrider.api.adapter import Clause
 from outrider.journal import Journal
 from outrider.service.daemon.daemon_view import DaemonView
-from outrider.service.views.acting import lease_of
-from outrider.service.views.decision_rows import decision_rows
+from outrider.service.views.commands import lease_of
 from outrider.service.views.explanation import (
     explain,
     explain_from_rows,
@@ -17,18 +18,20 @@ from outrider.service.views.explanation import (
     jobs_meant,
     states_of,
 )
-from outrider.service.views.job_runs import runs_and_end
+from outrider.service.views.job_runs import decision_rows, runs_and_end
 from outrider.service.views.waiting_reasons import NOBODY_ASKED
 from outrider.service.web.endpoint import (
     Answer,
     Call,
     Endpoint,
+    Limit,
+    Next,
     NoQuery,
     NotFoundError,
     json_response,
+    page_of,
 )
-from outrider.service.web.shapes.explanation import Ambiguity, Explanation
-from outrider.service.web.shapes.values import Failure
+from outrider.service.web.shapes.values import Count, Failure, JobStart, JobState, Mode, Unknown
 
 _EXPLAINED_ROWS = 50
 _MOST_CANDIDATES = 20
@@ -108,7 +111,195 @@ async def handle(call: Call[NoQuery]) -> Answer | web.Response:
     return call.names.in_explanation(answer, "" if history is None else history.spec.user)
 
 
-ENDPOINT = Endpoint(
+# -- explanation -----------------------------------------------------------------------------------
+# The shape of what is explained of a job.
+
+
+class Ambiguity(Struct):
+    """A short form of a job's name that several jobs here have, such as an array's."""
+
+    error: str
+    candidates: Annotated[list[str], Meta(description="Names of the first of these jobs.")]
+    total: Count
+    states: Annotated[
+        dict[str, Count], Meta(description="How many are in which state; `left`: not here.")
+    ]
+
+
+class Alike(Struct):
+    """Jobs that wait, of the same user and VO, and ask for the same."""
+
+    total: Annotated[Count, Meta(description="This one included.")]
+    ahead: Annotated[Count, Meta(description="Of them, those that were submitted before it.")]
+
+
+class BatchSystem(Struct):
+    """Why a job is not running, as its batch system says it, in its own terms and numbers."""
+
+    adapter: str
+    code: Annotated[str, Meta(description="Its own word or number for the reason; may be empty.")]
+    sentence: str
+    never: Annotated[bool, Meta(description="The job never starts as it stands.")]
+    remedies: Annotated[
+        list[str], Meta(description="What would change it, the most promising first.")
+    ]
+    machines: Annotated[int | None, Meta(description="How many machines may run it at all.")]
+    clauses: Annotated[
+        list[Clause],
+        Meta(
+            description="The conditions that all have to hold: how many machines meet each, and "
+            "how many would be left without it."
+        ),
+    ]
+    expected_start_s: Annotated[
+        Unknown, Meta(description="When the batch system itself expects it to start.")
+    ]
+    ahead: Annotated[int | None, Meta(description="Waiting jobs before it, by its own order.")]
+    removes_most: Annotated[
+        str | None,
+        Meta(
+            description="The condition that by itself removes most machines; null: each is met by "
+            "all machines, or none is known."
+        ),
+    ] = None
+
+
+class DecisionRow(Struct):
+    """One row of the ledger. Alike jobs share a row: `jobs` lists them."""
+
+    time_s: float
+    seq: Count
+    job: str
+    action: str
+    machine: str | None
+    cpus: int
+    reason: str
+    policy: str
+    mode: Mode
+    propensity: Unknown
+    scores: dict[str, Unknown] | None
+    input_age_s: Unknown
+    input: str
+    gate: Annotated[
+        str | None,
+        Meta(
+            description="The gate's answer: `act`, `would`, or `refused: ` with the reason; null "
+            "where nothing was to be carried out."
+        ),
+    ] = None
+    jobs: list[str] | None = None
+
+
+class Lease(Struct):
+    """What Outrider has asked of the batch system for a job, for as long as it renews that."""
+
+    lever: str
+    action: Annotated[str | None, Meta(description="Null: it was refused.")]
+    machine: Annotated[str | None, Meta(description="For whose group of machines.")]
+    decided_s: Unknown
+    refused_because: str | None
+
+
+class Left(Struct):
+    """How a job left."""
+
+    how: Literal["completed", "removed"]
+    at_s: float
+    reason: Annotated[str | None, Meta(description="Why it was removed; null: it completed.")]
+
+
+class PolicyView(Struct):
+    """What one policy thinks of one job."""
+
+    name: str
+    action: Annotated[str | None, Meta(description="What it would do; null: it was not asked.")]
+    reason: str | None
+    cluster: Annotated[str | None, Meta(description="Where it would start the job.")]
+    until_s: Annotated[Unknown, Meta(description="When it looks again; null: when asked.")]
+    scores: dict[str, Unknown]
+    propensity: Unknown
+    explanation: str
+    decided_s: Unknown
+    seq: int | None
+    latest_s: Annotated[
+        Unknown,
+        Meta(
+            description="Until when it may defer the job at most; null: it does not, or for ever."
+        ),
+    ] = None
+
+
+class Run(Struct):
+    """A run of the job that has ended."""
+
+    machine: str
+    cpus: int
+    start_s: float
+    end_s: float
+    run_s: Annotated[float, Meta(description="Seconds of work in it.")]
+    lost_because: Annotated[
+        str | None, Meta(description="Why it was lost; null: it completed the job.")
+    ]
+
+
+class Explanation(Struct):
+    """Why a job is where it is."""
+
+    job: str
+    mode: Mode
+    source: Literal["daemon", "ledger"]
+    state: Annotated[JobState | None, Meta(description="Null: it is not here any more.")]
+    sentence: str
+    held_because: Annotated[
+        str | None,
+        Meta(
+            description="Why it is held, as the batch system says it; null: it is not held, that "
+            "is not known, or the client may not see users' names, which such words tell."
+        ),
+    ]
+    batch_system: Annotated[
+        BatchSystem | None,
+        Meta(
+            description="Asked now, of jobs that are queued or held; null: nothing was said, or "
+            "the client may not see users' names, which such words tell."
+        ),
+    ]
+    batch_system_errors: Annotated[
+        list[str], Meta(description="Batch systems that were asked in vain, and why.")
+    ]
+    waiting_s: Unknown
+    since_s: Unknown
+    runs: Annotated[list[Run], Meta(description="Its last runs that have ended, oldest first.")]
+    policies: list[PolicyView]
+    decisions: list[DecisionRow]
+    timezone: Annotated[str, Meta(description="The site's zone, an IANA name.")] = "UTC"
+    now_s: Annotated[Unknown, Meta(description="The time at the site; null: it is not asked.")] = (
+        None
+    )
+    expected_start: Annotated[
+        JobStart | None,
+        Meta(
+            description="By the twin beside the daemon; null: it does not wait, or the daemon was "
+            "not asked. What the batch system itself expects is in `batch_system`."
+        ),
+    ] = None
+    lease: Annotated[
+        Lease | None, Meta(description="In the modes canary and active. Null: nothing stands.")
+    ] = None
+    alike: Annotated[Alike | None, Meta(description="Null: it does not wait.")] = None
+    left: Annotated[
+        Left | None, Meta(description="Null: it is here, or how it left is not known.")
+    ] = None
+    remedies: Annotated[
+        list[str],
+        Meta(
+            description="What would change it by what Outrider itself knows, such as the end of "
+            "owners' hours; what the batch system says would is in `batch_system`."
+        ),
+    ] = []
+
+
+EXPLAIN = Endpoint(
     name="explain",
     path="/api/v1/explain/{job}",
     summary="Why a job is where it is. Its name is percent-encoded (`#` is %23; a slash may stand "
@@ -118,3 +309,60 @@ ENDPOINT = Endpoint(
     answer=Explanation,
     others={300: Ambiguity, 404: Failure},
 )
+
+
+# -- decisions -------------------------------------------------------------------------------------
+# Rows of the ledger.
+
+
+class DecisionsQuery(Struct, frozen=True):
+    """Which rows of the ledger."""
+
+    limit: Limit = 200
+    job: Annotated[str | UnsetType, Meta(description="Only decisions about this job.")] = UNSET
+    after: Annotated[
+        Annotated[int, Meta(ge=0, le=2**63 - 1)] | UnsetType,
+        Meta(
+            description="Only rows after this sequence number, oldest first. "
+            "Without it: the newest rows, newest first."
+        ),
+    ] = UNSET
+
+
+class Decisions(Struct):
+    """Rows of the ledger."""
+
+    mode: Mode
+    decisions: list[DecisionRow]
+    next: Next = None
+
+
+async def answer_decisions(call: Call[DecisionsQuery]) -> Answer:
+    """Answer from the ledger."""
+    query = call.query
+    rows = await decision_rows(
+        call.view.journal,
+        query.limit,
+        None if query.job is UNSET else query.job,
+        None if query.after is UNSET else query.after,
+    )
+    page, cursor = page_of(((row["seq"], row) for row in rows), query.limit)
+    if cursor is None and len(page) == query.limit:
+        cursor = page[-1]["seq"]  # others may follow
+    return {
+        "mode": call.view.core.config.mode,
+        "decisions": call.names.in_rows(page),
+        "next": None if query.after is UNSET else cursor,
+    }
+
+
+DECISIONS = Endpoint(
+    name="decisions",
+    path="/api/v1/decisions",
+    summary="Rows of the ledger.",
+    handle=answer_decisions,
+    query=DecisionsQuery,
+    answer=Decisions,
+)
+
+ENDPOINTS = (EXPLAIN, DECISIONS)

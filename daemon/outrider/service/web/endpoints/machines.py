@@ -2,15 +2,28 @@
 
 from typing import Annotated, Any
 
+import structlog
+from aiohttp import web
 from msgspec import UNSET, Meta, Struct, UnsetType
 
+from outrider.model.errors import LedgerError
 from outrider.model.machines import MachineSpec
 from outrider.service.core.core import Core
-from outrider.service.views.counts import machine_state
-from outrider.service.web.endpoint import Answer, Call, Endpoint
-from outrider.service.web.paging import After, Next, page_of
-from outrider.service.web.query import Limit
-from outrider.service.web.shapes.values import Count, MachineState, Mode, Unknown
+from outrider.service.views.one_machine import machine_now, number_of
+from outrider.service.views.status import machine_state
+from outrider.service.web.endpoint import (
+    After,
+    Answer,
+    Call,
+    Endpoint,
+    Limit,
+    Next,
+    NoQuery,
+    NotFoundError,
+    json_response,
+    page_of,
+)
+from outrider.service.web.shapes.values import Count, Failure, JobState, MachineState, Mode, Unknown
 
 
 class MachinesQuery(Struct, frozen=True):
@@ -100,7 +113,7 @@ async def handle(call: Call[MachinesQuery]) -> Answer:
     return machines(call.view.core, query.limit, after, state, cluster)
 
 
-ENDPOINT = Endpoint(
+MACHINES = Endpoint(
     name="machines",
     path="/api/v1/machines",
     summary="Machines now.",
@@ -108,3 +121,129 @@ ENDPOINT = Endpoint(
     query=MachinesQuery,
     answer=Machines,
 )
+
+
+# -- machine ---------------------------------------------------------------------------------------
+# The shape of what is told of one machine.
+
+
+class MachineWatts(Struct):
+    """What the machine draws: now, and by the table in each state."""
+
+    now_w: Unknown
+    is_measured: Annotated[bool, Meta(description="By its meter; else by the table.")]
+    active_w: Unknown
+    idle_w: Unknown
+    sleep_w: Unknown
+
+
+class JobOnMachine(Struct):
+    """A job that has the machine now."""
+
+    job: str
+    state: JobState
+    user: str
+    vo: str
+    cpus: Count
+    start_s: float
+
+
+class RunOnMachine(Struct):
+    """A run that ended on the machine; `lost_because` is null where it completed its job."""
+
+    job: str
+    vo: str
+    cpus: Count
+    start_s: float
+    end_s: float
+    run_s: float
+    lost_because: str | None
+
+
+class FailedStartsThere(Struct):
+    """Jobs that were tried on the machine lately, and those that failed within minutes.
+
+    A black hole is a machine where, beyond chance, far more of them fail than the same users' jobs
+    do elsewhere; `expected_ratio` is theirs, `low_ratio` the lower bound of the machine's own.
+    """
+
+    within_s: float
+    tried: Count
+    failed: Count
+    is_black_hole: bool
+    expected_ratio: Unknown
+    low_ratio: Unknown
+
+
+class OwnerWeek(Struct):
+    """When the owner was there, by hour of the week of the site's clock."""
+
+    since_s: float
+    sessions: Count
+    share: Annotated[
+        list[list[Unknown]],
+        Meta(description="Of the time, 0 to 1; from Monday, 24 hours each; null: not seen then."),
+    ]
+
+
+class OneMachine(Struct):
+    """One machine now, and its history as far as the journal holds it.
+
+    `since_s`: since when it is in its state; of a busy one, since the oldest of its runs began.
+    `runs`: the last that ended there, the newest first; null where the journal is of a version that
+    cannot be asked by machine. `owner_week` is null where no owner was ever seen to come.
+    """
+
+    mode: Mode
+    now_s: float
+    machine: str
+    cluster: str
+    state: MachineState
+    since_s: Unknown
+    cpus: Count
+    busy_cpus: Count
+    inferred: bool
+    watts: MachineWatts
+    jobs: list[JobOnMachine]
+    jobs_total: Count
+    runs: list[RunOnMachine] | None
+    failed_starts: FailedStartsThere
+    owner_week: OwnerWeek | None
+
+
+# -- machine ---------------------------------------------------------------------------------------
+# One machine: what it does now, and its history.
+
+log = structlog.get_logger()
+
+
+async def answer_machine(call: Call[NoQuery]) -> Answer | web.Response:
+    """From memory and from the journal, which is read in a thread; 404 for one not here."""
+    view, machine = call.view, call.request.match_info["machine"]
+    answer = None
+    if number_of(view.core, machine) is not None:
+        try:
+            history = await view.machine_histories.of(machine, view.core, view.journal)
+        except (LedgerError, TimeoutError) as error:
+            log.warning("fail_machine_history", machine=machine, reason=str(error))
+            return json_response(
+                {"error": "the journal cannot be read now; the log tells why"}, 503
+            )
+        answer = await machine_now(view.core, machine, history)
+    if answer is None:
+        raise NotFoundError(f"no machine {machine!r} is here")
+    return call.names.in_machine(answer)
+
+
+MACHINE = Endpoint(
+    name="machine",
+    path="/api/v1/machine/{machine}",
+    summary="One machine: what it does now, its last runs, failed starts, watts, and its owner's "
+    "week. Its name is percent-encoded.",
+    handle=answer_machine,
+    query=NoQuery,
+    answer=OneMachine,
+    others={404: Failure, 503: Failure},
+)
+
+ENDPOINTS = (MACHINES, MACHINE)

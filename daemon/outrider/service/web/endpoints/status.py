@@ -5,8 +5,7 @@ from typing import Any
 import msgspec
 
 from outrider.service.daemon.daemon_view import DaemonView
-from outrider.service.views.acting import levers_shown
-from outrider.service.views.commands import mode_shown
+from outrider.service.views.commands import levers_shown, mode_shown
 from outrider.service.views.status import status
 from outrider.service.web.access import ACCESS
 from outrider.service.web.endpoint import Answer, Call, Endpoint, NoQuery
@@ -64,7 +63,7 @@ async def handle(call: Call[NoQuery]) -> Answer:
     }
 
 
-ENDPOINT = Endpoint(
+STATUS = Endpoint(
     name="status",
     path="/api/v1/status",
     summary="Everything the page shows.",
@@ -73,3 +72,5 @@ ENDPOINT = Endpoint(
     answer=Status,
     shared=True,
 )
+
+ENDPOINTS = (STATUS,)

@@ -79,7 +79,7 @@ async def handle(call: Call[NoQuery]) -> Answer:
     return call.names.in_utility(utility(call.view.core, call.view.expected_starts()))
 
 
-ENDPOINT = Endpoint(
+UTILITY = Endpoint(
     name="utility",
     path="/api/v1/utility",
     summary="What lets a broker tell whether to send work here.",
@@ -87,3 +87,5 @@ ENDPOINT = Endpoint(
     query=NoQuery,
     answer=Utility,
 )
+
+ENDPOINTS = (UTILITY,)

@@ -52,7 +52,7 @@ export function duration(seconds) {
   if (seconds < 120) return `${number(seconds, seconds < 10 ? 1 : 0)} s`;
   if (seconds < 7200) return `${number(seconds / 60, seconds < 600 ? 1 : 0)} min`;
   if (seconds < 172800) return `${number(seconds / 3600, 1)} h`;
-  return `${number(seconds / 86400, 1)} days`;
+  return `${number(seconds / 86400, 1)} d`;
 }
 
 export function bound(seconds) {

@@ -7,11 +7,17 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
-from outrider.model.disciplines import Discipline
-from outrider.service.trials.shown import TrialShown
-from outrider.service.web.shapes.commands import CommandRow, ModeLimit
-from outrider.service.web.shapes.expected_start import StartsShown
-from outrider.service.web.shapes.values import Count, Counts, Mode, Unknown
+from outrider.model.modes import Discipline
+from outrider.service.journal.trial_record import TrialShown
+from outrider.service.web.shapes.values import (
+    CommandRow,
+    Count,
+    Counts,
+    Mode,
+    ModeLimit,
+    StartsShown,
+    Unknown,
+)
 from outrider.twin.answer_file import Fidelity, Ratios, Window
 
 # -- twin ------------------------------------------------------------------------------------------

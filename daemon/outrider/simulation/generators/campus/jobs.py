@@ -7,14 +7,12 @@ from numpy.typing import NDArray
 
 from outrider.simulation.generators.campus.options import JobCounts
 from outrider.simulation.generators.campus.streams import Streams
-from outrider.simulation.generators.campus.users import Users
 
 # -- batches ---------------------------------------------------------------------------------------
 # Batches: jobs that one user submits together.
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int32]
-
 SIZE_MEDIAN: Final = 22.0
 SIZE_SPREAD: Final = 1.40
 LARGEST: Final = 700
@@ -22,7 +20,6 @@ SMALLEST_LARGEST: Final = 20
 SPREAD_MEDIAN_S: Final = 900.0
 SPREAD_SPREAD: Final = 1.2
 LONGEST_SPREAD_S: Final = 8 * 3600.0
-
 WEEKEND: Final = 0.40
 HOUR_PROFILE: Final = np.array(
     (
@@ -31,7 +28,6 @@ HOUR_PROFILE: Final = np.array(
     )
 )  # fmt: skip
 """Batches by the hour of the day at which they begin, per cent."""
-
 STORM_FROM_S: Final = 9 * 3600.0
 STORM_UNTIL_S: Final = 21 * 3600.0
 
@@ -99,7 +95,6 @@ BROKEN_BATCH_SHARE: Final = 0.70
 """Share of the bad jobs that come in batches of bad jobs only; the rest are in mixed batches."""
 FLAWED_SHARE: Final = 0.28
 """Share of bad jobs in a mixed batch."""
-
 RUN_MEDIAN_S: Final = 73.0 * 60
 RUN_SPREAD_BETWEEN: Final = 0.47
 RUN_SPREAD_WITHIN: Final = 0.34
@@ -107,7 +102,6 @@ LONGEST_RUN_S: Final = 16 * 3600.0
 STORM_RUN_MEDIAN_S: Final = 50.0
 STORM_RUN_SPREAD: Final = 0.8
 SHORTEST_RUN_S: Final = 10.0
-
 LAG_MEDIAN_S: Final = 0.79 * 3600
 LAG_SPREAD: Final = 2.7
 LONGEST_LAG_S: Final = 600 * 3600.0
@@ -123,6 +117,32 @@ class Jobs(NamedTuple):
     run_s: Floats
     kill_s: Floats
     user: Ints
+
+
+# -- users -----------------------------------------------------------------------------------------
+# Users: careful ones, careless ones and the one who submits the storm.
+
+
+class Users(NamedTuple):
+    """Users by number.
+
+    Attributes:
+        names: (users,) names.
+        vo: (users,) VO number.
+        vo_names: (VOs,) names.
+        careful, careless: numbers of users who submit mixed batches, and those of bad jobs only.
+        careful_weight, careless_weight: relative frequency of each one's submissions.
+        stormer: number of the user who submits the storm.
+    """
+
+    names: list[str]
+    vo: Ints
+    vo_names: list[str]
+    careful: Ints
+    careful_weight: Floats
+    careless: Ints
+    careless_weight: Floats
+    stormer: int
 
 
 def draw_jobs(
@@ -233,3 +253,34 @@ def _storm(count: int, user: int, day: int, span_s: float, rng: np.random.Genera
 def _in_bounds(run_s: Floats) -> Floats:
     bounded: Floats = np.minimum(np.maximum(run_s, SHORTEST_RUN_S), LONGEST_RUN_S)
     return np.round(bounded, 1)
+
+
+USERS: Final = 60
+FEWEST_USERS: Final = 6
+CARELESS_SHARE: Final = 0.30
+ZIPF: Final = 1.5
+VOS: Final = 4
+
+
+def build_users(size_ratio: float, rng: np.random.Generator) -> Users:
+    """Draw the users of a pool with `size_ratio` times the paper's machines.
+
+    Their number grows with the square root of the pool. Numbers are shuffled, so that a name says
+    nothing about how its user submits. Careless users submit equally often, careful ones by
+    Zipf's law: a few submit most of the jobs.
+    """
+    count = max(FEWEST_USERS, round(USERS * size_ratio**0.5))
+    shuffled = rng.permutation(count).astype(np.int32)
+    careless = max(1, round(CARELESS_SHARE * count))
+    careful = shuffled[1 + careless :]
+    digits = max(2, len(str(count - 1)))
+    return Users(
+        names=[f"u{number:0{digits}d}" for number in range(count)],
+        vo=(np.arange(count) % VOS).astype(np.int32),
+        vo_names=[f"vo{number}" for number in range(VOS)],
+        careful=careful,
+        careful_weight=np.arange(1.0, len(careful) + 1) ** -ZIPF,
+        careless=shuffled[1 : 1 + careless],
+        careless_weight=np.ones(careless),
+        stormer=int(shuffled[0]),
+    )

@@ -6,8 +6,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from outrider.model.clusters import ClusterSpec
-from outrider.model.opening import OpeningHours
+from outrider.model.machines import ClusterSpec, OpeningHours
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int32]

@@ -10,7 +10,7 @@ from outrider.formats.campus.campus import Campus
 from outrider.model.errors import ConfigurationError
 from outrider.model.localtime import WEEK_S
 from outrider.model.settings import build
-from outrider.simulation.generators.campus.jobs import draw_jobs
+from outrider.simulation.generators.campus.jobs import build_users, draw_jobs
 from outrider.simulation.generators.campus.options import (
     PAPER_MACHINES,
     PAPER_SESSIONS,
@@ -21,7 +21,6 @@ from outrider.simulation.generators.campus.options import (
 )
 from outrider.simulation.generators.campus.rooms import Rooms, build_rooms
 from outrider.simulation.generators.campus.streams import streams_of
-from outrider.simulation.generators.campus.users import build_users
 
 # -- calendar --------------------------------------------------------------------------------------
 # Demand for machines over time: terms and vacations, days of the week, hours of the day.

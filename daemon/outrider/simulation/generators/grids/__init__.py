@@ -4,7 +4,6 @@ Seeds below 10,000 are for evaluation (tests, reproductions, comparisons); train
 seeds from 10,000, so that nothing is fitted to the workloads that it is evaluated on.
 """
 
-from outrider.simulation.generators.grids.perez import perez_grid
-from outrider.simulation.generators.grids.vengerov import vengerov_grid
+from outrider.simulation.generators.grids.workloads import perez_grid, vengerov_grid
 
 __all__ = ["perez_grid", "vengerov_grid"]

@@ -1,0 +1,1 @@
+"""What the daemon needs on a host, examined piece by piece."""

@@ -1,0 +1,52 @@
+"""Quantities as text for people: counts, ratios, durations and energies, each in a fitting unit."""
+
+from typing import Final
+
+MISSING: Final = "-"
+"""Shown where there is nothing to compute a figure from."""
+UNITS_OF_TIME: Final = (("s", 1.0, 120.0), ("min", 60.0, 7_200.0), ("h", 3_600.0, 172_800.0))
+"""Unit, its seconds, and the seconds from which a larger one is used; as in `page/words.js`."""
+
+
+def number(value: float | None, unit: str = "", digits: int = 1) -> str:
+    """Return a figure with its unit, thousands separated, or `MISSING`."""
+    return MISSING if value is None else f"{value:,.{digits}f} {unit}".rstrip()
+
+
+def count(value: float | None) -> str:
+    """Return a whole number, thousands separated, or `MISSING`."""
+    return number(value, digits=0)
+
+
+def figure(value: float | None, per: float = 1.0, digits: int = 1) -> str:
+    """Return a number in a unit that holds `per` of its own, or `MISSING`."""
+    return MISSING if value is None else number(value / per, digits=digits)
+
+
+def percent(ratio: float | None) -> str:
+    """Return a ratio as per cent, or `MISSING`."""
+    return MISSING if ratio is None else f"{100.0 * ratio:.1f} %"
+
+
+def duration(seconds: float | None) -> str:
+    """Return a time span in the unit that suits it, or `MISSING`.
+
+    >>> [duration(s) for s in (12, 192, 5_400, 18_000, 181_440)]
+    ['12 s', '3.2 min', '90.0 min', '5.0 h', '2.1 d']
+    """
+    if seconds is None:
+        return MISSING
+    for unit, size, most in UNITS_OF_TIME:
+        if abs(seconds) < most:
+            return f"{seconds / size:.{0 if size == 1.0 else 1}f} {unit}"
+    return f"{seconds / 86_400.0:.1f} d"
+
+
+def energy(watt_hours: float | None) -> str:
+    """Return an energy in the unit that suits it: ``120 Wh``, ``3.4 kWh``, ``1.2 MWh``."""
+    if watt_hours is None:
+        return "unknown"
+    for unit, size, most in (("Wh", 1.0, 1e3), ("kWh", 1e3, 1e6)):
+        if abs(watt_hours) < most:
+            return f"{watt_hours / size:.1f} {unit}"
+    return f"{watt_hours / 1e6:.1f} MWh"

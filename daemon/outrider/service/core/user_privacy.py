@@ -1,0 +1,287 @@
+"""Privacy of users: pseudonyms, accounting groups that are named for a user, and who sees names."""
+
+import hashlib
+import hmac
+import os
+import re
+import secrets
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from outrider.model.errors import LedgerError
+from outrider.model.events import CHANGED, SUBMITTED, NamedEvent
+from outrider.service.core.mode_limit import ModeLimit
+
+# -- pseudonyms ------------------------------------------------------------------------------------
+# Pseudonyms: users' names are personal data and need not be kept to learn from their jobs.
+
+KEY_NAME: Final = "pseudonym.key"
+_KEY_BYTES: Final = 32
+_PSEUDONYM: Final = re.compile(r"u-[0-9a-f]{10}")
+
+
+class Pseudonyms:
+    """Keyed, stable and one-way: the same user has the same pseudonym as long as the key lives.
+
+    Args:
+        key: secret bytes of this site.
+    """
+
+    def __init__(self, key: bytes) -> None:
+        self._key = key
+
+    def of(self, name: str) -> str:
+        """The pseudonym of a user."""
+        told = name.encode(errors="surrogateescape")
+        return "u-" + hmac.new(self._key, told, hashlib.sha256).hexdigest()[:10]
+
+    def in_vo(self, vo: str, user: str) -> str:
+        """A VO with the user's name in it replaced: ``physics.alice``, ``alice``."""
+        return vo if is_pseudonym(user) else _as_part(user).sub(self.of(user), vo)
+
+    def hide(self, event: NamedEvent) -> NamedEvent:
+        """The event with its user's name replaced, in a VO that is named for that user too."""
+        time_s, kind, subject, extra = event
+        if kind == SUBMITTED and extra.user:
+            extra = msgspec.structs.replace(
+                extra, user=self.of(extra.user), vo=self.in_vo(extra.vo, extra.user)
+            )
+        elif kind == CHANGED and extra.get("user"):
+            vo = {"vo": self.in_vo(extra["vo"], extra["user"])} if extra.get("vo") else {}
+            extra = {**extra, "user": self.of(extra["user"]), **vo}
+        return time_s, kind, subject, extra
+
+
+def is_pseudonym(name: str) -> bool:
+    """Whether this is a pseudonym already: then it need not be hidden again."""
+    return _PSEUDONYM.fullmatch(name) is not None
+
+
+def is_named_for(vo: str, user: str) -> bool:
+    """Whether a user's name is a VO's, or a part of it: ``alice``, ``physics.alice``."""
+    return user in vo and _as_part(user).search(vo) is not None
+
+
+def _as_part(user: str) -> re.Pattern[str]:
+    return re.compile(rf"(?:^|(?<=[.@/])){re.escape(user)}(?=[.@/]|$)")
+
+
+def load_key(path: Path) -> bytes:
+    """The site's key; made at first use, readable by the daemon only.
+
+    It is there whole or not at all: a file that was cut short is made anew.
+
+    Raises:
+        LedgerError: it can neither be read nor made.
+    """
+    try:
+        if path.exists() and len(key := path.read_bytes()) >= _KEY_BYTES:
+            return key
+        key = secrets.token_bytes(_KEY_BYTES)
+        beside = path.with_suffix(".part")
+        beside.unlink(missing_ok=True)
+        with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+            file.write(key)
+            file.flush()
+            os.fsync(file.fileno())
+        beside.replace(path)
+    except OSError as error:
+        raise LedgerError(f"{path}: the key of pseudonyms cannot be made: {error}") from error
+    return key
+
+
+# -- personal vos ----------------------------------------------------------------------------------
+# VOs that are named for a user: what must not be shown where users have pseudonyms.
+
+MOST_PERSONAL_VOS: Final = 10_000
+
+
+class PersonalVos:
+    """VOs that are named for a user: ``alice``, the group of her own, or ``physics.alice``.
+
+    Attributes:
+        users: by VO, the user in its name.
+        is_full: there were more than are kept; any VO may be such a one.
+    """
+
+    def __init__(self) -> None:
+        self.users: dict[str, str] = {}
+        self.is_full = False
+
+    def note(self, events: Iterable[NamedEvent], known: Any) -> bool:
+        """Look at submissions and changes of jobs; whether a VO came to these.
+
+        Args:
+            events: what came in.
+            known: gives what is known of a job by its name, as `Normaliser.known_by`.
+        """
+        before = len(self.users)
+        for _, kind, name, extra in events:
+            if kind == SUBMITTED:
+                self._add(extra.user, extra.vo)
+            elif kind == CHANGED and ("user" in extra or "vo" in extra):
+                history = known(name)
+                spec = None if history is None else history.spec
+                user = extra.get("user") or getattr(spec, "user", "")
+                self._add(user, extra.get("vo") or getattr(spec, "vo", ""))
+        return len(self.users) > before
+
+    def _add(self, user: str, vo: str) -> None:
+        if not user or vo in self.users or not is_named_for(vo, user):
+            return
+        if len(self.users) >= MOST_PERSONAL_VOS:
+            self.is_full = True
+        else:
+            self.users[vo] = user
+
+    def recall(self, users: Mapping[str, str]) -> None:
+        """Go on with what was kept."""
+        self.users.update(users)
+
+
+# -- user names ------------------------------------------------------------------------------------
+# How users are shown: by their names to whoever may see these, by pseudonyms to everybody else.
+
+_VO: Final = "vo"
+_WORD: Final = re.compile(r"\w[\w.@/+-]*(?<![.])")
+
+
+class UserNames:
+    """How one client is shown users.
+
+    Args:
+        pseudonyms: makes them.
+        personal: the VOs with a user in their names.
+        shown: by their names.
+    """
+
+    def __init__(self, pseudonyms: Pseudonyms, personal: PersonalVos, shown: bool) -> None:
+        self._pseudonyms = pseudonyms
+        self._personal = personal
+        self.shown = shown
+
+    def user(self, name: str) -> str:
+        """A user."""
+        if self.shown or not name or is_pseudonym(name):
+            return name
+        return self._pseudonyms.of(name)
+
+    def vo(self, vo: str) -> str:
+        """A VO, which may have a user's name in it."""
+        if self.shown:
+            return vo
+        user = self._personal.users.get(vo)
+        if user is not None:
+            return self._pseudonyms.in_vo(vo, user)
+        return self.user(vo) if self._personal.is_full else vo
+
+    @cached_property
+    def hides_vos(self) -> bool:
+        """Whether any VO is shown by another name."""
+        return not self.shown and bool(self._personal.users)
+
+    # -- whole answers --------------------------------------------------------------------------
+
+    def in_jobs(self, answer: Mapping[str, Any]) -> Mapping[str, Any]:
+        """A page of jobs."""
+        if self.shown:
+            return answer
+        rows = [{**r, "user": self.user(r["user"]), "vo": self.vo(r["vo"])} for r in answer["jobs"]]
+        return {**answer, "jobs": rows}
+
+    def in_machine(self, answer: Mapping[str, Any]) -> Mapping[str, Any]:
+        """One machine: the jobs on it, and the runs that ended there."""
+        if self.shown:
+            return answer
+        jobs = [{**r, "user": self.user(r["user"]), "vo": self.vo(r["vo"])} for r in answer["jobs"]]
+        runs = answer["runs"]
+        if runs is not None:
+            runs = [{**run, "vo": self.vo(run["vo"])} for run in runs]
+        return {**answer, "jobs": jobs, "runs": runs}
+
+    def in_commands(self, rows: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
+        """Commands: who gave them, by number and name."""
+        return rows if self.shown else [self._in_command(row) for row in rows]
+
+    def limit(self, limit: ModeLimit | None) -> Mapping[str, Any] | None:
+        """What lowers the mode: who set it."""
+        if limit is None:
+            return None
+        row = msgspec.structs.asdict(limit)
+        return row if self.shown else self._in_command(row)
+
+    def _in_command(self, row: Mapping[str, Any]) -> Mapping[str, Any]:
+        if row["uid"] is None:
+            return row
+        return {**row, "uid": None, "user": self.user(row["user"] or str(row["uid"]))}
+
+    def in_status(self, answer: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The status: who commanded, waits and shares by VO."""
+        if not self.shown and "commands" in answer:
+            answer = {**answer, "commands": self.in_commands(answer["commands"])}
+        if not self.hides_vos:
+            return answer
+        waits, fairness = answer["wait_s"], answer["fairness"]
+        hidden = {name: self._by_vo(fairness[name]) for name in ("share", "target")}
+        return {
+            **answer,
+            "wait_s": {**waits, "by_vo": self._by_vo(waits["by_vo"])},
+            "fairness": {**fairness, **hidden},
+        }
+
+    def in_utility(self, answer: Mapping[str, Any]) -> Mapping[str, Any]:
+        """What one more job of each VO would meet."""
+        told = answer["one_more_job"]
+        if self.shown or told is None:
+            return answer
+        kinds = [{**kind, _VO: self.vo(kind[_VO])} for kind in told["kinds"]]
+        return {**answer, "one_more_job": {**told, "kinds": kinds}}
+
+    def in_explanation(self, answer: Mapping[str, Any], user: str) -> Mapping[str, Any]:
+        """What policies say of a job, in words of their own.
+
+        They may name its user, and VOs of other jobs that are named for theirs. What the batch
+        system says names whom it likes, and is not told; such a client's request does not ask it.
+        """
+        if self.shown:
+            return answer
+        policies = [
+            {**policy, "explanation": self._in_words(policy["explanation"], user)}
+            for policy in self.in_rows(answer["policies"])
+        ]
+        return {
+            **answer,
+            "held_because": None,
+            "batch_system": None,
+            "batch_system_errors": [],
+            "policies": policies,
+            "decisions": self.in_rows(answer["decisions"]),
+        }
+
+    def in_rows(self, rows: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
+        """Decisions: policies label their scores as they like, by VOs too."""
+        if not self.hides_vos:
+            return rows
+        return [self.in_row(row) for row in rows]
+
+    def in_row(self, row: Mapping[str, Any]) -> Mapping[str, Any]:
+        """One decision."""
+        if not self.hides_vos or not row["scores"]:
+            return row
+        hidden = {self._in_words(label, ""): score for label, score in row["scores"].items()}
+        return {**row, "scores": hidden}
+
+    def _in_words(self, text: str, user: str) -> str:
+        if self._personal.is_full:
+            return self._pseudonyms.of(text)
+        text = _WORD.sub(lambda found: self.vo(found[0]), text)
+        if not user:
+            return text
+        return re.sub(rf"(?<![\w.-]){re.escape(user)}(?![\w-])", self.user(user), text)
+
+    def _by_vo(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        return {self.vo(vo): value for vo, value in values.items()}

@@ -1,1 +1,0 @@
-"""Proposing machine groups from the machines that are seen, for ``outrider doctor --suggest``."""

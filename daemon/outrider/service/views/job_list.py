@@ -1,0 +1,254 @@
+"""Filters, orders and waits of the list of jobs."""
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from itertools import compress
+from operator import attrgetter
+from typing import Final, Literal, NamedTuple, Protocol, TypeAlias, get_args
+
+import numpy as np
+from msgspec import Struct
+from numpy.typing import NDArray
+
+from outrider.engine.state.site import Site
+from outrider.model.jobs import HELD_STATE, JOB_STATE_NAMES, QUEUED, Job
+from outrider.service.core.core import Core
+
+# -- job filters -----------------------------------------------------------------------------------
+# Which jobs a list is asked for, by what the client that asks is shown.
+
+
+class Names(Protocol):
+    """How a client is shown users; `UserNames` is such a one."""
+
+    shown: bool
+
+    def user(self, name: str) -> str:
+        """A user."""
+        ...
+
+    def vo(self, vo: str) -> str:
+        """A VO, which may have a user's name in it."""
+        ...
+
+
+class JobFilters(Struct, frozen=True, kw_only=True):
+    """What narrows a list of jobs; None of each: nothing.
+
+    Attributes:
+        state: they are in it.
+        user, vo: theirs, as the client is shown it: a name that is hidden finds none.
+        group: they are on a machine of it, or may use one by what was declared of the job.
+        reason: stands in what `reasons_of` says, be its letters large or small.
+        waiting_over_s: they wait, and for longer.
+    """
+
+    state: str | None = None
+    user: str | None = None
+    vo: str | None = None
+    group: str | None = None
+    reason: str | None = None
+    waiting_over_s: float | None = None
+
+    def chosen(self, core: Core, jobs: list[Job], names: Names) -> list[Job]:
+        """Those of the jobs that are asked for, in their order."""
+        if self.state is not None:
+            state = JOB_STATE_NAMES.index(self.state)
+            jobs = [job for job in jobs if job.state == state]
+        if self.waiting_over_s is not None:
+            jobs = _waiting_over(self.waiting_over_s, jobs, core.site.now)
+        if self.user is not None:
+            user = cache(names.user)  # a pseudonym takes a hash
+            jobs = [job for job in jobs if user(job.spec.user) == self.user]
+        if self.vo is not None:
+            vo = cache(names.vo)
+            jobs = [job for job in jobs if vo(job.spec.vo) == self.vo]
+        if self.group is not None:
+            jobs = _in_group(self.group, jobs, core.site)
+        if self.reason is not None:
+            jobs = _because(self.reason, core, jobs, names.shown)
+        return jobs
+
+
+def reasons_of(core: Core, jobs: Iterable[Job], names_shown: bool) -> list[str | None]:
+    """Why each job does not run; None: it does, or nothing was said.
+
+    Of one that is held, the batch system's words, for clients that are shown names: there may be
+    some in it. Of one that waits, the first policy's that has decided about it.
+    """
+    queues = [runner.queue.waiting.get for runner in core.runners]
+    reasons: list[str | None] = []
+    for job in jobs:
+        state, said = job.state, ""
+        if state == QUEUED:
+            number = job.number
+            for pending_of in queues:
+                pending = pending_of(number)
+                if pending is not None and pending.reason:
+                    said = pending.reason
+                    break
+        elif state == HELD_STATE and names_shown:
+            said = job.held_because
+        reasons.append(said or None)
+    return reasons
+
+
+def _waiting_over(seconds: float, jobs: Sequence[Job], now_s: float) -> list[Job]:
+    return list(compress(jobs, (waits_s(jobs, now_s) > seconds).tolist()))  # NaN is not over
+
+
+def _in_group(name: str, jobs: Iterable[Job], site: Site) -> list[Job]:
+    if name not in site.cluster_names:
+        return []
+    group = site.cluster_names.index(name)
+    members = frozenset(site.members[group])
+
+    @cache
+    def may_use(eligible: str) -> bool:
+        """One look at the machines of each class that the jobs here are of."""
+        return not eligible or not members.isdisjoint(site.classes.get(eligible, ()))
+
+    return [
+        job
+        for job in jobs
+        if (
+            site.machine_cluster[job.machine] == group
+            if job.machine >= 0
+            else may_use(job.spec.eligible)
+        )
+    ]
+
+
+def _because(text: str, core: Core, jobs: list[Job], names_shown: bool) -> list[Job]:
+    reasons, wanted = reasons_of(core, jobs, names_shown), text.casefold()
+    fitting = {said for said in set(reasons) if said is not None and wanted in said.casefold()}
+    return [job for job, said in zip(jobs, reasons, strict=True) if said in fitting]
+
+
+# -- job waits -------------------------------------------------------------------------------------
+# How long many jobs have waited, worked out together: of 100,000, a call for each would count.
+
+_SUBMIT_S: Final = attrgetter("submit_s")
+_ELIGIBLE_S: Final = attrgetter("spec.eligible_s")
+
+
+def waits_s(jobs: Sequence[Job], at_s: float) -> NDArray[np.float64]:
+    """As `Job.wait_s` of each that is queued; NaN for the others, and where it is not known."""
+    since_s = np.array(list(map(_SUBMIT_S, jobs)), float)  # None becomes NaN
+    eligible_s = list(map(_ELIGIBLE_S, jobs))
+    if eligible_s.count(None) < len(jobs):
+        later_s = np.fmax(since_s, np.array(eligible_s, float))
+        since_s = np.where(np.isnan(since_s), np.nan, later_s)  # unknown, whatever came after
+    queued = np.fromiter(map(attrgetter("state"), jobs), np.int8, len(jobs)) == QUEUED
+    return np.where(queued, np.maximum(0.0, at_s - since_s), np.nan)
+
+
+# -- job order -------------------------------------------------------------------------------------
+# Orders of the list of jobs, and cursors that stay right while jobs come and go.
+
+JobSort: TypeAlias = Literal[
+    "known", "-known", "waiting_s", "-waiting_s", "run_s", "-run_s",
+    "lost_s", "-lost_s", "cpus", "-cpus",
+]  # fmt: skip
+"""What the list is sorted by; with a minus, the greatest first."""
+JOB_SORTS: Final[tuple[str, ...]] = get_args(JobSort)
+KNOWN: Final = "known"
+
+
+def _run_s(jobs: Sequence[Job], at_s: float) -> Iterator[float]:
+    """As `Job.run_s`, but below 0 for a run that began later: it comes behind all others."""
+    for job in jobs:
+        if job.machine < 0:
+            yield math.nan
+        else:
+            yield job.run_s(at_s) if at_s >= job.start_s else at_s - job.start_s
+
+
+_VALUES: Final[Mapping[str, Callable[[Sequence[Job], float], Iterable[float]]]] = {
+    KNOWN: lambda jobs, _: map(attrgetter("number"), jobs),
+    "waiting_s": waits_s,
+    "run_s": _run_s,
+    "lost_s": lambda jobs, _: map(attrgetter("lost_s"), jobs),
+    "cpus": lambda jobs, _: map(attrgetter("spec.cpus"), jobs),
+}
+"""What jobs are sorted by at a moment; NaN where it is not known."""
+
+
+class CursorError(ValueError):
+    """A cursor that is none, or one of another order; the message says what is right."""
+
+
+class _Place(NamedTuple):
+    """A place in an order: behind a job, which need not be there any more.
+
+    `at_s` is the moment whose values are compared, `rank` infinite where the value is not known.
+    """
+
+    at_s: float
+    rank: float
+    number: int
+
+
+class JobOrder:
+    """One order of jobs: what is not known comes last whichever way, equals as they became known.
+
+    A job that keeps its place stands on exactly one page, however many come or go between two. To
+    wait and to run change nobody's place: all pages compare what was at the moment of the first.
+
+    Args:
+        sort: one of `JOB_SORTS`.
+    """
+
+    def __init__(self, sort: str) -> None:
+        self._sort = sort
+        self._by = sort.removeprefix("-")
+        self._sign = -1.0 if sort.startswith("-") else 1.0
+
+    def behind(
+        self, cursor: str | None, jobs: Sequence[Job], now_s: float
+    ) -> Iterator[tuple[str, Job]]:
+        """The jobs behind a cursor, in this order, each with a cursor of its own.
+
+        Args:
+            cursor: that of a job, given earlier; None: from the first.
+            jobs: in any order.
+            now_s: the moment whose values are compared from the first page on.
+
+        Raises:
+            CursorError: the cursor is none of this order's.
+        """
+        start = _Place(now_s, -math.inf, -1) if cursor is None else self._place(cursor)
+        at_s = start.at_s
+        values = np.fromiter(_VALUES[self._by](jobs, at_s), float, len(jobs))
+        ranks = np.where(np.isnan(values), math.inf, self._sign * values)
+        numbers = np.fromiter(map(attrgetter("number"), jobs), np.int64, len(jobs))
+        follows = (ranks > start.rank) | ((ranks == start.rank) & (numbers > start.number))
+        at = np.flatnonzero(follows)
+        at = at[np.lexsort((numbers[at], ranks[at]))]
+        return (
+            (self._text(_Place(at_s, float(ranks[n]), jobs[n].number)), jobs[n])
+            for n in at.tolist()
+        )
+
+    def _text(self, place: _Place) -> str:
+        if self._by == KNOWN:
+            return str(place.number)
+        return f"{self._sort}:{place.at_s!r}:{place.rank!r}:{place.number}"
+
+    def _place(self, text: str) -> _Place:
+        sort, *words = text.split(":")
+        try:
+            if self._by == KNOWN and not words:
+                number = int(text)
+                return _Place(0.0, self._sign * number, number)
+            if sort == self._sort and self._by != KNOWN:
+                at_s, rank, number = float(words[0]), float(words[1]), int(words[2])
+                if len(words) == 3 and math.isfinite(at_s) and not math.isnan(rank):
+                    return _Place(at_s, rank, number)
+        except (ValueError, IndexError):
+            pass
+        raise CursorError(
+            f'"after" = {text!r}: right would be what `next` of the page before said, which was '
+            f'sorted by "{self._sort}", too'
+        )

@@ -1,0 +1,134 @@
+"""Endpoints for machines: liveness, readiness, metrics and the OpenAPI document."""
+
+import asyncio
+from typing import Any, Literal, TypeAlias
+
+from aiohttp import web
+from msgspec import Struct
+
+from outrider.service.core.user_privacy import UserNames
+from outrider.service.metrics import Snapshot, expose
+from outrider.service.web.endpoint import (
+    SERVED,
+    Answer,
+    Call,
+    Endpoint,
+    NoQuery,
+    json_response,
+    response,
+)
+from outrider.service.web.openapi import openapi
+
+# -- healthz ---------------------------------------------------------------------------------------
+# A probe: the process answers.
+
+
+class Health(Struct):
+    """The process answers."""
+
+    ok: Literal[True]
+
+
+async def answer_healthz(call: Call[NoQuery]) -> Answer:
+    """Answer at once."""
+    return {"ok": True}
+
+
+HEALTHZ = Endpoint(
+    name="healthz",
+    path="/healthz",
+    summary="The process answers.",
+    handle=answer_healthz,
+    query=NoQuery,
+    answer=Health,
+    open=True,
+    while_starting=True,
+)
+
+
+# -- readyz ----------------------------------------------------------------------------------------
+# A probe: the daemon does its work.
+
+
+class Readiness(Struct):
+    """Whether the daemon does its work, and if not, why."""
+
+    ready: bool
+    reasons: list[str]
+
+
+async def answer_readyz(call: Call[NoQuery]) -> web.Response:
+    """200, or 503 with the reasons."""
+    ready, reasons = call.view.ready()
+    return json_response({"ready": ready, "reasons": reasons}, 200 if ready else 503)
+
+
+READYZ = Endpoint(
+    name="readyz",
+    path="/readyz",
+    summary="The daemon does its work: 200, or 503 with the reasons.",
+    handle=answer_readyz,
+    query=NoQuery,
+    answer=Readiness,
+    others={503: Readiness},
+    while_starting=True,
+)
+
+
+# -- metrics ---------------------------------------------------------------------------------------
+# Metrics for Prometheus.
+
+
+async def answer_metrics(call: Call[NoQuery]) -> web.Response:
+    """The values are taken here, on the loop, and rendered in a thread.
+
+    One at a time: several threads that render would hold up the loop together.
+    """
+    accept = ",".join(call.request.headers.getall("Accept", ()))
+    async with call.view.scraping:
+        shown = shown_to(call.names, call.view.metrics())
+        body, content_type = await asyncio.to_thread(expose, shown, accept)
+    answer = response(body, content_type)
+    answer.headers["Vary"] = "Accept"
+    return answer
+
+
+def shown_to(names: UserNames, snapshot: Snapshot) -> Snapshot:
+    """What one client may see: a VO that is named for a user only by its pseudonym."""
+    return snapshot.relabelled("vo", names.vo) if names.hides_vos else snapshot
+
+
+METRICS = Endpoint(
+    name="metrics",
+    path="/metrics",
+    summary="Metrics: OpenMetrics where the client accepts it, else the classic text.",
+    handle=answer_metrics,
+    query=NoQuery,
+    content="text/plain",
+    while_starting=True,
+)
+
+
+# -- openapi json ----------------------------------------------------------------------------------
+# The description of all endpoints.
+
+Document: TypeAlias = dict[str, Any]
+"""A JSON object that describes itself."""
+
+
+async def answer_openapi(call: Call[NoQuery]) -> Answer:
+    """The document of what this application serves."""
+    return openapi(call.request.app[SERVED])
+
+
+OPENAPI = Endpoint(
+    name="openapi",
+    path="/api/v1/openapi.json",
+    summary="All of this, with the shape of every answer, as OpenAPI 3.1.",
+    handle=answer_openapi,
+    query=NoQuery,
+    answer=Document,
+    while_starting=True,
+)
+
+ENDPOINTS = (METRICS, HEALTHZ, READYZ, OPENAPI)

@@ -1,0 +1,144 @@
+"""The live status page, its parts, and signing in to it."""
+
+import hashlib
+from functools import cache
+from importlib import resources
+from typing import Annotated, Final, Literal, NamedTuple
+
+from aiohttp import ETag, web
+from msgspec import Meta, Struct
+
+from outrider.service.web.access import ACCESS
+from outrider.service.web.endpoint import (
+    Answer,
+    Call,
+    Endpoint,
+    NoQuery,
+    NotFoundError,
+    SignInError,
+    response,
+)
+from outrider.service.web.shapes.values import Failure
+
+# -- page ------------------------------------------------------------------------------------------
+# The live status page.
+
+
+async def answer_page(call: Call[NoQuery]) -> web.Response:
+    """Its HTML; the page asks for the rest by itself."""
+    return asset_response(call.request, "index.html")
+
+
+PAGE = Endpoint(
+    name="page",
+    path="/",
+    summary="The live status page.",
+    handle=answer_page,
+    query=NoQuery,
+    content="text/html",
+    while_starting=True,
+)
+
+
+# -- page part -------------------------------------------------------------------------------------
+# The parts of the status page: style, scripts, icon.
+
+
+async def answer_page_part(call: Call[NoQuery]) -> web.Response:
+    """One file, or 404 with its name."""
+    return asset_response(call.request, call.request.match_info["asset"])
+
+
+PAGE_PART = Endpoint(
+    name="asset",
+    path="/page/{asset}",
+    summary="A part of the status page: style, script, icon.",
+    handle=answer_page_part,
+    query=NoQuery,
+    content="*/*",
+    others={404: Failure},
+    while_starting=True,
+)
+
+
+# -- sign in ---------------------------------------------------------------------------------------
+# Signing in with a browser: it asks its user for the token, and sends it from then on.
+
+
+class UsersShown(Struct):
+    """How this client is shown users."""
+
+    users: Annotated[
+        Literal["names", "pseudonyms"], Meta(description="By their names, or by pseudonyms.")
+    ]
+    how: Annotated[str, Meta(description="How to be shown names.")]
+
+
+async def answer_sign_in(call: Call[NoQuery]) -> Answer | web.Response:
+    """To the page for who may see names; 401 for who could send a token; else how to get one."""
+    if call.names.shown:
+        return web.Response(status=303, headers={"Location": "./"})
+    access = call.request.app[ACCESS]
+    if access.wants_token:
+        raise SignInError("the token is needed: as password, with any user name, or as Bearer")
+    return {"users": "pseudonyms", "how": access.how_to_see_names}
+
+
+SIGN_IN = Endpoint(
+    name="sign_in",
+    path="/sign-in",
+    summary="Lets a browser ask its user for the token, then leads to the page.",
+    handle=answer_sign_in,
+    query=NoQuery,
+    answer=UsersShown,
+)
+
+
+# -- assets ----------------------------------------------------------------------------------------
+# The files of the status page, read once: their bytes, media types and entity tags.
+
+_MEDIA_TYPES: Final = {
+    ".html": "text/html; charset=utf-8",
+    ".css": "text/css; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".svg": "image/svg+xml",
+}
+
+
+class Asset(NamedTuple):
+    """One file."""
+
+    body: bytes
+    content_type: str
+    etag: str
+
+
+@cache
+def load_assets() -> dict[str, Asset]:
+    """All files of the page by name; do not change it."""
+    assets = {}
+    for file in (resources.files("outrider.service.web") / "page").iterdir():
+        suffix = file.name[file.name.rfind(".") :]
+        if suffix in _MEDIA_TYPES:
+            body = file.read_bytes()
+            etag = hashlib.sha256(body).hexdigest()[:20]
+            assets[file.name] = Asset(body, _MEDIA_TYPES[suffix], etag)
+    return assets
+
+
+def asset_response(request: web.Request, name: str) -> web.Response:
+    """A file of the page, or 304 where the client has it. Raises `NotFoundError`."""
+    asset = load_assets().get(name)
+    if asset is None:
+        raise NotFoundError(f"the page has no part {name!r}")
+    tags = request.if_none_match or ()
+    if any(tag.value in (asset.etag, "*") for tag in tags):
+        answer = web.Response(status=304)
+    else:
+        answer = response(asset.body, asset.content_type)
+    answer.etag = ETag(asset.etag, is_weak=True)  # the same text, compressed or not
+    answer.headers["Cache-Control"] = "no-cache"  # keep it, but ask whether it changed
+    return answer
+
+
+ENDPOINTS = (PAGE, PAGE_PART, SIGN_IN)

@@ -1,0 +1,173 @@
+"""Users who have jobs now, and accounting groups."""
+
+from typing import Annotated
+
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from outrider.service.views.users_and_vos import vo_rows
+from outrider.service.web.endpoint import After, Answer, Call, Endpoint, Limit, Next, page_of
+from outrider.service.web.shapes.values import Count, Mode, Unknown
+
+# -- users -----------------------------------------------------------------------------------------
+# Users who have jobs now.
+
+
+class UsersQuery(Struct, frozen=True):
+    """Which users."""
+
+    limit: Limit = 200
+    after: After = UNSET
+    vo: Annotated[
+        str | UnsetType, Meta(description="Only of this VO, as this client is shown VOs.")
+    ] = UNSET
+
+
+class UserRow(Struct):
+    """One user in one VO: the jobs that are known now."""
+
+    user: str
+    vo: str
+    queued: Count
+    running: Count
+    suspended: Count
+    held: Count
+    busy_cpus: Count
+    wait_p50_s: Unknown
+    wait_p95_s: Unknown
+    longest_wait_s: Unknown
+    lost_s: float
+
+
+class Users(Struct):
+    """Those with the most CPUs in use first; `total` counts those on other pages too.
+
+    The cursor is a place in this order: who changes places between two pages may stand on both, or
+    on none.
+
+    `wait_p50_s`, `wait_p95_s` and `longest_wait_s`: half, 95 % and all of the jobs that wait now
+    have waited no longer than this, null where none waits. `lost_s`: seconds of all runs of these
+    jobs that were thrown away.
+    """
+
+    mode: Mode
+    now_s: float
+    users: list[UserRow]
+    total: Count
+    next: Next = None
+
+
+async def answer_users(call: Call[UsersQuery]) -> Answer:
+    """Answer from memory."""
+    core, names = call.view.core, call.names
+    rows = [
+        {**row, "user": names.user(row["user"]), "vo": names.vo(row["vo"])}
+        for row in call.view.user_rows()
+    ]
+    wanted = call.query.vo
+    found = [row for row in rows if wanted is UNSET or row["vo"] == wanted]
+    first = 0 if call.query.after is UNSET else call.query.after
+    page, cursor = page_of(enumerate(found[first:], first + 1), call.query.limit)
+    return {
+        "mode": core.config.mode,
+        "now_s": core.now_s,
+        "users": page,
+        "total": len(found),
+        "next": cursor,
+    }
+
+
+USERS = Endpoint(
+    name="users",
+    path="/api/v1/users",
+    summary="Users who have jobs now.",
+    handle=answer_users,
+    query=UsersQuery,
+    answer=Users,
+)
+
+
+# -- vos -------------------------------------------------------------------------------------------
+# VOs: shares against targets, waits, and what was thrown away.
+
+
+class VosQuery(Struct, frozen=True):
+    """Which VOs."""
+
+    limit: Limit = 200
+    after: After = UNSET
+
+
+class WaitQuantile(Struct):
+    """Where a quantile of waits lies, in seconds: waits are counted in buckets.
+
+    Above the last bound (a week) neither `about` nor `high` is known.
+    """
+
+    low: Annotated[float, Meta(ge=0, description="Lower bound of the bucket.")]
+    about: Annotated[
+        Unknown, Meta(description="If the waits in the bucket are spread evenly over it.")
+    ]
+    high: Annotated[Unknown, Meta(description="Upper bound of the bucket.")]
+
+
+class VoRow(Struct):
+    """One VO since `since_s`."""
+
+    vo: str
+    share: Annotated[Unknown, Meta(description="Of the CPU-seconds delivered to all, 0 to 1.")]
+    target: Annotated[Unknown, Meta(description="The share that it is owed.")]
+    started: Annotated[Count, Meta(description="Jobs that began their first run.")]
+    wait_mean_s: Annotated[
+        Unknown, Meta(description="Of those: seconds from submission to first start.")
+    ]
+    wait_p50_s: Annotated[
+        WaitQuantile | None, Meta(description="Half of them waited no longer; null: none started.")
+    ]
+    wait_p95_s: Annotated[
+        WaitQuantile | None, Meta(description="95 % of them waited no longer; null: none started.")
+    ]
+    kept_cpu_s: Annotated[float, Meta(description="CPU-seconds of runs that completed.")]
+    thrown_away_cpu_s: Annotated[float, Meta(description="CPU-seconds of runs thrown away.")]
+
+
+class Vos(Struct):
+    """VOs by name, as this client is shown names; `total` counts those on other pages too.
+
+    The cursor is a place in this order.
+    """
+
+    mode: Mode
+    now_s: float
+    since_s: Annotated[Unknown, Meta(description="When counting began; null: not yet.")]
+    vos: list[VoRow]
+    total: Count
+    next: Next = None
+
+
+async def answer_vos(call: Call[VosQuery]) -> Answer:
+    """Answer from memory."""
+    core, names = call.view.core, call.names
+    shown = [{**row, "vo": names.vo(row["vo"])} for row in vo_rows(core.accounting, core.site.now)]
+    shown.sort(key=lambda row: row["vo"])  # by hidden names, the order would tell of them
+    first = 0 if call.query.after is UNSET else call.query.after
+    page, cursor = page_of(enumerate(shown[first:], first + 1), call.query.limit)
+    return {
+        "mode": core.config.mode,
+        "now_s": core.now_s,
+        "since_s": core.accounting.begin_s,
+        "vos": page,
+        "total": len(shown),
+        "next": cursor,
+    }
+
+
+VOS = Endpoint(
+    name="vos",
+    path="/api/v1/vos",
+    summary="Shares, waits and waste of VOs.",
+    handle=answer_vos,
+    query=VosQuery,
+    answer=Vos,
+)
+
+ENDPOINTS = (USERS, VOS)

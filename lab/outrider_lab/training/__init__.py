@@ -1,1 +1,0 @@
-"""Training before going live: a learner watches a behaviour policy decide."""
