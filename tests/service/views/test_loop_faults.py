@@ -4,7 +4,8 @@ import asyncio
 
 from structlog.testing import capture_logs
 
-from outrider.service.process.app import AGAIN_AFTER_S, MOST_KINDS, LoopFaults
+from outrider.service.host.logs import RateLimit
+from outrider.service.process.app import LoopFaults
 from tests.fixtures.clocks import SetClock
 
 NO_DESCRIPTOR = {
@@ -20,7 +21,7 @@ async def test_the_same_fault_is_logged_once_a_minute_with_how_often_it_came() -
         for second in range(100):
             clock.now_s = float(second)
             faults(loop, NO_DESCRIPTOR)
-    assert [line["more_since"] for line in logs] == [0, int(AGAIN_AFTER_S) - 1]
+    assert [line["more_since"] for line in logs] == [0, int(RateLimit.EVERY_S) - 1]
     assert "out of system resource: OSError" in logs[0]["reason"]
     assert "Too many open files" in logs[0]["error"]
 
@@ -28,7 +29,7 @@ async def test_the_same_fault_is_logged_once_a_minute_with_how_often_it_came() -
 async def test_faults_of_ever_new_kinds_fill_no_memory_and_are_still_told() -> None:
     faults, loop = LoopFaults(SetClock()), asyncio.get_running_loop()
     with capture_logs() as logs:
-        for n in range(2 * MOST_KINDS):
+        for n in range(2 * RateLimit.MOST_KINDS):
             faults(loop, {"message": f"fault {n}"})
-    assert len(logs) == MOST_KINDS + 1
+    assert len(logs) == RateLimit.MOST_KINDS + 1
     assert logs[-1]["reason"] == "further kinds"

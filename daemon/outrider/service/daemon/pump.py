@@ -4,7 +4,6 @@ import asyncio
 import contextlib
 import os
 import time
-from collections import Counter
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, Final
@@ -24,6 +23,7 @@ from outrider.service.core.source_state import SourceState
 from outrider.service.daemon.daemon_state import DaemonState
 from outrider.service.daemon.levers import UndoFile
 from outrider.service.daemon.sources import check_batch, opened, seen_until
+from outrider.service.host.logs import RateLimit
 from outrider.service.journal.restart import bring_up
 
 _SLICE_EVENTS: Final = 50
@@ -340,9 +340,6 @@ class Rebuilder:
 # -- set aside log ---------------------------------------------------------------------------------
 # Log lines for events that were set aside: at most one a minute for each reason.
 
-QUIET_S = 60.0
-"""Seconds after which a reason is logged again, with the number of events since."""
-
 log = structlog.get_logger()
 
 
@@ -354,23 +351,18 @@ class SetAsideLog:
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
-        self._not_logged: Counter[str] = Counter()
-        self._logged_at_s: dict[str, float] = {}
+        self._limit = RateLimit(clock)
 
     def note(self, events: Iterable[SetAsideRecord]) -> None:
         """Log these events that were set aside, if it is time."""
         for event in events:
-            self._not_logged[event.reason] += 1
-            logged_at_s = self._logged_at_s.get(event.reason)
-            if logged_at_s is None or self._clock() - logged_at_s >= QUIET_S:
+            if self._limit.allows(event.reason):
                 self._write(event)
 
     def _write(self, event: SetAsideRecord) -> None:
-        self._logged_at_s[event.reason] = self._clock()
         tell = log.error if event.reason == FAULT else log.warning
         tell(
             "set_aside_event", adapter=event.adapter, kind=event.kind, subject=event.subject,
             reason=event.reason, why=event.detail or REASONS[event.reason],
-            events=self._not_logged.pop(event.reason),
+            events=1 + self._limit.take_suppressed(event.reason),
         )  # fmt: skip

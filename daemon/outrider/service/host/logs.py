@@ -12,7 +12,9 @@ import json
 import logging
 import os
 import sys
-from collections.abc import Mapping, MutableMapping
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, MutableMapping
 from typing import Any, Final, Literal, TextIO, TypeAlias
 from zoneinfo import ZoneInfo
 
@@ -157,3 +159,41 @@ def _render_json(logger: Any, method: str, line: Line) -> str:
         return msgspec.json.encode(line, enc_hook=repr).decode()  # nan becomes null
     except UnicodeEncodeError:  # a name that was no Unicode text; the standard library escapes it
         return json.dumps(line, default=repr)
+
+
+class RateLimit:
+    """Limit how often log lines of one kind are written, and count those that were suppressed.
+
+    The first line of a kind is always written. Kinds are bounded: beyond `MOST_KINDS` the others
+    count as one, for names of users or errors may be in them.
+
+    Args:
+        clock: seconds that only grow.
+    """
+
+    EVERY_S: Final = 60.0
+    MOST_KINDS: Final = 100
+    OTHERS: Final = "further kinds"
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._written_s: dict[str, float] = {}
+        self._suppressed: Counter[str] = Counter()
+
+    def kind_of(self, kind: str) -> str:
+        """Return the kind as which it is counted."""
+        is_new = kind not in self._written_s and len(self._written_s) >= self.MOST_KINDS
+        return self.OTHERS if is_new else kind
+
+    def allows(self, kind: str) -> bool:
+        """Return whether a line of this kind may be written now; else count it as suppressed."""
+        counted, now_s = self.kind_of(kind), self._clock()
+        if now_s - self._written_s.get(counted, -self.EVERY_S) < self.EVERY_S:
+            self._suppressed[counted] += 1
+            return False
+        self._written_s[counted] = now_s
+        return True
+
+    def take_suppressed(self, kind: str) -> int:
+        """Return how many lines of a kind were suppressed since this was last asked."""
+        return self._suppressed.pop(kind, 0)

@@ -26,7 +26,7 @@ from outrider.service.config.loaded import LoadedConfig, load_config
 from outrider.service.config.reading import state_folder
 from outrider.service.core.mode_limit import in_force
 from outrider.service.daemon.daemon_view import DaemonView, StartingView
-from outrider.service.host.logs import Mode, set_up_logs
+from outrider.service.host.logs import Mode, RateLimit, set_up_logs
 from outrider.service.host.sdnotify import ServiceManager
 from outrider.service.journal.recording import Recording
 from outrider.service.journal.restart import StartProgress, StartStoppedError
@@ -269,9 +269,6 @@ def _end_soon() -> None:
 # -- loop faults -----------------------------------------------------------------------------------
 # What goes wrong in the event loop itself: logged, each kind once a minute, and nothing ends.
 
-AGAIN_AFTER_S: Final = 60.0
-MOST_KINDS: Final = 100
-
 
 class LoopFaults:
     """The loop's exception handler (`asyncio.loop.set_exception_handler`).
@@ -284,23 +281,19 @@ class LoopFaults:
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
-        self._told_s: dict[str, float] = {}
-        self._untold: dict[str, int] = {}
+        self._limit = RateLimit(clock)
 
     def __call__(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         """Log it, unless the same was logged less than a minute ago."""
         error = context.get("exception")
-        kind = f"{context.get('message', 'no message')}: {type(error).__name__}"
-        if kind not in self._told_s and len(self._told_s) >= MOST_KINDS:
-            kind = "further kinds"
-        now_s = self._clock()
-        if now_s - self._told_s.get(kind, -AGAIN_AFTER_S) < AGAIN_AFTER_S:
-            self._untold[kind] = self._untold.get(kind, 0) + 1
-            return
-        self._told_s[kind] = now_s
-        more = self._untold.pop(kind, 0)
-        log.error("fail_in_loop", reason=kind, error=str(error), more_since=more, exc_info=error)
+        kind = self._limit.kind_of(
+            f"{context.get('message', 'no message')}: {type(error).__name__}"
+        )
+        if self._limit.allows(kind):
+            more = self._limit.take_suppressed(kind)
+            log.error(
+                "fail_in_loop", reason=kind, error=str(error), more_since=more, exc_info=error
+            )
 
 
 # -- start -----------------------------------------------------------------------------------------

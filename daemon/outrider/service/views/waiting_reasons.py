@@ -11,6 +11,7 @@ import structlog
 
 from outrider.api.adapter import Adapter, WaitingReason
 from outrider.model.errors import PeerError
+from outrider.service.host.logs import RateLimit
 
 PATIENCE_S: Final = 3.0
 """After so long without an answer an explanation goes without it."""
@@ -21,7 +22,6 @@ _MOST_CLAUSES: Final = 100
 _MOST_REMEDIES: Final = 10
 _LONGEST: Final = 1_000
 """Characters of a text: what users write, such as requirements, stands in some."""
-_FAULT_LOGGED_EVERY_S: Final = 60.0
 
 log = structlog.get_logger()
 
@@ -60,7 +60,7 @@ class WaitingReasons:
         self._clock = clock
         self._turns: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._kept: dict[tuple[str, str], tuple[float, WaitingReason | None]] = {}
-        self._logged_s: dict[str, float] = {}
+        self._limit = RateLimit(clock)
 
     async def of(self, job: str) -> Said:
         """What is said of a job by the first adapter that knows it."""
@@ -98,9 +98,7 @@ class WaitingReasons:
         return checked
 
     def _log_fault(self, label: str, why: str, error: Exception) -> None:
-        now_s = self._clock()
-        if now_s - self._logged_s.get(label, -_FAULT_LOGGED_EVERY_S) >= _FAULT_LOGGED_EVERY_S:
-            self._logged_s[label] = now_s
+        if self._limit.allows(label):
             log.error("fail_waiting_reason", adapter=label, reason=why, exc_info=error)
 
 

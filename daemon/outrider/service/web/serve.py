@@ -19,6 +19,7 @@ import structlog
 from aiohttp import web
 
 from outrider.model.errors import ConfigurationError
+from outrider.service.host.logs import RateLimit
 from outrider.service.web.unix_socket import Listening
 
 # -- connections -----------------------------------------------------------------------------------
@@ -39,8 +40,6 @@ UNREAD_S: Final = 10.0
 SWEEP_EVERY_S: Final = 1.0
 _MOST_SPARED: Final = 64
 """So many connections at most are passed over for what their clients have asked just now."""
-
-LOGGED_EVERY_S: Final = 60.0
 
 log = structlog.get_logger()
 
@@ -75,7 +74,7 @@ class Connections:
         self._most_unread_bytes = most_unread_bytes
         self._clock = clock
         self._open: OrderedDict[Connection, None] = OrderedDict()  # that moved last stands last
-        self._logged_s = -LOGGED_EVERY_S
+        self._limit = RateLimit(clock)
         self.ended = {"too_many": 0, "idle": 0, "unread": 0}
 
     def __call__(self) -> "Connection":
@@ -164,8 +163,7 @@ class Connections:
         self._open.pop(connection, None)
         connection.abort()
         self.ended[why] += 1
-        if self._clock() - self._logged_s >= LOGGED_EVERY_S:
-            self._logged_s = self._clock()
+        if self._limit.allows("end_connection"):
             log.warning("end_connection", reason=why, ended=dict(self.ended), open=len(self._open))
 
 
