@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 from msgspec import Meta, field
 
 from outrider.api import AdapterSettings
+from outrider_adapters.polling import StartAt
 
 
 class WatchSettings(AdapterSettings, frozen=True, kw_only=True):
@@ -120,13 +121,7 @@ class HTCondorSettings(WatchSettings, frozen=True, kw_only=True):
             "where its log is need not be named. Without a log its queue and history are asked."
         ),
     ] = field(default_factory=dict)
-    start_at: Annotated[
-        Literal["now", "beginning"],
-        Meta(
-            description="What the first start makes of what was there before: now takes it as "
-            "history, which builds state silently; beginning treats it as news."
-        ),
-    ] = "now"
+    start_at: StartAt = "now"
     answer_within_s: Annotated[
         int,
         Meta(ge=1, le=600, description="Seconds after which a daemon that is silent is given up."),

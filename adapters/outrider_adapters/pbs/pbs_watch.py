@@ -97,12 +97,7 @@ class PBSWatch:
         Where the server does not answer, the batch is empty, says so and grows old.
         """
         now_s = self.now_s
-        batch = self._asking.ask(_SERVER, now_s, lambda: self._batch(now_s))
-        if batch is None:
-            age_s = now_s - self._asking.away_since_s(now_s)
-            note = "; ".join(self._asking.notes())
-            return Batch(events=[], cursor=self._cursor, age_s=age_s, note=note)
-        return batch
+        return self._asking.batch(_SERVER, now_s, lambda: self._batch(now_s), self._cursor)
 
     def why(self, job: str) -> WaitingReason | None:
         """Why a job is not running, asked now; None for one that is, or that is another's.

@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 from msgspec import Meta, field
 
 from outrider.api import AdapterSettings
+from outrider_adapters.polling import StartAt
 
 
 class PBSSettings(AdapterSettings, frozen=True, kw_only=True):
@@ -47,13 +48,7 @@ class PBSSettings(AdapterSettings, frozen=True, kw_only=True):
             'such as "gpu*" = "gpus". Else all are in "default".'
         ),
     ] = field(default_factory=dict)
-    start_at: Annotated[
-        Literal["now", "beginning"],
-        Meta(
-            description="What the first start makes of what was there before: now takes it as "
-            "history, which builds state silently; beginning treats it as news."
-        ),
-    ] = "now"
+    start_at: StartAt = "now"
     look_s: Annotated[
         float,
         Meta(ge=1, le=300, description="Seconds from one look at the jobs to the next."),

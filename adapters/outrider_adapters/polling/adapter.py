@@ -5,13 +5,23 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from itertools import chain, repeat
 from types import TracebackType
-from typing import Any, Final, Self, TypeVar
+from typing import Annotated, Any, Final, Literal, Self, TypeVar
+
+from msgspec import Meta
 
 from outrider.api import Adapter, Batch, PeerError
 
 # -- calling ---------------------------------------------------------------------------------------
 # Calls that block, kept away from the event loop.
 
+StartAt = Annotated[
+    Literal["now", "beginning"],
+    Meta(
+        description="What the first start makes of what was there before: now takes it as "
+        "history, which builds state silently; beginning treats it as news."
+    ),
+]
+"""The setting of that name, of every adapter that asks its batch system."""
 PATIENCE_S: Final = 2.0
 """After so long without an answer the caller hears that there is none yet."""
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeVar
 
-from outrider.api import FoundSystem, PeerError
+from outrider.api import Batch, FoundSystem, PeerError
 
 _MOST_SAID: Final = 300
 
@@ -123,6 +123,23 @@ class Asking:
             return None
         self._away.pop(whom, None)
         return answer
+
+    def batch(
+        self, whom: str, now_s: float, look: Callable[[], Batch], cursor: dict[str, Any] | None
+    ) -> Batch:
+        """Return what a look finds, or an empty batch that says why there is none, and grows old.
+
+        Args:
+            whom: the daemon that is asked.
+            now_s: Unix seconds.
+            look: asks it.
+            cursor: of the last batch.
+        """
+        found = self.ask(whom, now_s, look)
+        if found is not None:
+            return found
+        age_s = now_s - self.away_since_s(now_s)
+        return Batch(events=[], cursor=cursor, age_s=age_s, note="; ".join(self.notes()))
 
     def is_away(self, whom: str) -> bool:
         """Whether the last question to it was not answered."""

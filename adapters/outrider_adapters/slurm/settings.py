@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 from msgspec import Meta, field
 
 from outrider.api import AdapterSettings
+from outrider_adapters.polling import StartAt
 
 
 class SlurmSettings(AdapterSettings, frozen=True, kw_only=True):
@@ -32,13 +33,7 @@ class SlurmSettings(AdapterSettings, frozen=True, kw_only=True):
             'such as "gpu*" = "gpus". Else the first partition that has the node.'
         ),
     ] = field(default_factory=dict)
-    start_at: Annotated[
-        Literal["now", "beginning"],
-        Meta(
-            description="What the first start makes of what was there before: now takes it as "
-            "history, which builds state silently; beginning treats it as news."
-        ),
-    ] = "now"
+    start_at: StartAt = "now"
     look_s: Annotated[
         float,
         Meta(

@@ -145,12 +145,7 @@ class SlurmWatch:
         Where the controller does not answer, the batch is empty, says so and grows old.
         """
         now_s = self.now_s
-        batch = self._asking.ask(_CONTROLLER, now_s, lambda: self._batch(now_s))
-        if batch is None:
-            age_s = now_s - self._asking.away_since_s(now_s)
-            note = "; ".join(self._asking.notes())
-            return Batch(events=[], cursor=self._cursor, age_s=age_s, note=note)
-        return batch
+        return self._asking.batch(_CONTROLLER, now_s, lambda: self._batch(now_s), self._cursor)
 
     def _batch(self, now_s: float) -> Batch:
         if self._is_due("limits", now_s, self._settings.limits_s):
