@@ -107,7 +107,7 @@ class RunRecord(msgspec.Struct, gc=False):
         vo: its accounting group.
         job_class: its class.
         machine: where it ran.
-        cpus: how many CPUs it had.
+        cpus: how many CPUs it had; at its end, where a simulated site has resized it.
         submit_s: when it was submitted, in seconds; None if that was not seen.
         start_s: when the run began.
         end_s: when it ended.

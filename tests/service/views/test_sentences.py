@@ -54,8 +54,8 @@ def test_where_watts_are_not_known_the_sentence_says_so() -> None:
 @pytest.mark.parametrize(
     ("wait_s", "said"),
     [
-        (59.4, "59 s"), (60.0, "1.0 min"), (3_599.0, "60.0 min"), (3_600.0, "1.0 h"),
-        (86_399.0, "24.0 h"), (86_400.0, "1.0 d"), (216_000.0, "2.5 d"),
+        (59.4, "59 s"), (119.4, "119 s"), (120.0, "2.0 min"), (7_199.0, "120.0 min"),
+        (7_200.0, "2.0 h"), (172_799.0, "48.0 h"), (172_800.0, "2.0 d"), (216_000.0, "2.5 d"),
     ],
 )  # fmt: skip
 def test_a_mean_wait_is_said_in_the_unit_that_fits(wait_s: float, said: str) -> None:
