@@ -39,7 +39,7 @@ def lines(zone: str = "UTC", **fields: Any) -> list[str]:
 
 def test_the_start_has_its_interval_rule_and_age() -> None:
     scores = "of 1,240 starts foretold at submission, 81.0 % lay within the interval"
-    beside = "where the batch system had a plan (320 times), its mean loss is 20.0 min"
+    beside = "where the batch system had a plan (320 times), its mean loss is 20 min"
     assert lines(rule="first_fit") == [
         f"  expected to start {EVENING} (80 % interval, {FACTS})",
         f"    {scores}; {beside}, this one's 5.0 min",

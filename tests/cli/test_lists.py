@@ -109,7 +109,7 @@ def test_a_state_users_vos_and_columns_are_chosen(url: str) -> None:
     assert outrider(*words, "--vo", "atlas", "--no-header").out == "bob,1.0,50.0\n"
     assert outrider(*words, "--user", "nobody").out == "user,job,run_s\n"
     ages = outrider("jobs", "--url", url, "-o", "submit_s", "--no-header").out.split("\n")
-    assert {age.strip() for age in ages} == {"15.0 min", ""}
+    assert {age.strip() for age in ages} == {"15 min", ""}
     told = outrider("jobs", "--url", url, "--csv", "-o", "expected_start,pending", "--no-header")
     assert told.out.splitlines()[1] == f"{NOW + 300.0},bandit: defer (hold)"
 

@@ -80,7 +80,7 @@ def test_each_kind_has_a_line_and_what_is_not_asked_for_is_left_out(sites: list[
     ]
     shown = outrider("rank", sites[0], "--class", "batch").out.splitlines()
     assert shown[0].split()[:3] == ["site", "utility", "wait"]
-    assert "0.900  60.0 min (30.0 min to 3.0 h)" in shown[1]
+    assert "0.900  60 min (30 min to 3.0 h)" in shown[1]
 
 
 def test_where_no_wait_is_known_the_answer_is_no(sites: list[str]) -> None:

@@ -13,7 +13,7 @@ PAGE = Path("daemon/outrider/service/web/page/words.js")
 @pytest.mark.parametrize(
     ("seconds", "text"),
     [
-        (None, MISSING), (0.0, "0 s"), (119.4, "119 s"), (120.0, "2.0 min"), (7_199.0, "120.0 min"),
+        (None, MISSING), (0.0, "0 s"), (119.4, "119 s"), (120.0, "2.0 min"), (599.0, "10.0 min"), (600.0, "10 min"), (7_199.0, "120 min"),
         (7_200.0, "2.0 h"), (172_800.0, "2.0 d"), (-60.0, "-60 s"),
     ],
 )  # fmt: skip

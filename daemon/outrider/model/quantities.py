@@ -32,13 +32,14 @@ def duration(seconds: float | None) -> str:
     """Return a time span in the unit that suits it, or `MISSING`.
 
     >>> [duration(s) for s in (12, 192, 5_400, 18_000, 181_440)]
-    ['12 s', '3.2 min', '90.0 min', '5.0 h', '2.1 d']
+    ['12 s', '3.2 min', '90 min', '5.0 h', '2.1 d']
     """
     if seconds is None:
         return MISSING
     for unit, size, most in UNITS_OF_TIME:
         if abs(seconds) < most:
-            return f"{seconds / size:.{0 if size == 1.0 else 1}f} {unit}"
+            digits = 0 if unit == "s" or (unit == "min" and abs(seconds) >= 600.0) else 1
+            return f"{seconds / size:.{digits}f} {unit}"
     return f"{seconds / 86_400.0:.1f} d"
 
 

@@ -56,7 +56,7 @@ def test_candidates_stand_side_by_side_with_interval_window_and_age() -> None:
     assert said(told()) == (
         "from 22 Oct 2023 to 14 Nov 2023, survival would have taken 20 to 28 % less energy; fifo "
         "would have taken nobody knows how much energy, than random_match (what would have been, "
-        "by re-simulation, 90 % intervals; asked 2 h ago)"
+        "by re-simulation, 90 % intervals; asked 2.0 h ago)"
     )
 
 
@@ -72,9 +72,9 @@ def test_what_is_refused_stale_or_not_there_is_said() -> None:
     assert said(None) == "not estimated yet"
     assert said(TwinFile(asking_since_s=ASKED_S)) == "not estimated yet"
     assert said(told(refused="3 days; right would be 2 weeks")) == (
-        "not estimated: 3 days; right would be 2 weeks (asked 2 h ago)"
+        "not estimated: 3 days; right would be 2 weeks (asked 2.0 h ago)"
     )
-    assert said(told(), now_s=ASKED_S + 4 * 86_400).endswith("asked 4 d ago, stale)")
+    assert said(told(), now_s=ASKED_S + 4 * 86_400).endswith("asked 4.0 d ago, stale)")
     assert "stale" not in said(told(), now_s=ASKED_S + 4 * 86_400, stale_after_s=1e6)
 
 

@@ -54,7 +54,7 @@ def test_where_watts_are_not_known_the_sentence_says_so() -> None:
 @pytest.mark.parametrize(
     ("wait_s", "said"),
     [
-        (59.4, "59 s"), (119.4, "119 s"), (120.0, "2.0 min"), (7_199.0, "120.0 min"),
+        (59.4, "59 s"), (119.4, "119 s"), (120.0, "2.0 min"), (7_199.0, "120 min"),
         (7_200.0, "2.0 h"), (172_799.0, "48.0 h"), (172_800.0, "2.0 d"), (216_000.0, "2.5 d"),
     ],
 )  # fmt: skip

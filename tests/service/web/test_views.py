@@ -202,7 +202,7 @@ async def test_users_and_vos_have_a_table_each(tab: Tab) -> None:
             ["guests", "3 %", "0 %", "0", "unknown", "unknown", "unknown", "none"],
             [
                 "physics", "46 %", "40 %", "1,234", "3.2 min", "2.5 min (60 s to 5 min)",
-                "over 7 days", "10 h (25 %)",
+                "over 7 d", "10 h (25 %)",
             ],
         ]  # fmt: skip
         assert "counted in buckets (in brackets) · since" in await tab.text_of("#vos-title")
