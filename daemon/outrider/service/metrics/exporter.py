@@ -115,6 +115,9 @@ class MetricsExporter:
             levers: ``adapter``, ``name``, ``standing`` and ``changes`` of each (`levers_shown`).
             twin: what the process that asks the twin has written down; None: nobody looks.
         """
+        for metric in METRICS:
+            if metric.of is not None:
+                self._store.set(metric.name, metric.of(self._core))
         self._site()
         self._totals()
         self._policies()
@@ -172,9 +175,6 @@ class MetricsExporter:
             self._store.keep("vo_jobs", in_states)
         for (job_class, vo), waits in accounting.waits.items():
             observe("job_wait_seconds", waits.buckets, waits.total, job_class, vo)
-        put("goodput_seconds_total", accounting.goodput_s)
-        put("job_utility_total", accounting.utility.total)
-        put("badput_seconds_total", accounting.badput_s)
         for (reason, cluster), n in accounting.evictions.items():
             put("evictions_total", n, reason, names[cluster])
         for purpose in PURPOSES:

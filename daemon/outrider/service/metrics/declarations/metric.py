@@ -2,10 +2,13 @@
 
 import enum
 import math
-from collections.abc import Mapping
-from typing import Final
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Final
 
 import msgspec
+
+if TYPE_CHECKING:
+    from outrider.service.core.core import Core
 
 PREFIX: Final = "outrider_"
 SITE: Final[tuple[str, ...]] = ()
@@ -36,6 +39,8 @@ class Metric(msgspec.Struct, frozen=True):
         labels: label names, in order, each with its closed list of values or `SITE`.
         bounds: upper bounds of a histogram's buckets, ascending, without infinity.
         begin: value of a series before it is first set; nan where nothing is known yet.
+        of: its value by the daemon's core, where one expression has it and it has no labels; else
+            the exporter sets it. None from it is unknown, and shown as NaN.
     """
 
     name: str
@@ -44,6 +49,7 @@ class Metric(msgspec.Struct, frozen=True):
     labels: Mapping[str, tuple[str, ...]] = {}
     bounds: tuple[float, ...] = ()
     begin: float = 0.0
+    of: "Callable[[Core], float | None] | None" = None
 
     @property
     def full_name(self) -> str:
@@ -66,11 +72,22 @@ class Metric(msgspec.Struct, frozen=True):
         return last if last in _UNITS else ""
 
 
-def counter(name: str, text: str, begin: float = 0.0, **labels: tuple[str, ...]) -> Metric:
+def counter(
+    name: str,
+    text: str,
+    begin: float = 0.0,
+    of: "Callable[[Core], float | None] | None" = None,
+    **labels: tuple[str, ...],
+) -> Metric:
     """A number that only grows."""
-    return Metric(name, Kind.COUNTER, text, labels, begin=begin)
+    return Metric(name, Kind.COUNTER, text, labels, begin=begin, of=of)
 
 
-def gauge(name: str, text: str, **labels: tuple[str, ...]) -> Metric:
+def gauge(
+    name: str,
+    text: str,
+    of: "Callable[[Core], float | None] | None" = None,
+    **labels: tuple[str, ...],
+) -> Metric:
     """A number that goes up and down; nan until it is known."""
-    return Metric(name, Kind.GAUGE, text, labels, begin=UNKNOWN)
+    return Metric(name, Kind.GAUGE, text, labels, begin=UNKNOWN, of=of)

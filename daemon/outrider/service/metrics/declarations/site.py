@@ -47,11 +47,20 @@ SITE_METRICS: Final[tuple[Metric, ...]] = (
         "Machines on which in the last day far more starts failed within minutes than elsewhere.",
         cluster=SITE,
     ),
-    counter("goodput_seconds_total", "CPU-seconds of runs that completed their job."),
-    counter("badput_seconds_total", "CPU-seconds of runs that were thrown away."),
+    counter(
+        "goodput_seconds_total",
+        "CPU-seconds of runs that completed their job.",
+        of=lambda core: core.accounting.goodput_s,
+    ),
+    counter(
+        "badput_seconds_total",
+        "CPU-seconds of runs that were thrown away.",
+        of=lambda core: core.accounting.badput_s,
+    ),
     counter(
         "job_utility_total",
         "Utility of completed jobs: unit utility of the class x CPUs asked for x seconds of work.",
+        of=lambda core: core.accounting.utility.total,
     ),
     counter(
         "evictions_total",
