@@ -13,8 +13,9 @@ PAGE = Path("daemon/outrider/service/web/page/words.js")
 @pytest.mark.parametrize(
     ("seconds", "text"),
     [
-        (None, MISSING), (0.0, "0 s"), (119.4, "119 s"), (120.0, "2.0 min"), (599.0, "10.0 min"), (600.0, "10 min"), (7_199.0, "120 min"),
-        (7_200.0, "2.0 h"), (172_800.0, "2.0 d"), (-60.0, "-60 s"),
+        (None, MISSING), (0.0, "0 s"), (119.4, "119 s"), (120.0, "2.0 min"), (599.0, "10.0 min"),
+        (600.0, "10 min"), (7_199.0, "120 min"), (7_200.0, "2.0 h"), (172_800.0, "2.0 d"),
+        (-60.0, "-60 s"),
     ],
 )  # fmt: skip
 def test_a_duration_has_the_unit_that_suits_it(seconds: float | None, text: str) -> None:
