@@ -5,7 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from outrider.model.quantities import MISSING, UNITS_OF_TIME, duration, energy, percent
+from outrider.model.quantities import (
+    MISSING,
+    RATIO_LABELS,
+    UNITS_OF_TIME,
+    duration,
+    energy,
+    percent,
+)
+from outrider.twin.measures import MEASURES
 
 PAGE = Path("daemon/outrider/service/web/page/words.js")
 
@@ -30,6 +38,16 @@ def test_the_page_changes_units_where_the_terminal_does(repository: Path) -> Non
         (unit, most) for unit, _, most in UNITS_OF_TIME
     ]
     assert re.search(r"seconds / 86400, 1\)\} d`;", body)
+
+
+def test_what_the_twin_compares_has_one_label_wherever_it_is_shown(repository: Path) -> None:
+    assert [measure.name for measure in MEASURES] == list(RATIO_LABELS)
+    script = (repository / PAGE).with_name("twin.js").read_text(encoding="utf-8")
+    shown = dict(re.findall(r'^  \["(\w+_ratio)", "(.+)"\],$', script, re.MULTILINE))
+    assert len(shown) > 3
+    assert {name: label.lower() for name, label in shown.items()} == {
+        name: RATIO_LABELS[name].lower() for name in shown
+    }
 
 
 def test_what_is_not_known_says_so() -> None:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from outrider.cli.printing import clock
-from outrider.model.quantities import count, duration, percent
+from outrider.model.quantities import RATIO_LABELS, count, duration, percent
 
 # -- trial lines -----------------------------------------------------------------------------------
 # A canary trial, in lines for people.
@@ -54,11 +54,7 @@ def _beside(one: dict[str, Any], stated: str) -> str:
 # -- twin lines ------------------------------------------------------------------------------------
 # What the daemon's twin says, in lines for people.
 
-_MEASURES = (
-    ("energy_ratio", "energy"),
-    ("badput_ratio", "badput"),
-    ("overhead_mean_ratio", "overhead"),
-)
+_SHOWN: Final = ("energy_ratio", "badput_ratio", "overhead_mean_ratio")
 
 
 def twin_lines(twin: Mapping[str, Any] | None, zone: str) -> Iterator[str]:
@@ -85,7 +81,7 @@ def twin_lines(twin: Mapping[str, Any] | None, zone: str) -> Iterator[str]:
 
 
 def _ratios(ratios: Mapping[str, Any]) -> str:
-    return ", ".join(f"{what} {_ratio(ratios.get(name))}" for name, what in _MEASURES)
+    return ", ".join(f"{RATIO_LABELS[name]} {_ratio(ratios.get(name))}" for name in _SHOWN)
 
 
 def _ratio(ratio: Mapping[str, Any] | None) -> str:
@@ -215,7 +211,6 @@ def _jobs(number: int) -> str:
 # The evidence before a step of the mode, in lines for people.
 
 _SPANS = ("mean_wait_s",)
-_OF_TWIN = ("energy_ratio", "badput_ratio", "overhead_mean_ratio")
 
 
 def evidence_lines(evidence: dict[str, Any], zone: str = "UTC") -> list[str]:
@@ -264,8 +259,7 @@ def _twin(twin: dict[str, Any] | None, zone: str) -> Iterator[str]:
         yield f"{policy}: refused: {why}"
     for policy, ratios in twin["past"].items():
         told = ", ".join(
-            f"{name.removesuffix('_ratio')} {_evidence_interval(ratios.get(name))}"
-            for name in _OF_TWIN
+            f"{RATIO_LABELS[name]} {_evidence_interval(ratios.get(name))}" for name in _SHOWN
         )
         yield f"{policy}, over the incumbent: {told}"
 

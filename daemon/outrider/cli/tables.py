@@ -11,7 +11,7 @@ import click
 
 from outrider.cli.listing import Column, Row, csv_text
 from outrider.cli.printing import print_table
-from outrider.model.quantities import MISSING, count, duration, figure, percent
+from outrider.model.quantities import MISSING, RATIO_LABELS, count, duration, figure, percent
 
 if TYPE_CHECKING:
     from outrider.twin.answer import Answer, Ratios
@@ -278,16 +278,6 @@ def _column(name: str) -> Column:
 # -- twin tables -----------------------------------------------------------------------------------
 # The twin's answer as tables for people.
 
-_LABELS: Final = {
-    "energy_ratio": "energy of runs",
-    "badput_ratio": "badput",
-    "evictions_ratio": "evictions",
-    "overhead_mean_ratio": "overhead, mean",
-    "overhead_capped_mean_ratio": "overhead up to a day, mean",
-    "overhead_p95_ratio": "overhead, p95",
-    "overhead_p99_ratio": "overhead, p99",
-}
-
 
 def show_answer(answer: "Answer") -> None:
     """Print an answer: fidelity, the past and the forecast, or why there is none."""
@@ -338,7 +328,7 @@ def show_checks(checks: "Mapping[str, OffPolicyCheck]") -> None:
 
 def _show(title: str, by_policy: "Mapping[str, Ratios]") -> None:
     rows = []
-    for name, label in _LABELS.items():
+    for name, label in RATIO_LABELS.items():
         cells = [label]
         for ratios in by_policy.values():
             ratio = ratios[name]

@@ -7,6 +7,17 @@ MISSING: Final = "-"
 UNITS_OF_TIME: Final = (("s", 1.0, 120.0), ("min", 60.0, 7_200.0), ("h", 3_600.0, 172_800.0))
 """Unit, its seconds, and the seconds from which a larger one is used; as in `page/words.js`."""
 
+RATIO_LABELS: Final = {
+    "energy_ratio": "energy of runs",
+    "badput_ratio": "wasted CPU time",
+    "evictions_ratio": "evicted runs",
+    "overhead_mean_ratio": "mean overhead",
+    "overhead_capped_mean_ratio": "mean overhead, up to a day each",
+    "overhead_p95_ratio": "overhead, p95",
+    "overhead_p99_ratio": "overhead, p99",
+}
+"""Labels of what the twin compares between policies, in its order; the page has the same."""
+
 
 def number(value: float | None, unit: str = "", digits: int = 1) -> str:
     """Return a figure with its unit, thousands separated, or `MISSING`."""

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from markupsafe import Markup
 
-from outrider.model.quantities import MISSING, count, number, percent
+from outrider.model.quantities import MISSING, RATIO_LABELS, count, number, percent
 from outrider.report.rendering import (
     amounts,
     cost,
@@ -170,16 +170,6 @@ def _starts(found: Mapping[str, Any]) -> Iterator[Markup]:
 # -- twin page -------------------------------------------------------------------------------------
 # The part of the page that says what would have been, and the forecast, by the twin.
 
-MEASURES: Final = {
-    "energy_ratio": "energy of runs that ended",
-    "badput_ratio": "badput",
-    "evictions_ratio": "runs thrown away",
-    "overhead_mean_ratio": "overhead, mean",
-    "overhead_capped_mean_ratio": "overhead up to a day, mean",
-    "overhead_p95_ratio": "overhead, p95",
-    "overhead_p99_ratio": "overhead, p99",
-}
-
 
 def what_would_have_been(told: Mapping[str, Any]) -> Iterator[Markup]:
     """The twin's answer in its own window."""
@@ -215,7 +205,7 @@ def what_would_have_been(told: Mapping[str, Any]) -> Iterator[Markup]:
         yield subheading(f"{name(policy)}: what would have been, beside what was")
         yield table(
             ("", "times what was", "unit", "would have been", "saved (less than 0: more)", "sure"),
-            [row for key, label in MEASURES.items()
+            [row for key, label in RATIO_LABELS.items()
              for row in _rows(label, measures.get(key), currency)],
         )  # fmt: skip
     yield from _forecast(found["forecast"], found["window"])
@@ -278,7 +268,7 @@ def _forecast(forecast: Mapping[str, Any], twins: Mapping[str, Any]) -> Iterator
             (name(policy), "times the incumbent's"),
             [(label, MISSING if measures.get(key) is None
               else f"{interval(measures[key], digits=3)}, {100 * measures[key]['level']:g} %")
-             for key, label in MEASURES.items()],
+             for key, label in RATIO_LABELS.items()],
         )  # fmt: skip
 
 

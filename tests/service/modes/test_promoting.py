@@ -95,7 +95,10 @@ async def test_the_twin_has_to_speak_for_the_policy_and_then_it_climbs(tmp_path:
         result = await give(supervisor, Promote())
         assert (result.outcome, mode_of(supervisor)) == ("done", "active")
         lines = evidence_lines(msgspec.to_builtins(result.evidence))
-        figures = "energy 0.80 (0.70 to 0.90), badput 0.80 (0.70 to 0.90), overhead_mean 0.80"
+        figures = (
+            "energy of runs 0.80 (0.70 to 0.90), wasted CPU time 0.80 (0.70 to 0.90), "
+            "mean overhead 0.80"
+        )
         assert [line for line in lines if f"fifo, over the incumbent: {figures}" in line]
 
 

@@ -143,7 +143,7 @@ def test_the_daemon_shows_what_is_written_there(make_site: MakeSite) -> None:
         shown = shell("status", "--url", daemon.url).out
         assert "twin       candidate over random_match, 90 % intervals; asked " in shown
         energy = written["answer"]["past"]["survival"]["energy_ratio"]["estimate"]
-        assert f"past      survival: energy {energy:.2f} (" in shown
+        assert f"past      survival: energy of runs {energy:.2f} (" in shown
         part = site.state / "x"
         part.write_text("damaged")
         os.replace(part, site.state / "twin.json")  # noqa: PTH105 - as it is written

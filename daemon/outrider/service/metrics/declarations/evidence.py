@@ -7,6 +7,7 @@ a server keeps what was said before.
 
 from typing import Final
 
+from outrider.model.quantities import RATIO_LABELS
 from outrider.service.metrics.declarations.metric import SITE, Kind, Metric, gauge
 from outrider.service.views.twin import (
     ANSWER_STATES,
@@ -16,15 +17,7 @@ from outrider.service.views.twin import (
 )
 
 ANSWERS: Final = ("past", "next")
-MEASURES: Final = (
-    "energy",
-    "badput",
-    "evictions",
-    "overhead_mean",
-    "overhead_capped_mean",
-    "overhead_p95",
-    "overhead_p99",
-)
+MEASURES: Final = tuple(name.removesuffix("_ratio") for name in RATIO_LABELS)
 """Those of the twin, without ``_ratio``."""
 BOUNDS: Final = ("estimate", "low", "high")
 FIDELITY_RATIOS: Final = ("energy", "evictions", "waste", "overhead", "machine_share_l1")

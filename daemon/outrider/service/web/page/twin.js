@@ -5,9 +5,9 @@ import { at, headRow, keyed, make, setText } from "./elements.js";
 
 const MEASURES = [
   ["energy_ratio", "Energy of runs"],
-  ["badput_ratio", "CPU time wasted"],
-  ["evictions_ratio", "Evictions"],
-  ["overhead_mean_ratio", "Overhead, mean"],
+  ["badput_ratio", "Wasted CPU time"],
+  ["evictions_ratio", "Evicted runs"],
+  ["overhead_mean_ratio", "Mean overhead"],
 ];
 
 export function drawTwin(s) {
