@@ -166,7 +166,11 @@ def test_holds_are_told_in_the_pools_own_words(
     codes = {}
     for what, cluster in made.items():
         pool.wait_until(f"hold: {what}", partial(_is, pool, cluster, "5"))
-        said = why(daemon, cluster, lambda said: said["code"] != "Idle")["batch_system"]
+        try:
+            said = why(daemon, cluster, lambda said: said["code"] != "Idle")["batch_system"]
+        except AssertionError as error:  # once a held job was taken to run: what did the log say?
+            error.add_note(f"{what}:\n{pool.event_log.read_text()[-6000:]}")
+            raise
         reason = " ".join(_of_queue(pool, cluster, "HoldReason").split())
         assert said["sentence"] == f"it is held: {reason[:300]}", what
         assert said["code"].split(".")[0] == _of_queue(pool, cluster, "HoldReasonCode")
