@@ -88,9 +88,6 @@ def _source(
     return "warn", found, remedy
 
 
-# -- real pool -------------------------------------------------------------------------------------
-
-
 # -- lever -----------------------------------------------------------------------------------------
 # The lever of an HTCondor pool: jobs stay in the queue, or are sent to a group of machines.
 

@@ -1,4 +1,4 @@
-"""Opening the SQLite file, with errors that name file, cause and remedy."""
+"""Open and back up the SQLite file, with errors that name file, cause and remedy."""
 
 import os
 import sqlite3

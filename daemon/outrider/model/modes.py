@@ -1,4 +1,4 @@
-"""The modes of the daemon, from the one that changes nothing to the one that acts on all jobs."""
+"""Modes of the daemon, from observing to acting on all jobs, and queue disciplines."""
 
 from typing import Final, Literal, get_args
 

@@ -1,4 +1,4 @@
-"""Finding plugins by entry points: adapters, policies, readers, ...; loaded when asked for.
+"""Find plugins by entry points, load them when asked for, and make policies and estimators.
 
 A broken plugin is reported by its name while the rest go on: `find` never imports anything, and
 `load` turns whatever an import raises into a `PluginError`.

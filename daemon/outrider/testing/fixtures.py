@@ -339,10 +339,6 @@ class HandSite:
         return [job for job, _ in started]
 
 
-# -- planned ---------------------------------------------------------------------------------------
-# Workloads under the planning policies: what they did, and what it brought.
-
-
 # -- hand workload ---------------------------------------------------------------------------------
 # Workloads written by hand, a job a line, and who started when under a policy.
 

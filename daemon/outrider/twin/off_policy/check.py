@@ -124,8 +124,6 @@ def checked(
     )
 
 
-# -- check -----------------------------------------------------------------------------------------
-
 # -- estimates -------------------------------------------------------------------------------------
 # What a candidate would have changed, by weights: SNIPS and DR, with intervals over clusters.
 #
