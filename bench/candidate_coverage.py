@@ -151,7 +151,7 @@ def campus(seed: int, folder: Path, days: float) -> Site:
 
 
 def starts_of(path: Path) -> dict[str, list[float]]:
-    """When the runs of each job started, Unix seconds, by its name."""
+    """Return when the runs of each job started, Unix seconds, by its name."""
     found: dict[str, list[float]] = {}
     with Journal(path, read_only=True) as journal:
         for _, _, (time_s, kind, job, _) in journal.inputs_after(0):

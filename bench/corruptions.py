@@ -107,7 +107,7 @@ def share(good: int, n: int) -> dict[str, Any]:
 
 
 def summed_up(verdicts: Iterable[dict[str, Any]]) -> dict[str, Any]:
-    """How many were refused and why, were right, or were wrong and in what."""
+    """Return how many were refused and why, were right, or were wrong and in what."""
     of = list(verdicts)
     refused = Counter(one["refused"] for one in of if "refused" in one)
     wrong = [one["missed"] for one in of if one.get("missed")]

@@ -62,7 +62,7 @@ def full_core(jobs_n: int) -> Core:
 
 
 async def longest_delay_s(work: Callable[[], Awaitable[object]]) -> float:
-    """How long work holds up a loop that wakes every millisecond; the best of a few tries."""
+    """Return how long work holds up a loop that wakes every millisecond; the best of a few tries."""
 
     async def watch(delays: list[float]) -> None:
         while True:

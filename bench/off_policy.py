@@ -95,7 +95,7 @@ def summed_up(policy: str, of_seeds: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def found_out(given: argparse.Namespace, seed: int, folder: Path) -> dict[str, bool]:
-    """Whether the check of counts refuses each incumbent, all said to choose at random."""
+    """Return whether the check of counts refuses each incumbent, all said to choose at random."""
     campus = generate_campus(seed, weeks=given.weeks / 2, machines=80, clusters=5, bad_jobs=0)
     write_campus(campus, folder / "campus")
     refused = {}

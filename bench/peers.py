@@ -196,7 +196,7 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=3)
     given = parsed(parser, jobs="100", rounds=1)
     if find_spec("accasim") is None:
-        raise SystemExit("there is no AccaSim here; right would be: make .venv/.accasim")
+        raise SystemExit("there is no AccaSim here; use: make .venv/.accasim")
     with tempfile.TemporaryDirectory() as name:
         traces = [generated(int(jobs), Path(name)) for jobs in given.jobs.split(",")]
         found = [

@@ -69,7 +69,7 @@ def fill(store: MetricStore, seed: float) -> None:
 
 
 def lines_n(snapshot: Snapshot) -> int:
-    """How many sample lines an exposition has."""
+    """Return how many sample lines an exposition has."""
     return sum(not line.startswith(b"#") for line in expose(snapshot)[0].splitlines())
 
 

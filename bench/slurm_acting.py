@@ -87,13 +87,13 @@ class Counting:
         return self.counts[-1][1] - self.counts[0][1]
 
     def until(self, after_s: float) -> int:
-        """How many in its first seconds."""
+        """Return how many in its first seconds."""
         begin_s, n = self.counts[0]
         return max((m for at_s, m in self.counts if at_s <= begin_s + after_s), default=n) - n
 
 
 def begins_later(slurm: CloudSlurm) -> int:
-    """How many jobs may not begin yet, by Slurm; each task of an array is one."""
+    """Return how many jobs may not begin yet, by Slurm; each task of an array is one."""
     shown = slurm.run("squeue", "-h", "-r", "-t", "PD", "-O", "JobID:32,EligibleTime:32")
     times = [line.split()[1] for line in shown.splitlines()]  # N/A: not looked at yet
     return sum(at.isdigit() and int(at) > time.time() + 1.0 for at in times)

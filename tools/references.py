@@ -122,7 +122,7 @@ class Tree:
         return ""
 
     def __contains__(self, dotted: str) -> bool:
-        """Whether a name is one of this repository's own."""
+        """Return whether a name is one of this repository's own."""
         return any(dotted.startswith(f"{package}.") for package in PACKAGES)
 
     def _instead(self, name: str) -> str:

@@ -232,7 +232,7 @@ class BeginTimes:
         return f"its start time is {job.eligible_s or 0:.0f} and not {noted.until_s:.0f}"
 
     def _is_forgotten(self, noted: Undo, job: MayBegin) -> bool:
-        """Whether a job is kept by our time of before, which this one was to renew or to end."""
+        """Return whether a job is kept by our time of before, which this one was to renew or to end."""
         before = before_of(noted)
         asked_s = noted.until_s - (0 if before.let_go else int(self._lease_s))
         # one that is over keeps nobody: who refuses without a word is not asked for ever
@@ -270,7 +270,7 @@ class Before(msgspec.Struct, frozen=True, gc=False):
     older_s: list[float] = []  # no tuple: what is noted is equal once it was read back
 
     def had(self, at_s: float | None) -> bool:
-        """Whether a begin time is an earlier one of ours."""
+        """Return whether a begin time is an earlier one of ours."""
         return at_s is not None and (at_s == self.earlier_s or at_s in self.older_s)
 
 
@@ -301,7 +301,7 @@ def let_go_of(known: Undo, now_s: float) -> Undo:
 
 
 def is_own(known: Undo | None, at_s: float | None, late_s: float = 0.0) -> bool:
-    """Whether a job might begin when Outrider said, in place of its user.
+    """Return whether a job might begin when Outrider said, in place of its user.
 
     Args:
         known: what is noted of it.
@@ -315,13 +315,13 @@ def is_own(known: Undo | None, at_s: float | None, late_s: float = 0.0) -> bool:
 
 
 def is_done(noted: Undo, at_s: float | None, late_s: float = 0.0) -> bool:
-    """Whether a job may begin when it was noted that it is to; `late_s` as of `is_own`."""
+    """Return whether a job may begin when it was noted that it is to; `late_s` as of `is_own`."""
     late_s = max(late_s, _LET_GO_WITHIN_S) if before_of(noted).let_go else late_s
     return at_s is not None and noted.until_s <= at_s <= noted.until_s + late_s
 
 
 def is_as_before(known: Undo | None, at_s: float) -> bool:
-    """Whether a job may begin when it might before the first change that was noted."""
+    """Return whether a job may begin when it might before the first change that was noted."""
     return known is not None and at_s == before_of(known).eligible_s
 
 
@@ -331,7 +331,7 @@ def before_of(known: Undo) -> Before:
 
 
 def is_kept(known: Undo | None, at_s: float) -> bool:
-    """Whether Outrider keeps a job in the queue at a time, by what is noted of it."""
+    """Return whether Outrider keeps a job in the queue at a time, by what is noted of it."""
     return known is not None and known.until_s > at_s and known.until_s != before_of(known).begin_s
 
 

@@ -138,7 +138,7 @@ class SimulatedLever(Lever):
         """As `Lever.apply`; refused are jobs that do not wait."""
         board, refused = self._board, {}
         if not board.cycle_s:
-            raise PeerError("jobs are matched at once; right would be cycle_s above 0")
+            raise PeerError("jobs are matched at once; expected cycle_s above 0")
         for decision in decisions:
             if board.is_queued(decision.job):
                 board.put(decision.job, decision.action, decision.machine, self._lease_s)
@@ -178,7 +178,7 @@ class HeedingIncumbent(Policy):
         super().__init__(incumbent.settings, incumbent.rng)
         if isinstance(incumbent, _MORE):
             raise ConfigurationError(
-                f'{where}: "cycle_s" with the incumbent "{incumbent.name}"; right would be one '
+                f'{where}: "cycle_s" with the incumbent "{incumbent.name}"; expected one '
                 "that decides job by job and learns nothing, such as random_match"
             )
         self._incumbent = incumbent
@@ -451,7 +451,7 @@ def _campus(settings: SimulatedSettings) -> Campus:
         start = dt.date.fromisoformat(settings.start)
     except ValueError as error:
         raise ConfigurationError(
-            f'"start" = {settings.start!r}: right would be a date like "2010-02-01"'
+            f'"start" = {settings.start!r}: expected a date like "2010-02-01"'
         ) from error
     return generate_campus(
         settings.seed,

@@ -161,7 +161,7 @@ class JournalDemonstration:
             yield from recorded.all_of(journal)
         if recorded.told_s == -inf:
             raise TraceError(
-                f"{self._path}: holds no events of a site; right would be the journal of a daemon "
+                f"{self._path}: holds no events of a site; expected the journal of a daemon "
                 "(what a replay writes are decisions only)"
             )
 
@@ -233,7 +233,7 @@ class Learner(NamedTuple):
         policy = make_policy(self.policy, settings, self.seed + demonstration, where, self.preset)
         if not isinstance(policy, Learns):
             raise ConfigurationError(
-                f"{where}: this policy does not learn from runs; right would be one that does"
+                f"{where}: this policy does not learn from runs; expected one that does"
             )
         policy.wants_scores = False
         return policy
@@ -287,7 +287,7 @@ def train(
     if not runs:
         names = ", ".join(demonstration.name for demonstration in demonstrations)
         raise TraceError(
-            f"{names}: {learner.policy} learned from no run; right would be traces in which runs "
+            f"{names}: {learner.policy} learned from no run; expected traces in which runs "
             "begin and end, and a policy with learning switched on"
         )
     site = shadowed.site
@@ -337,5 +337,5 @@ def _go_on(policy: Policy, saved: dict[str, Any], site: Any, demonstration: Demo
     except ValueError as error:
         raise ConfigurationError(
             f"train {policy.name}: what it learned does not fit {demonstration.name}: {error}; "
-            "right would be traces of one site"
+            "expected traces of one site"
         ) from error

@@ -79,11 +79,11 @@ class Level:
         raise NotImplementedError
 
     def open_n(self, view: SiteView) -> int:
-        """How many places are open."""
+        """Return how many places are open."""
         raise NotImplementedError
 
     def is_open(self, view: SiteView) -> Openness:
-        """Which places these are."""
+        """Return which places these are."""
         raise NotImplementedError
 
     def draw(self, view: SiteView, rng: random.Random, may_defer: bool) -> int:

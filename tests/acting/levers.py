@@ -102,7 +102,7 @@ def counts_of(runner: LeverRunner, lever: str) -> Counter[str]:
 
 
 def wait_until(holds: Callable[[], bool], within_s: float = 10.0) -> bool:
-    """Whether something holds within a time."""
+    """Return whether something holds within a time."""
     pause = threading.Event()
     for _ in range(int(within_s / 0.01)):
         if holds():

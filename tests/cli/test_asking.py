@@ -213,7 +213,7 @@ def test_a_proxy_for_the_wide_world_is_not_asked(
 def test_an_address_that_is_none_is_refused(url: str) -> None:
     done = outrider("status", "--url", url)
     assert done.code == 2
-    assert "right would be one like http://127.0.0.1:9690" in done.err
+    assert "expected one like http://127.0.0.1:9690" in done.err
 
 
 def test_a_job_of_which_the_ledger_has_only_runs_is_explained_by_them(tmp_path: Path) -> None:

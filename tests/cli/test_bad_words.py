@@ -13,28 +13,28 @@ FOREIGN = re.compile(r"Traceback|x>=|<=x|%Y|is not a valid|in the range|Invalid 
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (("replay", "t"), "--policy is missing; right would be --policy NAME, a word"),
-        (("replay", "--policy", "fifo"), "TRACE... is missing; right would be "),
+        (("replay", "t"), "--policy is missing; expected --policy NAME, a word"),
+        (("replay", "--policy", "fifo"), "TRACE... is missing; expected "),
         (
             ("replay", "t", "--policy", "fifo", "--seed", "x"),
-            '--seed "x": right would be a whole n',
+            '--seed "x": expected a whole n',
         ),
         (
             ("replay", "t", "--policy", "fifo", "--machines", "0"),
-            '--machines "0": right would be a whole number, 1 or more',
+            '--machines "0": expected a whole number, 1 or more',
         ),
         (("replay", "t", "--policy", "fifo", "--until", "nan"), "--until: nan is no number of sec"),
         (
             ("replay", "t", "--policy", "fifo", "--discipline", "fast"),
-            '--discipline "fast": right would be one of first_fit, strict, easy, easy_sjbf, ',
+            '--discipline "fast": expected one of first_fit, strict, easy, easy_sjbf, ',
         ),
         (("replay", "t", "--polcy", "fifo"), "No such option '--polcy'. Did you mean '--policy'?"),
         (
             ("generate", "campus", "--seed", "1", "--start", "soon", "--out", "c"),
-            '--start "soon": right would be a date, as in 2026-03-31',
+            '--start "soon": expected a date, as in 2026-03-31',
         ),
-        (("demo", "--port", "x"), '--port "x": right would be a whole number, 0 or more, at most'),
-        (("doctor",), "--config is missing; right would be --config FILE, a file"),
+        (("demo", "--port", "x"), '--port "x": expected a whole number, 0 or more, at most'),
+        (("doctor",), "--config is missing; expected --config FILE, a file"),
         (("rpelay",), 'no command "rpelay"; did you mean "replay"?'),
     ],
 )

@@ -104,7 +104,7 @@ WRONG = [
     (
         '"shadow"',
         '"shadwo"',
-        'line 2: "mode" = "shadwo": right would be one of "observe", ',
+        'line 2: "mode" = "shadwo": expected one of "observe", ',
     ),
     ("[adapters.pool]", "[adapters.pool", "not valid TOML"),
     ("127.0.0.1:0", "0.0.0.0:9690", "is beyond loopback and needs tls_cert, tls_key, token_file"),
@@ -130,7 +130,7 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
     assert done.code == 2
     assert (
         done.err == f"outrider: {tmp_path / 'no.toml'}: cannot be read: No such file or directory; "
-        "right would be a file as `outrider check-config --example` prints it\n"
+        "expected a file as `outrider check-config --example` prints it\n"
     )
 
 

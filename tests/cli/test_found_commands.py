@@ -77,7 +77,7 @@ def test_a_command_that_was_brought_runs(brought: dict[str, str]) -> None:
     ("name", "why"),
     [
         ("broken", "no wheels"),
-        ("number", "is a int; right would be a click.Command"),
+        ("number", "is a int; expected a click.Command"),
         ("nowhere", "No module named 'brought_commands.nowhere'"),
     ],
 )

@@ -129,7 +129,7 @@ def test_a_table_without_rows_is_a_file_with_its_columns(tmp_path: Path) -> None
         (("--out", "told.xlsx"), ".jsonl or .ndjson or .csv or .parquet"),
         (("--out", "told.parquet", "--format", "jsonl"), "that is the ending of parquet"),
         (("--out", "told.csv", "--format", "parquet"), "that is the ending of csv"),
-        (("--format", "parquet"), "right would be --out FILE.parquet"),
+        (("--format", "parquet"), "expected --out FILE.parquet"),
         (("--out", "nowhere/told.csv"), "there is no folder"),
     ],
 )

@@ -218,7 +218,7 @@ def test_a_name_cannot_move_the_cursor() -> None:
         (["machines", "--watch", "1", "--json"], "it goes with neither --csv nor --json"),
         (["jobs", "--state", "waiting"], "queued"),
         (["jobs", "--waiting-over", "nan"], "nan is no number of seconds"),
-        (["jobs", "--first", "0"], "right would be a whole number, 1 or more"),
+        (["jobs", "--first", "0"], "expected a whole number, 1 or more"),
     ],
 )
 def test_what_is_wrong_is_told_before_anybody_is_asked(words: Sequence[str], said: str) -> None:

@@ -80,7 +80,7 @@ def test_a_plugin_of_any_kind_says_itself_what_it_was_written_against(
     assert done.code == 1
     told: dict[str, Any] = {p["name"]: p for p in json.loads(done.out)[group.rpartition(".")[2]]}
     assert told["silent"]["state"] == told["older"]["state"] == "broken"
-    assert "right would be api_version = 1 in class Silent" in told["silent"]["why"]
+    assert "expected api_version = 1 in class Silent" in told["silent"]["why"]
     assert "version 0 of the contract, this Outrider has version 1" in told["older"]["why"]
     assert [p for p in told.values() if p["state"] == "ok"], "the others are hidden"
 
@@ -111,7 +111,7 @@ def test_a_version_of_the_same_package_counts_for_its_variants() -> None:
 @pytest.mark.parametrize("version", [True, 1.0, "1", 2])
 def test_only_the_number_itself_will_do(version: object) -> None:
     plugin = type("Odd", (LogReader,), {"__module__": "odd", "api_version": version})
-    assert "right would be a release of it" in wrong_version(CONTRACTS["outrider.readers"], plugin)
+    assert "expected a release of it" in wrong_version(CONTRACTS["outrider.readers"], plugin)
 
 
 def test_outriders_bases_declare_no_version_that_a_plugin_could_inherit() -> None:

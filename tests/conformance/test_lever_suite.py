@@ -160,7 +160,7 @@ def test_a_sound_lever_passes_everything() -> None:
         (RemembersWhatItChanged, "after withdraw_all the batch system shows"),
         (SpoiledByOne, "apply with a job that is gone changed nothing"),
         (KeepsRefusalsToItself, r"refused: \{\}"),
-        (CarriesNothing, r"CarriesNothing.actions is \(\): right would be a tuple"),
+        (CarriesNothing, r"CarriesNothing.actions is \(\): expected a tuple"),
     ],
 )
 def test_a_broken_lever_is_told_what_it_broke(kind: type[Sound], said: str) -> None:

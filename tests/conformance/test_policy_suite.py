@@ -61,7 +61,7 @@ def test_a_sound_policy_passes_everything_that_it_declares(
         (broken.HasAForbiddenDefault, "a default of ForbiddenDefault is not among the values"),
         (broken.DoesNotSayWhatASettingIsFor, "SilentSettings.grace_s has no description"),
         (broken.HasAStalePreset, 'unknown setting "grace_seconds"'),
-        (broken.BadlyNamed, "name 'Badly-Named': right would be small letters"),
+        (broken.BadlyNamed, "name 'Badly-Named': expected small letters"),
         (broken.FromTheFuture, "FromTheFuture was written against version 99 of the contract"),
         (broken.PlansForAStranger, "job 1000000 is not known"),
         (broken.PlansMoreThanThereIs, "machine 0 has 1 CPUs too few"),

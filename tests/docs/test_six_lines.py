@@ -32,7 +32,7 @@ def as_shown(folder: Path) -> str:
 
 
 def started(folder: Path, policy: str) -> list[str]:
-    """Which jobs a policy started, in order."""
+    """Return which jobs a policy started, in order."""
     (folder / "three.swf").write_text(SWF)
     ledger = folder / f"{policy}.sqlite"
     path = {"PYTHONPATH": str(folder)}

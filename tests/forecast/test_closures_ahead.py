@@ -138,7 +138,7 @@ def forward(
     free: int = 0,
     ends_runs: bool = False,
 ) -> list[float]:
-    """When jobs of one CPU and five hours start, seconds from now on; so long is asked for, too."""
+    """Return when jobs of one CPU and five hours start, seconds from now on; so long is asked for, too."""
     total = 10
 
     def jobs(n: int) -> Jobs:

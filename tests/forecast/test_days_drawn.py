@@ -21,7 +21,7 @@ def at(now_s: float, clock: LocalTime) -> QueueState:
 
 
 def drawn(now_s: float, known_days: float, clock: LocalTime = UTC) -> tuple[np.ndarray, np.ndarray]:
-    """How many days ago the past day was that comes on each day, and the weekday of both."""
+    """Return how many days ago the past day was that comes on each day, and the weekday of both."""
     rng = np.random.default_rng(0)
     shifts_s = draw_days(at(now_s, clock), now_s - known_days * DAY_S, 400, rng)
     ahead = np.arange(shifts_s.shape[1])

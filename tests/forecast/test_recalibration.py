@@ -34,7 +34,7 @@ def waits(n: int, seed: int = 1, scale_s: float = 20_000.0) -> Floats:
 
 
 def asked(n: int) -> Floats:
-    """When each question is asked, seconds."""
+    """Return when each question is asked, seconds."""
     return np.arange(n).astype(float) * EACH_S
 
 
@@ -51,7 +51,7 @@ def questions(wait_s: Floats, said_s: Floats, spread: float = 0.3, new: float = 
 
 
 def covered(wait_s: Floats, quantiles_s: Floats) -> float:
-    """How often the interval held, in the second half."""
+    """Return how often the interval held, in the second half."""
     half = len(wait_s) // 2
     held = (quantiles_s[:, 0] <= wait_s) & (wait_s <= quantiles_s[:, -1])
     return float(held[half:].mean())

@@ -47,7 +47,7 @@ EVENTS: list[tuple[str, NamedEvent]] = [
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    """Where the journal of a test is."""
+    """Return where the journal of a test is."""
     return tmp_path / "journal.sqlite"
 
 

@@ -55,7 +55,7 @@ def nothing_helps(policy: PolicySpec) -> Figures:
 
 
 def everything_matters(policy: PolicySpec) -> Figures:
-    """Where the paper sees no effect, there is one."""
+    """Return where the paper sees no effect, there is one."""
     useful, wasted, overhead = RANDOM
     settings = dict(policy.settings)
     factor = 1.0 + settings.get("sigma", 0.0) + settings.get("epsilon", 0.0)

@@ -121,7 +121,7 @@ def equals(mean_wait_s: float, trial: int) -> Floats:
 
 
 def wrong_ratio(mean_wait_s: float, block_s: float | None) -> tuple[float, Counter[float]]:
-    """How many of the trials call equals different, and how long blocks were, how often."""
+    """Return how many of the trials call equals different, and how long blocks were, how often."""
     arrivals = arriving(JOBS)
     wrong, lengths = 0, Counter[float]()
     for trial in range(TRIALS):

@@ -16,7 +16,7 @@ TRIALS = 200
 
 
 def coverage(blocks_n: int, in_block: int, by_block: bool) -> float:
-    """How often the interval of the mean of correlated values holds the truth, 0.
+    """Return how often the interval of the mean of correlated values holds the truth, 0.
 
     Each block has a shift of its own, as large as the scatter of the values within it.
     """

@@ -81,8 +81,8 @@ def test_runs_of_another_command_are_refused_and_kept(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "told"),
     [
-        ("{}", r"jsonl:1: no finished run; right would be"),
-        ("{", r"jsonl:1: .*; right would be"),
+        ("{}", r"jsonl:1: no finished run; expected"),
+        ("{", r"jsonl:1: .*; expected"),
         ('{"key": 1, "run": "", "version": "", "attempts": 1, "result": 0}', '"key" is 1'),
         (
             json.dumps(

@@ -141,4 +141,4 @@ def test_a_folder_where_nothing_can_be_kept_is_told_before_anything_runs(grid: P
     blocked.write_text("")
     done = shell("drift", "--quick", XDG_STATE_HOME=str(blocked))
     assert done.code == 2
-    assert "right would be --runs FILE" in done.err
+    assert "expected --runs FILE" in done.err

@@ -201,10 +201,10 @@ def test_a_cell_whose_process_dies_is_named_and_the_others_go_on(tmp_path: Path)
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("--out", "results.csv"), "right would end in .json or .parquet"),
+        (("--out", "results.csv"), "expected it to end in .json or .parquet"),
         (("--out", "nowhere/results.json"), "there is no folder nowhere"),
-        (("--out", "r.json", "--jobs", 3), "--jobs: without a batch system right would be --work"),
-        (("--out", "r.json", "--cluster", "slurm", "--workers", 3), "right would be --jobs"),
+        (("--out", "r.json", "--jobs", 3), "--jobs: without a batch system expected --work"),
+        (("--out", "r.json", "--cluster", "slurm", "--workers", 3), "expected --jobs"),
     ],
 )
 def test_what_cannot_be_is_refused_at_once(

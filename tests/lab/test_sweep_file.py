@@ -101,10 +101,10 @@ def test_the_workloads_that_the_page_shows_are_accepted(tmp_path: Path) -> None:
     [
         ("traces = 1\n", "traces"),
         ("[[traces]\n", "not valid TOML"),
-        (FIFO, '"traces" is missing: right would be a list of tables'),
+        (FIFO, '"traces" is missing: expected a list of tables'),
         (ONE_TRACE, 'as in policies = [{ name = "bandit" }]'),
         (ONE_TRACE + FIFO + "[clusters]\n", 'unknown setting "clusters"; did you mean "cluster"?'),
-        ("[[traces]]\nweeks = 1\n" + FIFO, "[[traces]] 1: right would be either folder"),
+        ("[[traces]]\nweeks = 1\n" + FIFO, "[[traces]] 1: expected either folder"),
         (ONE_TRACE + "weaks = 1\n" + FIFO, 'unknown setting "weaks"; did you mean "weeks"?'),
         (
             ONE_TRACE.replace("clusters = 2", "clusters = 30") + FIFO,
@@ -136,5 +136,5 @@ def test_a_setting_of_jobs_that_the_system_has_not_is_refused() -> None:
         ClusterSettings(walltime="01:00:00").arguments("htcondor")
     with pytest.raises(ConfigurationError, match="disk: slurm has no such setting"):
         ClusterSettings(disk="1 GB").arguments("slurm")
-    with pytest.raises(ConfigurationError, match="for pbs right would be a list of lines"):
+    with pytest.raises(ConfigurationError, match="for pbs expected a list of lines"):
         ClusterSettings(directives={"universe": "vanilla"}).arguments("pbs")

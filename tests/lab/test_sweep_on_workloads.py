@@ -202,7 +202,7 @@ def test_gzipped_files_and_dask_bring_the_same(tmp_path: Path) -> None:
         ('workload = "a.swf"\nmachine = 4', 'unknown setting "machine"; did you mean "machines"?'),
         ('workload = "a.swf"\nwindows = { days = 9 }', "in which 0 such windows lie"),
         ('workload = "a.swf"\nwindows = { days = 0 }', '"windows.days" = 0'),
-        ('workload = "a.swf"\ngenerated = [1]', "right would be either folder"),
+        ('workload = "a.swf"\ngenerated = [1]', "expected either folder"),
         ('generated = [1]\ndiscipline = "easy"', "discipline is for workload files"),
         ('workload = "bad.swf"', "bad.swf"),
     ],
@@ -222,7 +222,7 @@ def test_words_that_do_not_fit_the_sweep_are_refused(tmp_path: Path) -> None:
     file, out = two_files(tmp_path), tmp_path / "r.json"
     for words, message in (
         (("--baseline", "edf"), "--baseline edf: not in this sweep"),
-        (("--plot", tmp_path / "r.png"), "right would end in .svg"),
+        (("--plot", tmp_path / "r.png"), "expected it to end in .svg"),
     ):
         done = outrider("sweep", file, "--out", out, *words)
         assert (done.code, message in done.err) == (2, True)

@@ -387,7 +387,7 @@ def test_what_fits_no_other_trace_is_told(monkeypatch: pytest.MonkeyPatch) -> No
         raise ValueError("it knows lab-a only")
 
     monkeypatch.setattr(type(Learner("sarsa").make()), "restore", refuse)
-    with pytest.raises(ConfigurationError, match="it knows lab-a only; right would be traces of"):
+    with pytest.raises(ConfigurationError, match="it knows lab-a only; expected traces of"):
         train(Learner("sarsa"), [demonstration(), demonstration(FIRST_SEED + 1)])
 
 

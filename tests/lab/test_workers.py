@@ -86,7 +86,7 @@ def until(condition: Callable[[], bool], what: str) -> None:
 
 
 def is_running(process: int) -> bool:
-    """Whether there is such a process, and not only its last word to a parent that is gone."""
+    """Return whether there is such a process, and not only its last word to a parent that is gone."""
     try:
         return not re.search(r"\) Z ", Path(f"/proc/{process}/stat").read_text())
     except FileNotFoundError:

@@ -52,7 +52,7 @@ class Mutant(NamedTuple):
 
 
 def means_something(operator: str) -> bool:
-    """Whether an operator makes faults that a test should notice for what it asserts."""
+    """Return whether an operator makes faults that a test should notice for what it asserts."""
     _, of_two, kinds = operator.partition("BinaryOperator_")
     if of_two:
         before, after = kinds.split("_")

@@ -45,7 +45,7 @@ def line_of(what: str, counted: Counter[str]) -> str:
 
 
 def enough(counted: Counter[str]) -> bool:
-    """Whether the tests notice as many as they should."""
+    """Return whether the tests notice as many as they should."""
     return counted["noticed"] >= NOTICED_AT_LEAST * counted["tried"]
 
 

@@ -31,7 +31,7 @@ class Equivalent(NamedTuple):
     reason: str
 
     def fits(self, mutant: Mutant) -> bool:
-        """Whether a mutant is one of these."""
+        """Return whether a mutant is one of these."""
         return (
             (self.file, self.line) == (mutant.file, mutant.text)
             and any(part in mutant.operator for part in self.operators)

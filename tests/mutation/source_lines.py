@@ -63,7 +63,7 @@ class Span(NamedTuple):
     end: tuple[int, int]
 
     def holds(self, place: tuple[int, int]) -> bool:
-        """Whether a place is within."""
+        """Return whether a place is within."""
         return self.start <= place < self.end
 
 

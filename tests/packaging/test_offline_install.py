@@ -63,7 +63,7 @@ def installed_and_run(root: CleanRoot, wheelhouse: Path) -> str:
 
 
 def fits(wheel: Path, target: Target) -> bool:
-    """Whether pip of the host would take the wheel."""
+    """Return whether pip of the host would take the wheel."""
     python = tuple(map(int, target.python.split(".")))
     words = target.pip_options
     platforms = [words[i + 1] for i, word in enumerate(words) if word == "--platform"]

@@ -87,7 +87,7 @@ def test_a_misspelled_key_would_be_noticed(units: Path, file: str) -> None:
 
 
 def exposure(unit: Path) -> float:
-    """How much a unit exposes, 0 to 10, as systemd counts it."""
+    """Return how much a unit exposes, 0 to 10, as systemd counts it."""
     done = analyze("security", "--offline=true", str(unit))
     overall = re.search(r"Overall exposure level for \S+: ([\d.]+)", done.stdout)
     assert overall, done.stdout + done.stderr

@@ -83,7 +83,7 @@ class Watched(NamedTuple):
         raise AssertionError(f"{MOST_ATTEMPTS} jobs ended across the border of two seconds")
 
     def _has_ended(self, cluster: int, kind: int) -> bool:
-        """Whether both journals have this end of a job."""
+        """Return whether both journals have this end of a job."""
         seen = [self.told(name, cluster) for name in self.journals]
         return all(any(e[1] == kind for e in events) for events in seen)
 

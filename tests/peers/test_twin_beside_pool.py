@@ -18,7 +18,7 @@ from tests.service.running.process import DaemonProcess
 pytest.importorskip("htcondor2", reason="outrider[htcondor] is not installed")
 pytestmark = pytest.mark.htcondor
 
-WHY: Final = "the journal holds 0.0 days; right would be 2 weeks or more"
+WHY: Final = "the journal holds 0.0 days; expected 2 weeks or more"
 TWIN: Final = "\n[twin]\nnice = 0\nreplicates = 2\nstarts_every_s = 1.0\n"
 ACTING: Final = '\n[acting]\npromote_first = true\npromote_after_s = 0.0\ncanary_users = ["bob"]\n'
 """It stays in shadow until somebody promotes it."""
@@ -37,7 +37,7 @@ def submit(pool: HTCondorPool, count: int, more: str = "", memory: str = "64") -
 
 
 def started(journal: Path) -> dict[str, float]:
-    """When each job of a journal began to run for the first time."""
+    """Return when each job of a journal began to run for the first time."""
     with Journal(journal, read_only=True) as opened:
         told = [e for _, _, e in opened.inputs_after(0) if e[1] == STARTED]
     return {job: at_s for at_s, _, job, _ in sorted(told, key=lambda e: -e[0])}

@@ -22,7 +22,7 @@ def taught(epsilon: float, best: tuple[int, ...]) -> tuple[Bandit, HandView]:
 
 
 def draws(policy: Bandit, view: HandView, may_defer: bool) -> tuple[Counter[int], dict[int, float]]:
-    """How often each arm was chosen (-1: the queue), and the propensity it named."""
+    """Return how often each arm was chosen (-1: the queue), and the propensity it named."""
     counts: Counter[int] = Counter()
     named: dict[int, float] = {}
     job = waiting_job()

@@ -41,7 +41,7 @@ class Storm:
         self.worst = [host for host, _ in self.evictions.most_common(3)]
 
     def would_start(self, runner: PolicyRunner) -> tuple[Counter[str], int]:
-        """Where the policy would have started jobs, and how often it would have kept one."""
+        """Return where the policy would have started jobs, and how often it would have kept one."""
         site = Site(ZoneTime("UTC"), [])
         decision_log, merger = Quiet(site), EventMerger(["log"], lambda name: HOST)
         engine = Engine(site, Accounting(ZoneTime("UTC")), [runner], merger, decision_log)

@@ -124,7 +124,7 @@ def test_usage_survives_a_restart_and_another_half_life_is_refused() -> None:
     assert again.save(site.site) == saved
     assert saved["usage"]["a"] > saved["usage"]["b"] > 0
     other = FairShare(FairShareSettings(half_life_s=60.0), site.policy.rng)
-    with pytest.raises(ValueError, match="right would be 60 s"):
+    with pytest.raises(ValueError, match="expected 60 s"):
         other.restore(saved, site.site)
 
 

@@ -91,5 +91,5 @@ def test_counts_of_other_bins_are_refused() -> None:
     again.restore(saved)
     assert again.save() == saved
     saved["removed"].append(1.0)
-    with pytest.raises(ValueError, match="right would be 31"):
+    with pytest.raises(ValueError, match="expected 31"):
         again.restore(saved)

@@ -172,7 +172,7 @@ def test_what_was_saved_with_other_levels_is_refused_and_nothing_changes() -> No
     before = estimator.save()
     wrong = json.loads(json.dumps(before))
     wrong["histograms"]["levels"].pop()
-    with pytest.raises(ValueError, match="9 levels; right would be 96 on 10"):
+    with pytest.raises(ValueError, match="9 levels; expected 96 on 10"):
         estimator.restore(wrong)
     assert estimator.save() == before
 

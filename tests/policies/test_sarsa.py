@@ -338,12 +338,12 @@ def test_a_file_that_is_no_start_is_refused_by_name(
 def test_a_start_that_is_no_text_is_refused_by_name(tmp_path: Path) -> None:
     file = tmp_path / "start.json"
     file.write_bytes(b"\xff\xfe")
-    with pytest.raises(ConfigurationError, match="cannot be read: not text; right would be"):
+    with pytest.raises(ConfigurationError, match="cannot be read: not text; expected"):
         sarsa(start=str(file))
 
 
 def test_what_cannot_be_combined_is_refused_with_the_way_out() -> None:
-    with pytest.raises(ConfigurationError, match='right would be "batch"'):
+    with pytest.raises(ConfigurationError, match='expected "batch"'):
         sarsa(approximator="boosting", start="none")
     with pytest.raises(ConfigurationError, match='start = "none"'):
         sarsa(approximator="linear")

@@ -225,7 +225,7 @@ def test_what_it_learns_does_not_depend_on_who_chose() -> None:
 
 
 def test_an_owner_who_is_seen_and_evicts_is_counted_once() -> None:
-    """Where owners are seen, an eviction by one is the same news as the log-in."""
+    """Return where owners are seen, an eviction by one is the same news as the log-in."""
 
     def frailty_after(evicted: bool) -> float:
         hand = site_of({"a": (2, 57.0)})

@@ -130,5 +130,5 @@ def test_it_goes_on_where_it_was_and_not_with_another_half_life() -> None:
     other.submit(0, user="ann")
     assert priority_of(other, 0) == 0.5
     assert other.policy.save(other.site) == saved
-    with pytest.raises(ValueError, match="right would be 60 s"):
+    with pytest.raises(ValueError, match="expected 60 s"):
         pool(1, half_life_s=60.0).policy.restore(saved, other.site)

@@ -75,7 +75,7 @@ def content(**changed: Any) -> bytes:
     ("text", "message"),
     [
         (b"", "is no file of weights: Input data was truncated"),
-        (b"\x80\x03torch", "is no file of weights: .*; right would be a file that .*write_net"),
+        (b"\x80\x03torch", "is no file of weights: .*; expected a file that .*write_net"),
         (content()[:-30], "is no file of weights"),
         (content(kind="sarsa"), r"Invalid enum value 'sarsa' - at `\$.kind`"),
         (content(version=2), r"Invalid enum value 2 - at `\$.version`"),
@@ -113,7 +113,7 @@ def test_a_broken_file_is_told_with_its_place_and_what_would_be_right(
 
 @pytest.mark.parametrize("name", ["none/there.json", "nul\0l"])
 def test_a_file_that_cannot_be_read_is_told(name: str) -> None:
-    with pytest.raises(ConfigurationError, match=r'cannot be read: .* right would be "shipped"'):
+    with pytest.raises(ConfigurationError, match=r'cannot be read: .* expected "shipped"'):
         make_policy("window_net", {"weights": name}, 0, "--set window_net")
 
 

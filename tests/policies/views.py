@@ -70,7 +70,7 @@ class HandView(Unasked):
         raise AssertionError
 
     def was_available(self, start_s: float, end_s: float) -> bool:
-        """Whether one of `stays` covers the stretch."""
+        """Return whether one of `stays` covers the stretch."""
         return any(start <= start_s and end_s <= end for start, end in self.stays)
 
     def watts_span(self) -> tuple[float, float]:
@@ -98,7 +98,7 @@ def outcome(
 
 
 def chosen(policy: Bandit, view: HandView, may_defer: bool = True, n: int = 300) -> Counter[int]:
-    """How often each machine is chosen for one job."""
+    """Return how often each machine is chosen for one job."""
     job = waiting_job()
     row = policy.evaluate_group(policy.group_key(job, view), view)
     return Counter(policy.choose(job, row, view, may_defer).machine for _ in range(n))

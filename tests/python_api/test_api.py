@@ -136,17 +136,17 @@ def test_a_package_that_is_not_there_is_named_with_its_extra(
     [
         ({"discipline": "eazy"}, 'discipline "eazy"'),
         ({"estimates": "none"}, "--estimates"),
-        ({"vo": "user"}, r"right would be outrider.read_swf\(path, vo=\.\.\.\)"),
+        ({"vo": "user"}, r"expected outrider.read_swf\(path, vo=\.\.\.\)"),
         ({"settings": {"speed": 1}}, "speed"),
         ({"shares": {"1": 0.4}}, "shares"),
-        ({"seed": "a"}, "seed = 'a'; right would be a whole number, 0 or more"),
-        ({"seed": 1.5}, "seed = 1.5; right would be"),
-        ({"machines": 2.5}, "machines = 2.5; right would be a whole number, 1 or more"),
-        ({"machines": 0}, "machines = 0; right would be"),
-        ({"until_s": "x"}, "until_s = 'x'; right would be seconds, 0 or more"),
-        ({"until_s": -1.0}, "until_s = -1.0; right would be seconds, 0 or more"),
-        ({"interactive_below_s": float("nan")}, "interactive_below_s = nan; right would be"),
-        ({"shares": {"1": "half"}}, r'shares\["1"\] = \'half\'; right would be a number'),
+        ({"seed": "a"}, "seed = 'a'; expected a whole number, 0 or more"),
+        ({"seed": 1.5}, "seed = 1.5; expected"),
+        ({"machines": 2.5}, "machines = 2.5; expected a whole number, 1 or more"),
+        ({"machines": 0}, "machines = 0; expected"),
+        ({"until_s": "x"}, "until_s = 'x'; expected seconds, 0 or more"),
+        ({"until_s": -1.0}, "until_s = -1.0; expected seconds, 0 or more"),
+        ({"interactive_below_s": float("nan")}, "interactive_below_s = nan; expected"),
+        ({"shares": {"1": "half"}}, r'shares\["1"\] = \'half\'; expected a number'),
         ({"utilities": {"interactiv": "linear"}}, 'did you mean "interactive"'),
     ],
 )
@@ -162,9 +162,9 @@ class Nameless(Policy):
 @pytest.mark.parametrize(
     ("policy", "told"),
     [
-        (3, "policy = 3; right would be the name of an installed policy, or a class"),
-        (int, "policy = <class 'int'>; right would be"),
-        (Nameless, 'policy Nameless has no name; right would be name = "..."'),
+        (3, "policy = 3; expected the name of an installed policy, or a class"),
+        (int, "policy = <class 'int'>; expected"),
+        (Nameless, 'policy Nameless has no name; expected name = "..."'),
     ],
 )
 def test_what_is_no_policy_is_refused(grid: Workload, policy: Any, told: str) -> None:
@@ -174,7 +174,7 @@ def test_what_is_no_policy_is_refused(grid: Workload, policy: Any, told: str) ->
 
 def test_what_is_no_trace_is_refused() -> None:
     no_trace: Any = 3
-    with pytest.raises(ConfigurationError, match="trace = 3; right would be a path, or what"):
+    with pytest.raises(ConfigurationError, match="trace = 3; expected a path, or what"):
         outrider.replay(no_trace)
 
 
@@ -231,12 +231,12 @@ def test_a_number_of_numpys_is_a_seed_like_any_other(grid: Workload) -> None:
 def test_what_compare_cannot_hand_to_other_processes_is_refused(grid: Workload) -> None:
     in_memory: Any = grid
     for traces in (in_memory, [in_memory]):
-        with pytest.raises(ConfigurationError, match="traces: a Workload in memory; right would"):
+        with pytest.raises(ConfigurationError, match="traces: a Workload in memory; expected"):
             outrider.compare(traces, "sjf")
     classes: Any = [LongestFirst]
-    with pytest.raises(ConfigurationError, match="LongestFirst'> is no name; right would be"):
+    with pytest.raises(ConfigurationError, match="LongestFirst'> is no name; expected"):
         outrider.compare("grid.swf", classes)
-    with pytest.raises(ConfigurationError, match="seed = -1; right would be"):
+    with pytest.raises(ConfigurationError, match="seed = -1; expected"):
         outrider.compare("grid.swf", "sjf", seeds=[-1])
 
 
@@ -265,5 +265,5 @@ def test_a_campus_has_no_use_for_what_is_of_workloads() -> None:
 
 def test_too_few_cpus_for_a_job_are_refused() -> None:
     workload = outrider.generate_grid(3, like="vengerov", rate=0.1, length_s=500)
-    with pytest.raises(TraceError, match="machines = 10; right would be"):
+    with pytest.raises(TraceError, match="machines = 10; expected"):
         outrider.replay(workload, machines=10)

@@ -413,12 +413,12 @@ def bad_site(folder: Path) -> list[object]:
     [
         (lambda folder: [], "either --ledger FILE or --log FILE"),
         (lambda folder: [*replay_ledger(folder), *some_log(folder)], "either --ledger FILE or"),
-        (replay_ledger, "holds no events of a site; right would be the journal of a daemon"),
-        (empty_log, "no job is told of; right would be a log of a batch system"),
+        (replay_ledger, "holds no events of a site; expected the journal of a daemon"),
+        (empty_log, "no job is told of; expected a log of a batch system"),
         (lambda folder: [*some_log(folder), "--timezone", "Mars/Olympus"], "Mars/Olympus"),
         (
             bad_site,
-            'habits.toml: line 1: "reboot" = "3 am" is no time of day; right would be "03:00"',
+            'habits.toml: line 1: "reboot" = "3 am" is no time of day; expected "03:00"',
         ),
         (lambda folder: ["--ledger", folder / "none.sqlite"], "none.sqlite"),
     ],

@@ -277,7 +277,7 @@ def test_estimates_on_a_campus_are_what_users_requested_never_the_truth(tmp_path
     assert run["estimates"] == "requested"
     refused = outrider("replay", tmp_path, "--policy", "fifo", "--estimates", "exact")
     assert refused.code == 2
-    assert "right would be requested" in refused.err
+    assert "expected requested" in refused.err
     placed = Placed(read_campus(tmp_path), "fifo")
     assert [placed.specs[job].estimate_s for job in (0, 1)] == [900.0, None]
 

@@ -285,7 +285,7 @@ def test_odd_sizes_make_whole_campuses(size: dict[str, Any]) -> None:
         ({"jobs": -1}, '"jobs" = -1'),
         ({"jobs": 10, "bad_jobs": 11}, "bad_jobs = 11 is more than all jobs .10."),
         ({"machine": 3}, 'unknown setting "machine"; did you mean "machines"'),
-        ({"weeks": 520, "machines": 1_000, "clusters": 1_000}, "GB; right would be"),
+        ({"weeks": 520, "machines": 1_000, "clusters": 1_000}, "GB; expected"),
         ({"start": dt.date(9999, 12, 20)}, "leaves no calendar"),
     ],
 )
@@ -295,5 +295,5 @@ def test_impossible_options_are_refused_and_named(options: dict[str, Any], messa
 
 
 def test_a_negative_seed_is_refused() -> None:
-    with pytest.raises(ConfigurationError, match="seed = -1; right would be 0 or more"):
+    with pytest.raises(ConfigurationError, match="seed = -1; expected 0 or more"):
         generate_campus(-1)

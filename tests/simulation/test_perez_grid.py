@@ -115,12 +115,12 @@ def test_what_one_thing_is_drawn_from_changes_nothing_else() -> None:
 
 
 WRONG = [
-    ({"row": 1.0}, "row = 1.0; right would be between 0 and 1"),
-    ({"jobs": 0}, "jobs = 0; right would be 1 or more"),
+    ({"row": 1.0}, "row = 1.0; expected between 0 and 1"),
+    ({"jobs": 0}, "jobs = 0; expected 1 or more"),
     ({"machines": 0}, "machines = 0"),
-    ({"load": 0.0}, "load = 0.0; right would be above 0"),
+    ({"load": 0.0}, "load = 0.0; expected above 0"),
     ({"load": float("nan")}, "load = nan"),
-    ({"seed": -1}, "seed = -1; right would be 0 or more"),
+    ({"seed": -1}, "seed = -1; expected 0 or more"),
     ({"arrivals": "poison"}, f'arrivals "poison"; did you mean "{ARRIVALS[0]}"'),
     ({"lengths": "gaussian"}, 'lengths "gaussian"; known: exponential, uniform'),
 ]

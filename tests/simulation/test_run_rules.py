@@ -294,7 +294,7 @@ def assert_close(one: Any, other: Any) -> None:
 
 
 def working(played: Play) -> dict[int, list[tuple[float, float]]]:
-    """When jobs work on each machine, suspensions left out."""
+    """Return when jobs work on each machine, suspensions left out."""
     spans: dict[int, list[tuple[float, float]]] = {}
     for run in long_runs_of(played.told):
         since: float | None = run.start_s
@@ -364,13 +364,13 @@ def test_rules_are_off_unless_they_are_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("wake_s = -1", '"wake_s" = -1: right would be a number, 0 or more'),
+        ("wake_s = -1", '"wake_s" = -1: expected a number, 0 or more'),
         ("wake_j = inf", '"wake_j" = inf'),
-        ("transfer_s = nan", '"transfer_s" = nan: right would be a number'),
-        ("suspend_s = true", '"suspend_s" = true: right would be a number'),
+        ("transfer_s = nan", '"transfer_s" = nan: expected a number'),
+        ("suspend_s = true", '"suspend_s" = true: expected a number'),
         (
             "checkpoint_every_s = 0",
-            '"checkpoint_every_s" = 0: right would be a number, more than 0',
+            '"checkpoint_every_s" = 0: expected a number, more than 0',
         ),
         ("end_s = 1.7e9", '"end_s" = 1700000000.0'),
         ("checkpoint_s = 5", 'did you mean "checkpoint_every_s"?'),

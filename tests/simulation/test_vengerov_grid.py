@@ -72,9 +72,9 @@ def test_the_same_seed_has_the_same_jobs_however_long_the_trace_is() -> None:
 @pytest.mark.parametrize(
     ("wrong", "why"),
     [
-        ({"rate": 0.0}, "rate = 0.0; right would be above 0"),
+        ({"rate": 0.0}, "rate = 0.0; expected above 0"),
         ({"steps": "whole"}, 'steps "whole"; known: continuous, integer'),
-        ({"length_s": 0.0}, "length = 0.0; right would be steps"),
+        ({"length_s": 0.0}, "length = 0.0; expected steps"),
         ({"seed": -3}, "seed = -3"),
     ],
 )

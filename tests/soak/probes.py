@@ -74,7 +74,7 @@ class Probe:
 
 
 def answer_time_s(url: str) -> float:
-    """How long ``/healthz`` takes, the connection included; infinity where it does not answer."""
+    """Return how long ``/healthz`` takes, the connection included; infinity where it does not answer."""
     began_s = time.monotonic()
     connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=GIVES_UP_S)
     try:

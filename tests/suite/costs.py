@@ -64,7 +64,7 @@ def write(costs: Mapping[str, Cost], path: Path = LIST) -> None:
 
 
 def is_whole(measured: Mapping[str, Cost], lines: Mapping[str, Cost]) -> bool:
-    """Whether a run was one of all tests, so that its costs can be compared and listed."""
+    """Return whether a run was one of all tests, so that its costs can be compared and listed."""
     return len(measured.keys() & lines.keys()) >= WHOLE_RATIO * len(lines)
 
 

@@ -53,7 +53,7 @@ def mode() -> stat.Panel:
 
 
 def inputs() -> list[stat.Panel]:
-    """Whether Outrider sees its site."""
+    """Return whether Outrider sees its site."""
     up = models.ValueMap({
         "0": models.ValueMappingResult(text="down"),
         "1": models.ValueMappingResult(text="up"),

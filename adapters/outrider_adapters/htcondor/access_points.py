@@ -272,7 +272,7 @@ class QueueAlone:
     # -- state --------------------------------------------------------------------------------
 
     def save(self) -> dict[str, Any] | None:
-        """When it was asked last, who left of late, and the jobs that are not as submitted."""
+        """Return when it was asked last, who left of late, and the jobs that are not as submitted."""
         if self.asked_s == -inf:
             return None
         jobs = {

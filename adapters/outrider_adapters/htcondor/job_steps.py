@@ -58,7 +58,7 @@ class SeenJob(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
     @property
     def is_running(self) -> bool:
-        """Whether it is on a machine; one that never began is not, whatever its user edited."""
+        """True if it is on a machine; one that never began is not, whatever its user edited."""
         return self.runs > 0 and self.status in _ON_A_MACHINE
 
 
@@ -158,7 +158,7 @@ def _lost(job: str, entered_s: float, ad: Ad) -> NamedEvent:
 
 
 def has_begun(ad: Ad) -> bool:
-    """Whether the last run of a job that is not running was one; else no machine got it going.
+    """Return whether the last run of a job that is not running was one; else no machine got it going.
 
     A shadow that gives up before the job executes leaves neither mark.
     """
@@ -166,7 +166,7 @@ def has_begun(ad: Ad) -> bool:
 
 
 def _had_begun(ad: Ad, start_s: float) -> bool:
-    """Whether a run of a start, or one after it, left a mark."""
+    """Return whether a run of a start, or one after it, left a mark."""
     marks = number(ad, "JobCurrentStartExecutingDate"), number(ad, "LastVacateTime")
     return max(marks) >= start_s
 
@@ -186,7 +186,7 @@ def started(job: str, time_s: float, slot: str, ad: Ad) -> NamedEvent:
 
 
 def _start_s(ad: Ad) -> float:
-    """When the last run began."""
+    """Return when the last run began."""
     return number(ad, "JobCurrentStartDate") or number(ad, "EnteredCurrentStatus")
 
 
@@ -208,7 +208,7 @@ def dated(told: list[NamedEvent], now_s: float) -> list[NamedEvent]:
 
 
 def entered_status_s(ad: Ad, now_s: float) -> float:
-    """When a job entered its status; 0 where what its ad says of that cannot be."""
+    """Return when a job entered its status; 0 where what its ad says of that cannot be."""
     time_s = number(ad, "EnteredCurrentStatus")
     return time_s if time_s <= now_s + _FARTHEST_AHEAD_S else 0.0
 

@@ -104,7 +104,7 @@ def _true_if(holds: bool) -> str:
 
 
 def heeds(ad: Any) -> bool:
-    """Whether a job's requirements read the attributes."""
+    """Return whether a job's requirements read the attributes."""
     return (
         UNTIL.lower() in str(ad.lookup("Requirements")).lower() if "Requirements" in ad else False
     )
@@ -216,7 +216,7 @@ class LeaseEdits:
         for ad in self._query(point, others, [BY]):
             raise PeerError(
                 f"another Outrider acts here: {job_name(ad, point.name)} has a lease by "
-                f"{ad.get(BY)}, this is {self._terms.by}; right would be one that acts on a pool"
+                f"{ad.get(BY)}, this is {self._terms.by}; expected one that acts on a pool"
             )
 
     def _until_s(self, ad: Any) -> int:
@@ -225,7 +225,7 @@ class LeaseEdits:
         if abs(server_s - self._now()) > lease_s / 4.0:
             raise PeerError(
                 f"the access point's clock differs by {server_s - self._now():+.0f} s from this "
-                f"host's; right would be less than a quarter of lease_s, {lease_s / 4.0:g} s"
+                f"host's; expected less than a quarter of lease_s, {lease_s / 4.0:g} s"
             )
         step = max(1, int(lease_s / _ROUND))
         return int(server_s + lease_s) // step * step

@@ -93,8 +93,8 @@ def located(address: str | None, wanted: Iterable[str]) -> tuple[PoolCalls, dict
         ads = {str(ad["Name"]): ad for ad in collector.locateAll(DaemonType.Schedd)}
     except HTCondorException as error:
         raise PeerError(
-            f"the collector {address or 'of CONDOR_CONFIG'} does not answer: {error}; right would "
-            'be "collector" = "HOST:PORT" of a pool that may be read (ALLOW_READ), or CONDOR_CONFIG'
+            f"the collector {address or 'of CONDOR_CONFIG'} does not answer: {error}; expected "
+            '"collector" = "HOST:PORT" of a pool that may be read (ALLOW_READ), or CONDOR_CONFIG'
         ) from error
     ours = {name: ad for name, ad in ads.items() if _is_wanted(name, patterns)}
     if not ours:

@@ -267,12 +267,12 @@ def changes(name: str, before: MachineState | None, after: MachineState) -> list
 
 
 def told_s(ad: Ad) -> float:
-    """When an ad was made, by the machine's clock, else by the collector's."""
+    """Return when an ad was made, by the machine's clock, else by the collector's."""
     return number(ad, "MyCurrentTime") or number(ad, "LastHeardFrom")
 
 
 def is_owned(ad: Ad) -> bool:
-    """Whether the owner of a slot's machine sits there."""
+    """Return whether the owner of a slot's machine sits there."""
     active = ad.get("OwnerActive")  # exact where a site publishes it, also while START is false
     return active if isinstance(active, bool) else ad.get("State") == "Owner"
 

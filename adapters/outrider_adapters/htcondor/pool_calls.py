@@ -176,7 +176,7 @@ def job_name(ad: Ad, schedd_name: str) -> str:
 
 
 def is_of(ad: Ad, schedd_name: str) -> bool:
-    """Whether an ad of a history says that its job is this schedd's: several may share the file."""
+    """Return whether an ad of a history says that its job is this schedd's: several may share the file."""
     return str(ad.get("GlobalJobId") or "").startswith(f"{schedd_name}#")
 
 
@@ -191,7 +191,7 @@ def left_by_name(ads: Iterable[Ad], schedd_name: str) -> dict[str, Ad]:
 
 
 def left_before(time_s: float) -> str:
-    """Where to stop in a history, for jobs that left the queue after a time (Unix seconds).
+    """Return where to stop in a history, for jobs that left the queue after a time (Unix seconds).
 
     Without it the schedd reads its whole history, which may be of years.
 

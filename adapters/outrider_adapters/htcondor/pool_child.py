@@ -212,7 +212,7 @@ class _Fault(NamedTuple):
 
 
 def proved(point: AccessPoint, schedd: Submitting, edits: LeaseEdits, terms: LeaseTerms) -> Finding:
-    """Whether a job at an access point gets a lease, shows it, and loses it again.
+    """Return whether a job at an access point gets a lease, shows it, and loses it again.
 
     Args:
         point: the access point.

@@ -337,14 +337,14 @@ class Causes:
 
 
 def _is_due(job: Ad, slots: Mapping[str, Any], now_s: float) -> bool:
-    """Whether a slot that was given up a moment ago will soon tell what became of it."""
+    """Return whether a slot that was given up a moment ago will soon tell what became of it."""
     vacated_s = number(job, "LastVacateTime")
     slot = slots.get(str(job.get("LastRemoteHost")))
     return slot is not None and now_s - vacated_s < _AD_WITHIN_S and told_s(slot) <= vacated_s
 
 
 def _is_open(event: NamedEvent, now_s: float) -> bool:
-    """Whether an event is an eviction of which more may be known."""
+    """Return whether an event is an eviction of which more may be known."""
     is_recent = now_s - event[0] <= _WITHIN_S
     return event[1] == events.EVICTED and event[3] in (UNSAID, "held") and is_recent
 

@@ -159,7 +159,7 @@ class QueueWatch:
 
     @property
     def is_needed(self) -> bool:
-        """Whether what some jobs ask for is not known, so that the queue is to be read at once."""
+        """True if what some jobs ask for is not known, so that the queue is to be read at once."""
         return bool(self._undescribed)
 
     def snapshot(self) -> dict[str, Ad]:

@@ -287,5 +287,5 @@ def _drop(clause: Clause) -> str:
 
 
 def is_idle(ad: Ad) -> bool:
-    """Whether a job waits for a machine."""
+    """Return whether a job waits for a machine."""
     return int(number(ad, "JobStatus")) == IDLE

@@ -100,7 +100,7 @@ class SlotWatch:
         return told + self._gone(now_s) if is_whole else told
 
     def _is_whole(self, now_s: float) -> bool:
-        """Whether it is time to ask for all slots."""
+        """Return whether it is time to ask for all slots."""
         every_s = min(_MOST_WHOLE_S, self._settings.left_after_s / 10)
         return not 0.0 <= now_s - self._whole_s < every_s
 

@@ -42,7 +42,7 @@ class Place(msgspec.Struct):
     modified_ns: int = 0
 
     def is_same_file(self, status: os.stat_result) -> bool:
-        """Whether device and inode are the same; an inode may be used again."""
+        """Return whether device and inode are the same; an inode may be used again."""
         return (status.st_dev, status.st_ino) == (self.device, self.inode)
 
 
@@ -71,7 +71,7 @@ class OpenFile:
         self.place.anchor = fingerprint(self.descriptor, self.place.offset)
 
     def holds_its_place(self) -> bool:
-        """Whether what was consumed is still what stands before the place."""
+        """Return whether what was consumed is still what stands before the place."""
         if self.status().st_size < self.place.offset:
             return False
         return fingerprint(self.descriptor, self.place.offset) == self.place.anchor
@@ -122,7 +122,7 @@ def fingerprint(descriptor: int, offset: int) -> str:
 
 
 def is_rotated_name(name: str, live: str) -> bool:
-    """Whether this is what a rotation would call the live file."""
+    """Return whether this is what a rotation would call the live file."""
     return name.startswith(live) and _ROTATED.fullmatch(name, len(live)) is not None
 
 

@@ -167,7 +167,7 @@ class Steps:
             return True
 
     def is_hanging(self, name: str) -> bool:
-        """Whether a step of that name was given up and its result was not taken yet."""
+        """Return whether a step of that name was given up and its result was not taken yet."""
         return name in self._hanging
 
     def forget(self) -> None:

@@ -110,7 +110,7 @@ class Tail:
         self.changes = 0
 
     def save(self) -> dict[str, Any]:
-        """Where the log stands, as JSON types."""
+        """Return where the log stands, as JSON types."""
         reader, before = self._save_reader(), self._reader_before
         return {
             "path": str(self.path),
@@ -139,7 +139,7 @@ class Tail:
 
     @property
     def in_history(self) -> bool:
-        """Whether the next slice holds what was written before the first start."""
+        """True if the next slice holds what was written before the first start."""
         return self._is_new or self._history_until > (self._place.offset if self._place else 0)
 
     def close(self) -> None:
@@ -150,7 +150,7 @@ class Tail:
 
     @property
     def is_open(self) -> bool:
-        """Whether it holds a file, under whatever name; a deleted one is let go when read."""
+        """True if it holds a file, under whatever name; a deleted one is let go when read."""
         return self._file is not None
 
     def mark_history(self) -> None:

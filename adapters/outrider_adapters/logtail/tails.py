@@ -76,7 +76,7 @@ class Tails:
             raise ValueError(f"no cursor of the logtail adapter: {error}") from error
 
     def _is_named(self, path: str) -> bool:
-        """Whether the settings (still) name a log, be it there or away."""
+        """Return whether the settings (still) name a log, be it there or away."""
         named = self._settings.paths
         return path in named or any(fnmatch.fnmatchcase(path, pattern) for pattern in named)
 
@@ -165,7 +165,7 @@ class Tails:
         return {path: self._matches.get(path) or [path] for path in self._settings.paths}
 
     def written_s(self) -> dict[str, float]:
-        """When each was last written, by the settings' paths; those of which it is known."""
+        """Return when each was last written, by the settings' paths; those of which it is known."""
         tails = self._tails
         found_s = {
             named: max((tails[path].modified_s for path in paths if path in tails), default=0.0)
@@ -208,12 +208,12 @@ def _files(pattern: str) -> list[str]:
 
 
 def _is_left_of_another(path: str, lives: set[str]) -> bool:
-    """Whether a rotation made this file of another that is followed."""
+    """Return whether a rotation made this file of another that is followed."""
     return any(
         is_rotated_name(path, live) for live in (path[:end] for end in _cuts(path)) if live in lives
     )
 
 
 def _cuts(path: str) -> list[int]:
-    """Where a suffix of a rotation might begin."""
+    """Return where a suffix of a rotation might begin."""
     return [index for index, letter in enumerate(path) if letter in ".-" and index]

@@ -79,7 +79,7 @@ class Accountant:
         return account.weight if account else 0.0
 
     def below_ceiling(self, submitter: str) -> bool:
-        """Whether a submitter may use one more slot."""
+        """Return whether a submitter may use one more slot."""
         account = self._accounts.get(submitter)
         return account is None or account.ceiling < 0 or account.slots < account.ceiling
 

@@ -97,7 +97,7 @@ def campus_and_start(settings: MockCondorSettings) -> tuple[Campus | None, float
     if settings.pool is not None and settings.campus is not None:
         raise ConfigurationError(
             f'"pool" = "{settings.pool}" and "campus" = "{settings.campus}" exclude each other; '
-            "right would be one of them"
+            "expected one of them"
         )
     if settings.campus is not None:
         campus = read_campus(Path(settings.campus))
@@ -106,7 +106,7 @@ def campus_and_start(settings: MockCondorSettings) -> tuple[Campus | None, float
         day = dt.date.fromisoformat(settings.start)
     except ValueError as error:
         raise ConfigurationError(
-            f'"start" = {settings.start!r}: right would be a date like "2010-02-01"'
+            f'"start" = {settings.start!r}: expected a date like "2010-02-01"'
         ) from error
     start_s = dt.datetime(day.year, day.month, day.day, tzinfo=dt.UTC).timestamp()
     if settings.pool is not None:
@@ -267,7 +267,7 @@ def file_script(path: Path) -> Script:
             )
         if visit.went_s < visit.came_s:
             raise ConfigurationError(
-                f"{path} [[owners]]: went_s = {visit.went_s:g}: right would be {visit.came_s:g} "
+                f"{path} [[owners]]: went_s = {visit.went_s:g}: expected {visit.came_s:g} "
                 "(its came_s) or later"
             )
         script_events.append((visit.came_s, partial(MockPool.owner_came, machine=visit.machine)))
@@ -449,7 +449,7 @@ class _WatchedPool:
         self._from_s = max(self._start_s + self._settings.head_start_s, self._pool.now_s)
 
     def is_due(self) -> bool:
-        """Whether the next poll is due; never after the end of the script."""
+        """Return whether the next poll is due; never after the end of the script."""
         ran_s = (time.monotonic() - self._began_s) * self._settings.speed
         return self._next_look_s() <= min(self._from_s + ran_s, self._until_s)
 

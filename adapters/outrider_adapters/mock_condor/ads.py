@@ -39,7 +39,7 @@ def at_time(expression: str, now_s: float) -> str:
 
 
 def holds(condition: ExprTree, ad: ClassAd) -> bool:
-    """Whether the condition is true for the ad; undefined and error are not."""
+    """Return whether the condition is true for the ad; undefined and error are not."""
     found = condition.eval(scope=ad)
     return found is True or (type(found) in (int, float) and found != 0)
 

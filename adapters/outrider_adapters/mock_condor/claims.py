@@ -163,6 +163,6 @@ class Slot:
         self.enter(OWNER if self.refuses(None, now_s) else UNCLAIMED, IDLE, now_s)
 
     def refuses(self, job: ClassAd | None, now_s: float) -> bool:
-        """Whether ``START`` is false for this job; None: for every job."""
+        """Return whether ``START`` is false for this job; None: for every job."""
         start = ExprTree(at_time(repr(self.ad.lookup("Start")), now_s))
         return start.eval(scope=self.ad, target=job) is False

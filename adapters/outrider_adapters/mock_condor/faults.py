@@ -74,7 +74,7 @@ class Transport:
             raise HTCondorException(failure)
 
     def loses_edit(self) -> bool:
-        """Whether an edit of one job is reported as done but not made."""
+        """Return whether an edit of one job is reported as done but not made."""
         return self._occurs(self.faults.refused_edit_ratio)
 
     def answer(self, ads: list[_Item]) -> list[_Item]:
@@ -85,7 +85,7 @@ class Transport:
         return [ad for ad in ads for _ in range(2 if self._occurs(ratio) else 1)]
 
     def repeats_record(self) -> bool:
-        """Whether a record of the event log is written twice."""
+        """Return whether a record of the event log is written twice."""
         return self._occurs(self.faults.duplicate_record_ratio)
 
     def _occurs(self, ratio: float) -> bool:

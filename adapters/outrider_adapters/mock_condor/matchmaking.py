@@ -147,7 +147,7 @@ class _Offers:
         self._ranked: dict[int, list[_Offer]] = {}
 
     def are_left(self) -> bool:
-        """Whether any slot is still free."""
+        """Return whether any slot is still free."""
         while self._free and self._free[-1].slot.job is not None:
             self._free.pop()
         return bool(self._free)

@@ -56,7 +56,7 @@ class Runs:
         self._will_end(job, now_s + job.run_s)
 
     def next_end_s(self) -> float:
-        """When the next run ends; `math.inf` if none does."""
+        """Return when the next run ends; `math.inf` if none does."""
         while self._ends:
             end_s, id_ = self._ends[0]
             job = self._queue.jobs.get(id_)

@@ -40,7 +40,7 @@ class _Topic:
         self._last: dict[tuple[float, int], None] = {}
 
     def has_told(self, time_s: float, payload: bytes) -> bool:
-        """Whether this message came before; from now on it did."""
+        """Return whether this message came before; from now on it did."""
         mark = time_s, hash(payload)  # not the payload itself: a hostile one is long
         if mark in self._last:
             return True
@@ -73,11 +73,11 @@ class Heard:
             Refused: that is no name of a machine, or there are too many.
         """
         if self._names.find(machine) is None and not _NAME.fullmatch(machine):
-            raise Refused("machine_name", "right would be letters, digits, . _ - @ :, max. 128")
+            raise Refused("machine_name", "expected letters, digits, . _ - @ :, max. 128")
         return self._names.hear(machine, {}, at_s, metered)
 
     def knows(self, machine: str) -> bool:
-        """Whether a name is among those that are remembered."""
+        """Return whether a name is among those that are remembered."""
         return self._names.find(machine) is not None
 
     def leave(self, machine: str) -> None:
@@ -87,7 +87,7 @@ class Heard:
     def time_of(
         self, machine: str, what: str, message: Message, time: float | dt.datetime | None
     ) -> float:
-        """When that happened, in Unix seconds; without a time of its own, on arrival.
+        """Return when that happened, in Unix seconds; without a time of its own, on arrival.
 
         A retained message tells what holds, not what happens: it counts from its arrival. It
         comes again with every connection, so it is news only if it is newer than what was heard.

@@ -68,7 +68,7 @@ class Meaning:
         what, _, machine = message.topic.removeprefix(self._prefix).partition("/")
         form = self._forms.get(what)
         if form is None:
-            raise Refused("unknown_topic", f"right would be {self._prefix}owner/<machine>, ...")
+            raise Refused("unknown_topic", f"expected {self._prefix}owner/<machine>, ...")
         if not message.payload:  # how a retained message is taken back
             raise NoNews("cleared")
         return form(machine, message)
@@ -127,7 +127,7 @@ class Meaning:
         return [(message.arrived_s, ev.JOINED, machine, spec)]
 
     def is_reading(self, topic: str) -> bool:
-        """Whether a topic is a meter's, where the newest message says all."""
+        """Return whether a topic is a meter's, where the newest message says all."""
         if topic.startswith(self._prefix):
             return topic.startswith(self._power_prefix)
         return True

@@ -97,5 +97,5 @@ def watts_of(value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise Refused("wrong_watts", f"watts are a {type(value).__name__}, not a number")
     if not 0 <= value <= MOST_WATTS:  # also true of what is not a number
-        raise Refused("wrong_watts", f"{value:g} W; right would be 0 to {MOST_WATTS:g}")
+        raise Refused("wrong_watts", f"{value:g} W; expected 0 to {MOST_WATTS:g}")
     return float(value)

@@ -58,7 +58,7 @@ class MqttSettings(AdapterSettings, BrokerSettings, frozen=True, kw_only=True):
             levels = topic.split("/")
             if levels.count("+") != 1 or any("#" in x or ("+" in x and x != "+") for x in levels):
                 raise ValueError(
-                    f'meters: "{topic}": right would be a topic with one level that is + and '
+                    f'meters: "{topic}": expected a topic with one level that is + and '
                     'none with #, like "tele/+/SENSOR"'
                 )
             if topic.startswith(f"{self.base}/"):

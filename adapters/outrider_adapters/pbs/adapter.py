@@ -109,7 +109,7 @@ class LeasedExecutionTimes(Lever):
         return self._shown
 
     def _release(self, names: Collection[str]) -> tuple[int, dict[str, str]]:
-        """How many of these jobs Outrider kept and let go, and for which that was refused: why."""
+        """Return how many of these jobs Outrider kept and let go, and for which that was refused: why."""
         waiting = self._waiting() if names else {}
         plan = self._times.released({name: waiting.get(name) for name in names}, int(self._now()))
         refused = self._carry_out([plan], takes_back=True)
@@ -157,7 +157,7 @@ class LeasedExecutionTimes(Lever):
         if abs(worst_s) > self.lease_s / 4.0:
             self.withdraw(names)
             raise PeerError(
-                f"the server's clock differs by {worst_s:+.0f} s from this host's; right would be "
+                f"the server's clock differs by {worst_s:+.0f} s from this host's; expected "
                 f"less than a quarter of lease_s, {self.lease_s / 4.0:g} s"
             )
 

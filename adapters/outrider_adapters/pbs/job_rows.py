@@ -76,7 +76,7 @@ def row_of(ad: Mapping[str, str], zone: dt.tzinfo) -> JobRow:
     """
     state = ad.get("job_state", "")
     if state not in _STATUS:
-        raise ValueError(f"job_state={state!r}; right would be one of {''.join(_STATUS)}")
+        raise ValueError(f"job_state={state!r}; expected one of {''.join(_STATUS)}")
     submit_s = time_s(ad.get("ctime", "") or ad.get("qtime", ""), zone)
     if submit_s is None:
         raise ValueError("no ctime")
@@ -161,7 +161,7 @@ def _shared(memory_mib: float | None, gpus: float | None) -> Resources | None:
 
 
 def _amount(ad: Mapping[str, str], what: str, read: Callable[[str], float | None]) -> float | None:
-    """How much of a resource a job asks for over all its nodes: as a whole, or chunk by chunk."""
+    """Return how much of a resource a job asks for over all its nodes: as a whole, or chunk by chunk."""
     whole = ad.get(f"Resource_List.{what}")
     if whole is not None:
         return read(whole)
@@ -180,7 +180,7 @@ def _number(text: str) -> float | None:
 
 
 def _end_s(ad: Mapping[str, str], start_s: float | None, zone: dt.tzinfo) -> float | None:
-    """When the last run ended: as told, else when it began and how long it was there."""
+    """Return when the last run ended: as told, else when it began and how long it was there."""
     for name in ("comp_time", "obittime"):
         told_s = time_s(ad.get(name, ""), zone)
         if told_s is not None:

@@ -41,7 +41,7 @@ class SeenJob(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
     @property
     def runs(self) -> bool:
-        """Whether it had a machine."""
+        """True if it had a machine."""
         return self.status in (RUNNING, SUSPENDED)
 
 
@@ -85,7 +85,7 @@ class JobWatch:
         return self._rows.get(job)
 
     def planned_starts(self, now_s: float) -> PlannedStarts:
-        """When PBS itself expects to start the jobs of the last look, as far as it says so."""
+        """Return when PBS itself expects to start the jobs of the last look, as far as it says so."""
         planned = {job: row.planned_s for job, row in self._rows.items()}
         return PlannedStarts(now_s, {job: at for job, at in planned.items() if at is not None})
 
@@ -219,7 +219,7 @@ def _seen(row: JobRow) -> SeenJob:
 
 
 def _let_go_s(row: JobRow, now_s: float) -> float:
-    """When it was let go: when it became eligible, else at the latest when it started."""
+    """Return when it was let go: when it became eligible, else at the latest when it started."""
     latest_s = row.start_s or now_s
     return min(row.spec.eligible_s or latest_s, latest_s)
 

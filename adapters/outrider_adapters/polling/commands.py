@@ -142,7 +142,7 @@ class Asking:
         return Batch(events=[], cursor=cursor, age_s=age_s, note="; ".join(self.notes()))
 
     def is_away(self, whom: str) -> bool:
-        """Whether the last question to it was not answered."""
+        """Return whether the last question to it was not answered."""
         return whom in self._away
 
     def away_since_s(self, now_s: float) -> float:

@@ -64,7 +64,7 @@ record before it was written in the second of two such hours."""
 
 
 def again_s(there: dt.datetime) -> float | None:
-    """When a clock shows this for the second time, in Unix seconds; None if it shows it once."""
+    """Return when a clock shows this for the second time, in Unix seconds; None if it shows it once."""
     first_s, second_s = there.timestamp(), there.replace(fold=1).timestamp()
     return second_s if second_s > first_s else None
 

@@ -71,7 +71,7 @@ class SwfReader(LogReader):
 
     @classmethod
     def recognises(cls, head: bytes) -> bool:
-        """Whether a file begins with a header or jobs of the format."""
+        """Return whether a file begins with a header or jobs of the format."""
         return _FIELD.search(head) is not None or _JOB.search(head) is not None
 
     def read(self, data: bytes, final: bool = False) -> Reading:

@@ -50,7 +50,7 @@ def diagnosed(commands: SlurmCommands, settings: SlurmSettings) -> Iterator[Find
     if federation.startswith("Federation:"):
         yield "federation", "fail", federation.split("\n")[0], "follow a dump of sacct instead"
     if hidden := hidden_from_us(commands, config):
-        found, _, remedy = hidden.partition("; right would be: ")
+        found, _, remedy = hidden.partition("; use: ")
         yield "rights", "fail", found, remedy
     else:
         yield "rights", "ok", f"PrivateData={config.get('PrivateData', 'none')}", ""
@@ -63,7 +63,7 @@ def _acting(commands: SlurmCommands, config: dict[str, str], settings: SlurmSett
         try:
             HelperClient(settings.helper, settings.answer_within_s).check()
         except CommandError as error:
-            found, _, remedy = str(error).partition("; right would be: ")
+            found, _, remedy = str(error).partition("; use: ")
             return "acting", "fail", found, remedy
         found = f"other users' jobs may be changed by the helper at {settings.helper}"
         return "acting", "ok", found, ""

@@ -94,8 +94,8 @@ def hidden_from_us(commands: SlurmCommands, config: dict[str, str]) -> str:
         return ""
     user = _user()
     return (
-        f"PrivateData={','.join(hidden)} hides other users' jobs or nodes from {user}; right would "
-        f"be: {_remedy(user)}"
+        f"PrivateData={','.join(hidden)} hides other users' jobs or nodes from {user}; use: "
+        f"{_remedy(user)}"
     )
 
 
@@ -112,10 +112,10 @@ def changes_nothing(commands: SlurmCommands, config: dict[str, str]) -> str:
     found = f"{user} may not change other users' jobs"
     if not _has_accounting(config):
         return (
-            f"{found}; right would be, without slurmdbd: outrider-slurm.socket, whose service runs "
+            f"{found}; expected, without slurmdbd: outrider-slurm.socket, whose service runs "
             f'as {_slurm_user(config)}, and helper = "/run/outrider-slurm.sock"'
         )
-    return f"{found}; right would be: {_remedy(user)}"
+    return f"{found}; use: {_remedy(user)}"
 
 
 def acting_users(commands: SlurmCommands, config: dict[str, str]) -> frozenset[str]:

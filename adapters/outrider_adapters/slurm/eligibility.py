@@ -192,7 +192,7 @@ def _has(resource: str, amount: float, node: Node) -> bool:
 
 
 def _admits(expression: str, node: Node) -> bool:
-    """Whether a node has the features; no node does where they cannot be read."""
+    """Return whether a node has the features; no node does where they cannot be read."""
     try:
         return has_features(expression, node.features)
     except ValueError:
@@ -236,7 +236,7 @@ _MOST_TOKENS: Final = 200
 
 
 def has_features(expression: str, features: Collection[str]) -> bool:
-    """Whether a node with these features is among those that an expression admits.
+    """Return whether a node with these features is among those that an expression admits.
 
     ``&`` and a comma stand for *and*, ``|`` for *or*; they bind alike, from left to right, as in
     Slurm. The brackets of *matching or* say how nodes are combined, not which. So do counts

@@ -44,7 +44,7 @@ class SeenJob(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
     @property
     def runs(self) -> bool:
-        """Whether it has a machine."""
+        """True if it has a machine."""
         return self.status in (RUNNING, SUSPENDED)
 
 
@@ -62,17 +62,17 @@ def seen(row: QueueRow, now_s: float) -> SeenJob:
 
 
 def is_waiting(row: QueueRow) -> bool:
-    """Whether a job is not running yet, or not again."""
+    """Return whether a job is not running yet, or not again."""
     return row.state in _WAITING
 
 
 def is_another(before: SeenJob, row: QueueRow) -> bool:
-    """Whether a row is about another job, to which Slurm gave an old number again."""
+    """Return whether a row is about another job, to which Slurm gave an old number again."""
     return row.submit_s != before.submit_s and row.restarts <= before.restarts
 
 
 def is_between_runs(row: QueueRow, before: SeenJob | None) -> bool:
-    """Whether a job is being cleared from its nodes to be queued again.
+    """Return whether a job is being cleared from its nodes to be queued again.
 
     Its row then has the count of its next run and the times of none: the next look tells.
     """
@@ -122,7 +122,7 @@ def steps(
 
 
 def _released_s(row: QueueRow, now: SeenJob, now_s: float) -> float:
-    """When it was let go: when it became eligible, else at the latest when it started."""
+    """Return when it was let go: when it became eligible, else at the latest when it started."""
     latest_s = now.start_s or now_s
     return min(row.eligible_s or latest_s, latest_s)
 
@@ -178,12 +178,12 @@ _LIMITS: Final = ("QOS", "Assoc", "MaxQOS")
 
 
 def is_limit(reason: str) -> bool:
-    """Whether a reason is a limit of a quality of service or of an association."""
+    """Return whether a reason is a limit of a quality of service or of an association."""
     return reason.startswith(_LIMITS) and reason not in NEVER
 
 
 def keeps_back(row: QueueRow, now_s: float) -> bool:
-    """Whether Slurm will not start a waiting job now, whatever is free."""
+    """Return whether Slurm will not start a waiting job now, whatever is free."""
     if row.state in _HOLDS or (row.eligible_s is not None and row.eligible_s > now_s):
         return True
     reason = row.reason.partition(",")[0].strip()

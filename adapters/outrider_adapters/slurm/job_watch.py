@@ -134,7 +134,7 @@ class JobWatch:
         return as_its_user_left_it(row, lambda job: noted.get(self.name_of(job)))
 
     def planned_starts(self, now_s: float) -> PlannedStarts:
-        """When Slurm itself expects to start the jobs of the last look, as far as it says so.
+        """Return when Slurm itself expects to start the jobs of the last look, as far as it says so.
 
         Of tasks of an array that are as yet alike it says that of the first. The time of a job that
         is kept back is no plan, nor is one that Outrider gave it.
@@ -210,7 +210,7 @@ class JobWatch:
 
 
 def _is_as_before(before: _Known, now_s: float) -> bool:
-    """Whether a job whose line has not changed stands as it did: it may have become eligible."""
+    """Return whether a job whose line has not changed stands as it did: it may have become eligible."""
     if before.seen.status != HELD or before.line is None:
         return True
     return seen(before.line.row, now_s) == before.seen
@@ -230,13 +230,13 @@ def _spec_of(row: QueueRow, eligible: str) -> JobSpec:
 
 
 def _may_change(now: SeenJob) -> tuple[str, ...]:
-    """Which fields may tell of an edit: what a job is given when it starts is none."""
+    """Return which fields may tell of an edit: what a job is given when it starts is none."""
     what = _WHAT if now.status in (WAITING, HELD) else ()
     return what if now.restarts else (*what, *_WHEN)
 
 
 def _edited(before: JobSpec, after: JobSpec, fields: tuple[str, ...]) -> dict[str, Any]:
-    """Which of these fields somebody changed."""
+    """Return which of these fields somebody changed."""
     return {
         field: getattr(after, field)
         for field in fields

@@ -179,7 +179,7 @@ def changes(
 
 
 def amount_of(generic: str, wanted: str) -> float:
-    """How much of a generic resource a node has: ``gpu``, or ``gpu:a100``.
+    """Return how much of a generic resource a node has: ``gpu``, or ``gpu:a100``.
 
     >>> amount_of("gpu:a100:4(S:0-1),gpu:t4:2,lustre:1", "gpu"), amount_of("gpu:a100:4", "gpu:t4")
     (6.0, 0.0)
@@ -221,7 +221,7 @@ class Partition(NamedTuple):
     most_nodes: int
 
     def admits(self, limit_s: float | None, nodes: int) -> bool:
-        """Whether a job of this time limit (None: unlimited) and so many nodes may start in it."""
+        """Return whether a job of this time limit (None: unlimited) and so many nodes may start in it."""
         short = self.max_s is None or (limit_s is not None and limit_s <= self.max_s)
         return self.is_up and short and self.least_nodes <= nodes <= self.most_nodes
 

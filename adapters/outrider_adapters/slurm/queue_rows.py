@@ -62,7 +62,7 @@ class QueueRow(NamedTuple):
     reason: str
 
     def amount(self, resource: str) -> float:
-        """How much it is given, or asks for, of a trackable resource; 0 if none."""
+        """Return how much it is given, or asks for, of a trackable resource; 0 if none."""
         return dict(self.tres).get(resource, 0.0)
 
 
@@ -74,7 +74,7 @@ def row_of(line: str) -> QueueRow:
     """
     values = line.split(SEPARATOR)
     if len(values) != len(FIELDS) + 1 or values[-1]:
-        raise ValueError(f"{len(values) - 1} fields; right would be {len(FIELDS)}")
+        raise ValueError(f"{len(values) - 1} fields; expected {len(FIELDS)}")
     (job, state, submit, eligible, start, end, user, account, group, cpus, nodes, limit,
      partitions, hosts, restarts, features, tres, per_node, per_job, per_task, tasks, required,
      reservation, reason, _) = values  # fmt: skip
@@ -162,7 +162,7 @@ def jobs_of(job: str) -> tuple[str, ...]:
         return (job,)
     match = _FOLDED.fullmatch(job)
     if match is None:
-        raise ValueError(f'"{job[:60]}" names no tasks; right would be "12_[1-5%2]"')
+        raise ValueError(f'"{job[:60]}" names no tasks; expected "12_[1-5%2]"')
     array, parts = match.groups()
     tasks: list[int] = []
     for part in parts.split(","):
@@ -173,7 +173,7 @@ def jobs_of(job: str) -> tuple[str, ...]:
 def _range(part: str, most: int) -> list[int]:
     match = _PART.fullmatch(part)
     if match is None:
-        raise ValueError(f'"{part[:60]}" is no range of tasks; right would be "1-5" or "1-9:2"')
+        raise ValueError(f'"{part[:60]}" is no range of tasks; expected "1-5" or "1-9:2"')
     first, last, step = match.groups()
     until = int(last or first) + 1
     return list(range(int(first), until, int(step or 1) or 1)[:most])

@@ -122,5 +122,5 @@ class SlurmSettings(AdapterSettings, frozen=True, kw_only=True):
 
     @property
     def changes_last(self) -> bool:
-        """Whether something is changed that does not lapse by itself."""
+        """True if something is changed that does not lapse by itself."""
         return self.keeps_age or self.order_by != "none"

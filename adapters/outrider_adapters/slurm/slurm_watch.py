@@ -99,7 +99,7 @@ class SlurmWatch:
         if federation.startswith("Federation:"):
             raise PeerError(
                 f"{cluster} is in a {federation.split(chr(10))[0].lower()}: its jobs go by numbers "
-                "of all its clusters, which this adapter does not follow; right would be a cluster "
+                "of all its clusters, which this adapter does not follow; expected a cluster "
                 "outside a federation, or the adapter logtail with a dump of sacct"
             )
         self._accounting = Accounting(
@@ -320,5 +320,5 @@ _MUCH: Final = {"Server thread count": 100, "Agent queue size": 1_000}
 
 
 def is_busy(shown: str) -> bool:
-    """Whether a controller is busy, by what ``sdiag`` prints."""
+    """Return whether a controller is busy, by what ``sdiag`` prints."""
     return any(int(number) >= _MUCH[what] for what, number in _NUMBER.findall(shown))

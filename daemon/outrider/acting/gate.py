@@ -143,7 +143,7 @@ class Canary(NamedTuple):
     fraction: float = 0.0
 
     def holds(self, job: str, user: str, vo: str, cluster: str | None) -> bool:
-        """Whether a decision is about a job in it.
+        """Return whether a decision is about a job in it.
 
         Args:
             job: its name.
@@ -251,7 +251,7 @@ class GuardWindow:
 
 
 def breaches(bounds: Bounds, figures: Figures) -> list[str]:
-    """Which guards a site's figures break, in words; empty if none."""
+    """Return which guards a site's figures break, in words; empty if none."""
     found = []
     for name, bound, value, sign in (
         ("mean wait", bounds.mean_wait_s, figures.mean_wait_s, 1),

@@ -110,7 +110,7 @@ class Trial(msgspec.Struct, frozen=True, kw_only=True):
         return day if 0 <= day < self.days else None
 
     def acts_at(self, time_s: float) -> bool:
-        """Whether the policy acts at a moment."""
+        """Return whether the policy acts at a moment."""
         day = self.day_at(time_s)
         return day is not None and self.acts[day]
 
@@ -126,7 +126,7 @@ class Trial(msgspec.Struct, frozen=True, kw_only=True):
         return day
 
     def next_change_s(self, time_s: float) -> float | None:
-        """When acting next begins or ends; None: it does not any more."""
+        """Return when acting next begins or ends; None: it does not any more."""
         told = [False, *self.acts, False]
         changes = (
             midnight_s
@@ -358,7 +358,7 @@ def _compared(measure: Measure, pairs: Sequence[tuple[DaySums, DaySums]], trial:
 
 
 def _agree(a: tuple[float, float, float], b: tuple[float, float, float]) -> bool:
-    """Whether two independent estimates differ by no more than their intervals allow.
+    """Return whether two independent estimates differ by no more than their intervals allow.
 
     Args:
         a: estimate, low and high of the one.

@@ -122,7 +122,7 @@ class Plans(SeesQueue):
 
     @abstractmethod
     def plan(self, queue: Queue, view: SiteView) -> Iterable[Move]:
-        """Which jobs start, resume, are preempted or get other CPUs.
+        """Return which jobs start, resume, are preempted or get other CPUs.
 
         Asked after every change of jobs or machines, also when no CPU is free. Preemptions come
         before what needs their CPUs. The moves must be possible together, in their order.
@@ -208,10 +208,10 @@ def check_declaration(policy: type) -> None:
             owner = "Ranks or Plans" if capability is SeesQueue else capability.__name__
             raise TypeError(
                 f'{policy.__name__} defines "{undeclared[0]}" and does not declare {owner}, so '
-                f"nothing would call it; right would be class {policy.__name__}({owner}, ...)"
+                f"nothing would call it; expected class {policy.__name__}({owner}, ...)"
             )
     if issubclass(policy, Ranks) and issubclass(policy, Plans):
-        raise TypeError(f"{policy.__name__} is declared to rank and to plan; right would be one")
+        raise TypeError(f"{policy.__name__} is declared to rank and to plan; expected one")
     said = getattr(policy, "decides", None)
     right = (
         Decides.RANKING if issubclass(policy, Ranks)
@@ -220,6 +220,6 @@ def check_declaration(policy: type) -> None:
     )  # fmt: skip
     if said is not right:
         raise TypeError(
-            f"{policy.__name__}.decides is {said}, its bases say {right}; right would be "
+            f"{policy.__name__}.decides is {said}, its bases say {right}; expected "
             "Ranks or Plans, whichever it is, before Policy in the list of bases"
         )

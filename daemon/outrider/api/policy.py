@@ -107,7 +107,7 @@ class Policy(Generic[SettingsT_co], metaclass=_CheckedWhenWhole):
         return ()
 
     def choose(self, job: Job, evaluation: Any, view: SiteView, may_defer: bool) -> Choice:
-        """Where one job should run. At least one machine is free when this is called.
+        """Return where one job should run. At least one machine is free when this is called.
 
         By default the tightest machine that suffices: enough for a policy that `Orders` or `Ranks`.
 
@@ -170,7 +170,7 @@ def declare_settings(policy: type[Any], generic: type[Any], record: type[Any]) -
     where = f"class {policy.__name__}"
     if not (isinstance(named, type) and issubclass(named, record)):
         raise TypeError(
-            f"{where}: the settings are {named!r}; right would be a subclass of "
+            f"{where}: the settings are {named!r}; expected a subclass of "
             f"{record.__name__}, as in class {policy.__name__}({generic.__name__}[MySettings])"
         )
     if own is not None and own is not named:
@@ -181,7 +181,7 @@ def declare_settings(policy: type[Any], generic: type[Any], record: type[Any]) -
     if not issubclass(named, inherited):
         raise TypeError(
             f"{where}: {named.__name__} is no {inherited.__name__}, which the methods that it "
-            f"inherits read; right would be a subclass of {inherited.__name__}"
+            f"inherits read; expected a subclass of {inherited.__name__}"
         )
     policy.settings_type = named
 

@@ -41,7 +41,7 @@ class Queue(Protocol):
 
     @property
     def interactive(self) -> NDArray[np.bool_]:
-        """Whether its class is ``interactive``."""
+        """True if its class is ``interactive``."""
         ...
 
     @property
@@ -66,7 +66,7 @@ class Queue(Protocol):
 
     @property
     def bound(self) -> NDArray[np.bool_]:
-        """Whether CPUs are not all it asks for: other resources, or a class of machines."""
+        """True if CPUs are not all it asks for: other resources, or a class of machines."""
         ...
 
     @property

@@ -104,7 +104,7 @@ class LogReader:
 
     @classmethod
     def recognises(cls, head: bytes) -> bool:
-        """Whether a file that begins like this is written in this format."""
+        """Return whether a file that begins like this is written in this format."""
         raise NotImplementedError
 
     def read(self, data: bytes, final: bool = False) -> Reading:

@@ -61,7 +61,7 @@ class SiteView(Protocol):
         ...
 
     def next_reboot_s(self) -> float:
-        """When the nightly reboot comes next, event time; infinite where a site has none."""
+        """Return when the nightly reboot comes next, event time; infinite where a site has none."""
         ...
 
     def draw(self, rng: random.Random) -> int:
@@ -73,7 +73,7 @@ class SiteView(Protocol):
         ...
 
     def is_free(self, machine: int) -> bool:
-        """Whether a job may start on a machine now."""
+        """Return whether a job may start on a machine now."""
         ...
 
     def fitting(self, cpus: int) -> Sequence[int]:
@@ -85,7 +85,7 @@ class SiteView(Protocol):
         ...
 
     def was_available(self, start_s: float, end_s: float) -> bool:
-        """Whether some machine was open to jobs from `start_s` to `end_s` (<= now).
+        """Return whether some machine was open to jobs from `start_s` to `end_s` (<= now).
 
         No owner, reboot or administrator kept jobs away from it; jobs may have run there.
         """
@@ -136,7 +136,7 @@ class SiteView(Protocol):
         ...
 
     def may_use(self, job: Job, machine: int) -> bool:
-        """Whether a machine is among those that a job may use, free or not."""
+        """Return whether a machine is among those that a job may use, free or not."""
         ...
 
     def running_on(self, machine: int) -> Iterable[Job]:
@@ -170,5 +170,5 @@ class Oracle(Protocol):
         ...
 
     def next_login_s(self, machine: int, after_s: float) -> float:
-        """When an owner next sits down at the machine; infinite if none does any more."""
+        """Return when an owner next sits down at the machine; infinite if none does any more."""
         ...

@@ -13,11 +13,11 @@ def bad_word_text(error: click.ClickException) -> str:
     """What is wrong, with what would be right."""
     parameter = getattr(error, "param", None)
     if isinstance(error, click.MissingParameter) and parameter is not None:
-        return f"{_named(parameter)} is missing; right would be {_whole(parameter)}"
+        return f"{_named(parameter)} is missing; expected {_whole(parameter)}"
     if isinstance(error, click.BadParameter) and parameter is not None:
         value = _refused(error.message)
         if value is not None:
-            return f"{_named(parameter)} {value}: right would be {right_word(parameter)}"
+            return f"{_named(parameter)} {value}: expected {right_word(parameter)}"
         return f"{_named(parameter)}: {error.message}"
     return error.format_message()
 

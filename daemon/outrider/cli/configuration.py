@@ -56,7 +56,7 @@ def daemon_address(
     token_file: Path | None = None,
     ca: Path | None = None,
 ) -> DaemonAddress:
-    """Where to ask: the URL given, else where the configuration listens, else the default.
+    """Return where to ask: the URL given, else where the configuration listens, else the default.
 
     Args:
         url: None for the daemon of the configuration, or of the shipped unit.

@@ -45,7 +45,7 @@ class DaemonAddress(NamedTuple):
 
     @classmethod
     def configured(cls, read: "ReadConfig") -> "DaemonAddress":
-        """Where a daemon with this configuration listens.
+        """Return where a daemon with this configuration listens.
 
         Raises:
             ConfigurationError: it takes any free port and has no socket.
@@ -213,7 +213,7 @@ class Answer(NamedTuple):
 
 
 def socket_of(socket: Path | None, loaded: "ReadConfig | None") -> Path | None:
-    """Where the daemon's socket is: the one given, the configuration's, else the unit's."""
+    """Return where the daemon's socket is: the one given, the configuration's, else the unit's."""
     from outrider.service.config.declarations import socket_path
 
     if socket is not None:
@@ -243,7 +243,7 @@ def need_socket(socket: Path | None, loaded: "ReadConfig | None") -> Path:
         )
     raise ConfigurationError(
         f"{loaded.source}: commands go over the daemon's Unix socket, and this configuration has "
-        'none; right would be socket = "/run/outrider/outrider.sock", or the systemd unit, which '
+        'none; expected socket = "/run/outrider/outrider.sock", or the systemd unit, which '
         "has one"
     )
 

@@ -36,7 +36,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _give_up_untaken_lines() -> None:
-    """Where nobody takes the last lines of standard error, let them go nowhere.
+    """Return where nobody takes the last lines of standard error, let them go nowhere.
 
     The interpreter would try once more as it ends, and make 120 of whatever the exit code is.
     """
@@ -49,7 +49,7 @@ def _give_up_untaken_lines() -> None:
 
 
 def _open_standard_streams() -> None:
-    """Where one of the three is closed, let it be nowhere.
+    """Return where one of the three is closed, let it be nowhere.
 
     Python has None for such a stream, on which whatever writes a line fails. And the next file that
     is opened, which may be the journal, would get its number, and with it what C libraries print.

@@ -104,7 +104,7 @@ def _connection(
         host, port, scheme = None, None, ""
     if scheme not in ("http", "https") or not host or port == 0:
         raise ConfigurationError(
-            f'--url "{url}": right would be one like http://127.0.0.1:9690, or '
+            f'--url "{url}": expected one like http://127.0.0.1:9690, or '
             "unix:/run/outrider/outrider.sock"
         )
     prefix = parts.path.rstrip("/")
@@ -169,7 +169,7 @@ def _in_words(error: Exception, url: str, timeout_s: float) -> str:
         return _of_certificate(error)
     if isinstance(error, ssl.SSLError):
         return (
-            f"answers, but speaks no TLS ({error.reason or error}); right would be http:// or the "
+            f"answers, but speaks no TLS ({error.reason or error}); expected http:// or the "
             "port on which Outrider listens"
         )
     if isinstance(error, TimeoutError):
@@ -180,7 +180,7 @@ def _in_words(error: Exception, url: str, timeout_s: float) -> str:
             "another address with --url or --config"
         )
     if isinstance(error, PermissionError) and url.startswith("unix:"):
-        return "the socket is not open to you: right would be root or a member of its group"
+        return "the socket is not open to you: expected root or a member of its group"
     if isinstance(error, FileNotFoundError) and url.startswith("unix:"):
         return "no daemon answers: there is no such socket; start one with `outrider run`"
     if isinstance(error, socket.gaierror):
@@ -196,12 +196,12 @@ def _in_words(error: Exception, url: str, timeout_s: float) -> str:
 def _of_certificate(error: ssl.SSLCertVerificationError) -> str:
     """Why a certificate is not accepted."""
     if error.verify_code == _EXPIRED:
-        return "its certificate has expired; right would be a new one (tls_cert)"
+        return "its certificate has expired; expected a new one (tls_cert)"
     if error.verify_code == _NOT_YET:
         return "its certificate is not valid yet; check the clocks of both hosts"
     if error.verify_code in (_OTHER_NAME, _OTHER_ADDRESS):
         return (
-            f"its certificate is for another name: {error.verify_message}; right would be a name "
+            f"its certificate is for another name: {error.verify_message}; expected a name "
             "that the certificate has"
         )
     return (

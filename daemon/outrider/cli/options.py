@@ -63,9 +63,7 @@ def settings_by_policy(words: Iterable[str], policies: Iterable[str]) -> dict[st
         place, value = split_pair("--set", word, "policy.key=value, as bandit.epsilon=0.05")
         name, dot, key = place.rpartition(".")
         if not dot:
-            raise ConfigurationError(
-                f'--set "{word}": names no policy; right would be policy.key=value'
-            )
+            raise ConfigurationError(f'--set "{word}": names no policy; expected policy.key=value')
         _known(f"--set {word}", name, given)[key] = toml_value(value)
     return given
 
@@ -95,9 +93,9 @@ def seed_range(text: str, below: int | None = None) -> range:
     """
     first, dash, last = text.partition("-")
     if not (dash and first.isdecimal() and last.isdecimal() and int(first) <= int(last)):
-        raise ConfigurationError(f'--seeds "{text}": right would be A-B with A <= B, as 0-4')
+        raise ConfigurationError(f'--seeds "{text}": expected A-B with A <= B, as 0-4')
     if below is not None and int(last) >= below:
-        raise ConfigurationError(f'--seeds "{text}": right would be seeds below {below}')
+        raise ConfigurationError(f'--seeds "{text}": expected seeds below {below}')
     return range(int(first), int(last) + 1)
 
 
@@ -119,7 +117,7 @@ def _share(part: str, text: str) -> float:
     except ValueError:
         share = -1.0
     if not 0.0 <= share <= 1.0:
-        raise ConfigurationError(f'--shares "{part}": right would be a number between 0 and 1')
+        raise ConfigurationError(f'--shares "{part}": expected a number between 0 and 1')
     return share
 
 

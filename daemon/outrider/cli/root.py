@@ -56,7 +56,7 @@ def load_installed(name: str) -> click.Command:
         raise PluginError(f'command "{name}" ({point.value}) cannot be loaded: {error}') from error
     if not isinstance(command, click.Command):
         raise PluginError(
-            f'command "{name}" ({point.value}) is a {type(command).__name__}; right would be a '
+            f'command "{name}" ({point.value}) is a {type(command).__name__}; expected a '
             "click.Command"
         )
     return command

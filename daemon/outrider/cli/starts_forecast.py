@@ -72,7 +72,7 @@ def check_asked(asked: Asked) -> None:
     check_traces([asked.trace], [], WorkloadTerms())
     if asked.trace.is_dir():
         raise TraceError(
-            f"{shown(asked.trace)}: a campus; right would be a workload file (.swf, .swf.gz)"
+            f"{shown(asked.trace)}: a campus; expected a workload file (.swf, .swf.gz)"
         )
     if asked.discipline not in KNOWN_DISCIPLINES:
         right = nearest(asked.discipline, KNOWN_DISCIPLINES)
@@ -81,8 +81,8 @@ def check_asked(asked: Asked) -> None:
         )
     if asked.estimates is not None and estimate_rule(asked.estimates).kind == LEARNED:
         raise ConfigurationError(
-            f"--estimates {LEARNED}: the rule is run forward by what users requested; right would "
-            "be requested, exact or lognormal:SIGMA"
+            f"--estimates {LEARNED}: the rule is run forward by what users requested; expected "
+            "requested, exact or lognormal:SIGMA"
         )
     if not asked.out.parent.is_dir():
         raise ConfigurationError(f"--out {shown(asked.out)}: there is no such folder")

@@ -19,7 +19,7 @@ def check_traces(paths: Iterable[Path], policies: Iterable[str], terms: Workload
     for path in paths:
         if not path.exists():
             raise TraceError(
-                f"{shown(path)}: there is no such file or folder; right would be a campus folder "
+                f"{shown(path)}: there is no such file or folder; expected a campus folder "
                 "with a site.toml, or a workload file (.swf, .swf.gz)"
             )
         if path.is_dir():

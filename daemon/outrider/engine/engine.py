@@ -224,7 +224,7 @@ class Engine:
 
     @property
     def silent(self) -> bool:
-        """Whether history is being told."""
+        """True if history is being told."""
         return self._jobs.silent
 
     def _listen(self, *, silent: bool) -> None:
@@ -397,7 +397,7 @@ class MachineEvents:
         self._site.shut(machine)
 
     def eligible(self, time_s: float, subject: int, extra: tuple[str, Sequence[int], bool]) -> None:
-        """Which machines a class of jobs may use."""
+        """Return which machines a class of jobs may use."""
         self._site.tell_class(*extra)
         self._opened()
 

@@ -201,7 +201,7 @@ class JobEvents:
         self._opened()
 
     def disconnected(self, time_s: float, subject: int, extra: None) -> None:
-        """Whether its run goes on is not known: until it is, it counts as running."""
+        """Return whether its run goes on is not known: until it is, it counts as running."""
 
     def reconnected(self, time_s: float, subject: int, extra: None) -> None:
         """Its run has gone on all the time."""

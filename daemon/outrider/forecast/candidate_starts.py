@@ -116,7 +116,7 @@ class CandidateStarts:
             longest_s = max(longest_s, self._clock() - begin_s - spent_s)
         if len(rows) < LEAST:
             raise OutriderError(
-                f"{len(rows)} replicates in {2.0 * budget_s:.0f} s; right would be {LEAST}, which "
+                f"{len(rows)} replicates in {2.0 * budget_s:.0f} s; expected {LEAST}, which "
                 "a shorter queue or a quicker policy allow"
             )
         return np.stack(rows)
@@ -196,7 +196,7 @@ def _state(present: Present, followed: FollowedSite) -> tuple[list[Job], QueueSt
 
 
 def _ran_s(job: Job, now_s: float) -> float:
-    """How long a job has run already: now, or in a run that it lost, if that was longer."""
+    """Return how long a job has run already: now, or in a run that it lost, if that was longer."""
     return max(job.consumed_s, job.run_s(now_s) if job.machine >= 0 else 0.0)
 
 
@@ -403,7 +403,7 @@ class SiteAhead:
             yield now_s, kind, subject, None
 
     def _ends(self, job: int) -> bool:
-        """Whether the run that goes on ends now; if so, it has."""
+        """Return whether the run that goes on ends now; if so, it has."""
         run = self._runs.get(job)
         if run is None or run.end_s != self._now_s:
             return False

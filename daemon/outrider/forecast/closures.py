@@ -220,7 +220,7 @@ class Changes(NamedTuple):
 
 
 def no_changes(replicates: int) -> Changes:
-    """Where all machines stay as they are."""
+    """Return where all machines stay as they are."""
     return Changes(np.empty(0), np.empty(0), np.zeros(replicates + 1, np.int64))
 
 
@@ -283,7 +283,7 @@ def _moved(closures: Floats, now_s: float, shifts_s: Floats) -> Floats:
 
 
 def _changes(now_s: float, closures: Floats, cpus: Floats) -> tuple[Floats, Floats]:
-    """When CPUs come and go, and how many; where closures of a machine overlap, they are one.
+    """Return when CPUs come and go, and how many; where closures of a machine overlap, they are one.
 
     Args:
         now_s: the present moment, Unix seconds.

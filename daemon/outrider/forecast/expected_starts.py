@@ -156,14 +156,14 @@ def draw_days(
 
 
 def _is_weekend(week_second: NDArray[np.floating[Any]]) -> NDArray[np.bool_]:
-    """Whether most of the 24 hours from then on are of a Saturday or Sunday of the site."""
+    """Return whether most of the 24 hours from then on are of a Saturday or Sunday of the site."""
     weekday = (week_second + DAY_S / 2) // DAY_S % 7  # Monday is 0
     is_weekend: NDArray[np.bool_] = weekday >= 5
     return is_weekend
 
 
 def _nobody_passes(state: QueueState, arrivals: RecentArrivals) -> bool:
-    """Whether all jobs that wait or may come are of one width, so that none fits before another."""
+    """Return whether all jobs that wait or may come are of one width, so that none fits before another."""
     widths = np.concatenate([state.waiting.cpus, arrivals.cpus])
     return len(widths) == 0 or bool((widths == widths[0]).all())
 

@@ -227,7 +227,7 @@ class FollowedSite:
         return self._merger.normaliser.job_names[job]
 
     def submit_s(self, job: int) -> float:
-        """When a job came, Unix seconds; as far as is known of one that was there before."""
+        """Return when a job came, Unix seconds; as far as is known of one that was there before."""
         came = self.recent.known(job)
         return self.now_s if came is None else came.submit_s
 
@@ -251,17 +251,17 @@ class FollowedSite:
                 yield number, self.may_run(job.spec)
 
     def may_run(self, spec: JobSpec) -> bool:
-        """Whether any machine could run such a job if it were free."""
+        """Return whether any machine could run such a job if it were free."""
         if spec.cpus > self._site.widest:  # it takes several: of which size is not known
             spec = msgspec.structs.replace(spec, cpus=1, resources=None)
         return self._possible(spec)
 
     def has_room(self, spec: JobSpec) -> bool:
-        """Whether a machine has room for such a job now."""
+        """Return whether a machine has room for such a job now."""
         return find_room(self._site, [spec])[0]
 
     def find_room(self, jobs: list[int]) -> list[bool]:
-        """Whether each of these jobs finds a machine with room for it now, one after the other."""
+        """Return whether each of these jobs finds a machine with room for it now, one after the other."""
         return find_room(self._site, [self._site.jobs[job].spec for job in jobs])
 
     def state(self) -> QueueState:
@@ -303,7 +303,7 @@ class FollowedSite:
         )
 
     def closures_lately(self) -> ClosuresLately:
-        """When owners and reboots closed machines in the last days."""
+        """Return when owners and reboots closed machines in the last days."""
         return closures_lately(
             self.closures, self._site, self.known_since_s, self.requeueing.goes_behind
         )
@@ -396,7 +396,7 @@ class Requeueing:
 
     @property
     def goes_behind(self) -> bool:
-        """Whether a job that lost its run joins the end of the queue; False where it is open."""
+        """True if a job that lost its run joins the end of the queue; False where it is open."""
         return self.behind > self.before
 
     def came(self, time_s: float, job: int) -> None:
@@ -446,7 +446,7 @@ class Requeueing:
 
 
 def find_room(site: Machines, specs: Iterable[JobSpec]) -> list[bool]:
-    """Whether each of these jobs finds a machine with room for it, after those before it.
+    """Return whether each of these jobs finds a machine with room for it, after those before it.
 
     A job that is wider than any machine takes several, of which nothing is known: it finds room.
 

@@ -112,7 +112,7 @@ def _of_kind(questions: Questions) -> tuple[Floats, NDArray[np.bool_]]:
 
 
 def _is_unproven(questions: Questions, said_s: Floats, rival_s: Floats) -> NDArray[np.bool_]:
-    """Where the rival, the recent waits, was the better forecast of late."""
+    """Return where the rival, the recent waits, was the better forecast of late."""
     asked_s = questions.asked_s
     few = few_a_moment(asked_s)
     some, said_s, rival_s = questions.at(few), said_s[few], rival_s[few]
@@ -142,7 +142,7 @@ def _lately(amounts: Floats, asked_s: Floats, wait_s: Floats, now_s: float) -> f
 
 
 def _is_new(questions: Questions, total_cpus: int) -> NDArray[np.bool_]:
-    """Where too much of what is waited for is of users of whom nothing is known."""
+    """Return where too much of what is waited for is of users of whom nothing is known."""
     columns = dict(zip(FEATURES, questions.known.T, strict=True))
     ahead = columns["ahead_cpus"] / total_cpus
     share = (columns["running_new"] + columns["ahead_new"] * ahead) / (1.0 + ahead)

@@ -95,7 +95,7 @@ class Outlook:
         self.moved: dict[str, Floats] = {}
 
     def look(self, planned: Mapping[str, float] = _NO_PLAN) -> dict[str, Expected | None]:
-        """When each job that waits is expected to start; None: that cannot be known.
+        """Return when each job that waits is expected to start; None: that cannot be known.
 
         What starts in the scheduler's next pass is expected now.
 

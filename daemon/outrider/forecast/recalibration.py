@@ -66,7 +66,7 @@ def few_a_moment(asked_s: Floats) -> Ints:
 
 
 def censoring_weights(age_s: Floats, wait_s: Floats) -> tuple[NDArray[np.bool_], Floats]:
-    """Which questions have been answered, and for how many each of these answers counts.
+    """Return which questions have been answered, and for how many each of these answers counts.
 
     Args:
         age_s: (questions,) seconds since each was asked, descending.

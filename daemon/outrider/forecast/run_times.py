@@ -82,7 +82,7 @@ class RunTimeHistory:
 
     @property
     def kills_at_request(self) -> bool:
-        """Whether jobs end at the time they asked for, as far as was seen: few ever ran longer."""
+        """True if jobs end at the time they asked for, as far as was seen: few ever ran longer."""
         n = min(self._requests_n, _OVERRUNS_KEPT)
         return n > 0 and float(self._over[:n].mean()) <= _OVERRUN_RATIO
 

@@ -16,7 +16,7 @@ from outrider.forecast.queue_state import Floats, Ints
 # Loops over arrays, compiled where numba (extra `forecast`) is there, plain Python elsewhere.
 
 HAS_COMPILER: Final = find_spec("numba") is not None
-"""Whether `compiled` compiles; without it results are the same, some hundred times later."""
+"""True if `compiled` compiles; without it results are the same, some hundred times later."""
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
 
@@ -137,7 +137,7 @@ def _forget(known: Floats, n: Ints, expected_s: float, cpus: float) -> None:
 def reserve(
     now_s: float, free_cpus: float, known: Floats, known_n: int, cpus: float
 ) -> tuple[float, float]:
-    """When a job will fit by the expected ends, and what is left over then; (inf, 0): not known.
+    """Return when a job will fit by the expected ends, and what is left over then; (inf, 0): not known.
 
     What is overdue ends now; what ends at that very moment counts.
     """

@@ -83,7 +83,7 @@ class ByPlace(Struct, frozen=True, tag="place"):
             found = {n for n, word in there.items() if name == n or _is_called(word, name)}
             if not found:
                 raise ConfigurationError(
-                    f'{self.source}: no {self.column} "{name}"; right would be {_listed(there)}'
+                    f'{self.source}: no {self.column} "{name}"; expected {_listed(there)}'
                 )
             wanted |= found
         return np.array([number in wanted for number in numbers], dtype=bool)
@@ -107,7 +107,7 @@ class ByUser(Struct, frozen=True, tag="user"):
         if not mask.any():
             there = dict.fromkeys(user for user in sorted(set(declared.user)) if user)
             raise ConfigurationError(
-                f"{self.source}: no job belongs to any of its {len(wanted)} users; right would be "
+                f"{self.source}: no job belongs to any of its {len(wanted)} users; expected "
                 f"the trace's own: {_listed(there)}"
             )
         return mask
@@ -205,14 +205,14 @@ def class_rule(text: str, where: str = "--class-by") -> ClassRule:
         names = tuple(dict.fromkeys(name.strip() for name in value.split(",")))
         if not all(names):
             raise ConfigurationError(
-                f'{where} "{text}": right would be {kind}:NAME,..., as {kind}:interactive'
+                f'{where} "{text}": expected {kind}:NAME,..., as {kind}:interactive'
             )
         return ByPlace(kind, names)
     if kind == "user":
         return ByUser(value, _users_in(value, f'{where} "{text}"'))
     hint = nearest(kind, _WORDS)
     meant = f"{hint} " if kind not in _WORDS and hint.endswith("?") else ""
-    raise ConfigurationError(f'{where} "{text}": no such rule; {meant}right would be {_RIGHT}')
+    raise ConfigurationError(f'{where} "{text}": no such rule; {meant}expected {_RIGHT}')
 
 
 def _seconds(text: str, where: str, kind: str) -> float:
@@ -222,14 +222,14 @@ def _seconds(text: str, where: str, kind: str) -> float:
         seconds = -1.0
     if not (isfinite(seconds) and seconds >= 0):
         raise ConfigurationError(
-            f"{where}: right would be {kind}:S with S seconds, 0 or more, as {kind}:900"
+            f"{where}: expected {kind}:S with S seconds, 0 or more, as {kind}:900"
         )
     return seconds
 
 
 def _users_in(name: str, where: str) -> tuple[str, ...]:
     """The users of a file, one a line; what follows ``#`` is a comment."""
-    right = "right would be user:FILE, a text file with one of the trace's users a line"
+    right = "expected user:FILE, a text file with one of the trace's users a line"
     try:
         text = Path(name).read_text(encoding="utf-8") if name else ""
     except (OSError, UnicodeDecodeError) as error:

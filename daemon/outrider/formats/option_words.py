@@ -24,5 +24,5 @@ def split_pair(option: str, word: str, right: str) -> tuple[str, str]:
     """Split ``name=value``. Raises `ConfigurationError` that shows what would be right."""
     name, equals, value = word.partition("=")
     if not (equals and name and value):
-        raise ConfigurationError(f'{option} "{word}": right would be {right}')
+        raise ConfigurationError(f'{option} "{word}": expected {right}')
     return name, value

@@ -125,17 +125,16 @@ def format_of(path: Path | None, given: str | None, option: str) -> str:
     if path is None:
         if given == PARQUET:
             raise ConfigurationError(
-                f"--format {PARQUET}: is written to a file only; right would be {option} "
-                "FILE.parquet"
+                f"--format {PARQUET}: is written to a file only; expected {option} FILE.parquet"
             )
         return given or JSONL
     meant = ENDINGS.get(path.suffix)
     if meant is None and given is None:
-        raise ConfigurationError(f"{option} {path}: right would end in {' or '.join(ENDINGS)}")
+        raise ConfigurationError(f"{option} {path}: expected it to end in {' or '.join(ENDINGS)}")
     if meant is not None and given is not None and meant != given:
         raise ConfigurationError(
             f"{option} {path}: that is the ending of {meant}, and --format {given} was given; "
-            "right would be one of them"
+            "expected one of them"
         )
     return given or meant or JSONL
 
@@ -280,7 +279,7 @@ def require_duckdb(option: str, instead: str) -> Any:
         import duckdb
     except ImportError as error:
         raise ConfigurationError(
-            f"{option}: Parquet needs duckdb, which is not installed; right would be "
+            f"{option}: Parquet needs duckdb, which is not installed; expected "
             f"pip install 'outrider[reports]', or a file that ends in {instead}"
         ) from error
     return duckdb

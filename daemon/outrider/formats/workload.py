@@ -114,7 +114,7 @@ class Workload:
 
     @property
     def is_parallel(self) -> bool:
-        """Whether any job requests more than one CPU."""
+        """True if any job requests more than one CPU."""
         return bool((self.cpus > 1).any())
 
     def spec(self, job: int) -> JobSpec:

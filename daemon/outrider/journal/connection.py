@@ -169,7 +169,7 @@ def back_up_before_migration(source: sqlite3.Connection, path: Path, version: in
 def refuse_same_file(source: Path, target: Path) -> None:
     """Raise `LedgerError` where a backup would overwrite what it is made of."""
     if target.exists() and source.exists() and source.samefile(target):
-        raise LedgerError(f"{target}: this is the journal itself; right would be another file")
+        raise LedgerError(f"{target}: this is the journal itself; expected another file")
 
 
 def sync_path(path: Path) -> None:

@@ -59,7 +59,7 @@ class JournalQueries:
         self._connection = connection
 
     def _has(self, name: str) -> bool:
-        """Whether there is a table or an index: a journal of an older version is read as it is."""
+        """Return whether there is a table or an index: a journal of an older version is read as it is."""
         return bool(self._fetch("SELECT 1 FROM sqlite_master WHERE name = :name", {"name": name}))
 
     def _pages(
@@ -179,12 +179,12 @@ class RunReading(JournalQueries):
             return reach_of(self._connection, within_s)
 
     def last_end_of_run(self, job: str) -> float | None:
-        """When the last run of a job ended; None: no run of it is kept."""
+        """Return when the last run of a job ended; None: no run of it is kept."""
         with naming_errors(self.path, "read the journal"):
             return last_end_s(self._connection, job)
 
     def first_run_end_s(self) -> float | None:
-        """When the oldest run ended that is kept; None: there is none."""
+        """Return when the oldest run ended that is kept; None: there is none."""
         if not self._has("runs"):
             return None
         rows = self._fetch("SELECT end_s FROM runs ORDER BY id LIMIT 1")

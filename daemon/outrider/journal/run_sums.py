@@ -253,7 +253,7 @@ def _in_order(found: dict[int, AtBins]) -> list[AtBins]:
 
 
 def last_end_s(connection: Connection, job: str) -> float | None:
-    """When the last run of a job ended that is kept, or None."""
+    """Return when the last run of a job ended that is kept, or None."""
     found: tuple[float | None] = connection.execute(_LAST_END, {"job": job}).fetchone()
     return found[0]
 

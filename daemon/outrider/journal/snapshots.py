@@ -161,7 +161,7 @@ class SnapshotStore:
         ][-_LEAPS_KEPT:]
 
     def dated_until(self, time_s: float) -> bool:
-        """Whether there is a snapshot that was written at a time or before."""
+        """Return whether there is a snapshot that was written at a time or before."""
         return any(at_s <= time_s for _, at_s in self._dated())
 
     def _dated(self) -> list[tuple[Path, float]]:

@@ -74,7 +74,7 @@ class Report(msgspec.Struct):
 
     @property
     def ok(self) -> bool:
-        """Whether nothing is wrong."""
+        """True if nothing is wrong."""
         return not self.problems
 
     def as_dict(self) -> dict[str, Any]:
@@ -337,7 +337,7 @@ def _probe_writing(journal: Journal) -> None:
 
 
 def _is_ours(path: Path) -> bool:
-    """Whether the header says so, whatever else is damaged."""
+    """Return whether the header says so, whatever else is damaged."""
     with naming_errors(path, "read the journal"), path.open("rb") as file:
         header = file.read(_OWNER_AT + 4)
     return header[_OWNER_AT:] == APPLICATION_ID.to_bytes(4, "big")

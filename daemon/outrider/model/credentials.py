@@ -15,7 +15,7 @@ _BEGINNINGS: Final = (f"${VARIABLE}/", f"${{{VARIABLE}}}/")
 
 
 def is_credential(setting: str) -> bool:
-    """Whether a setting names a credential: begins with ``$CREDENTIALS_DIRECTORY/``."""
+    """Return whether a setting names a credential: begins with ``$CREDENTIALS_DIRECTORY/``."""
     return setting.startswith(_BEGINNINGS)
 
 
@@ -30,7 +30,7 @@ def file_of(setting: str) -> Path:
             folder = os.environ.get(VARIABLE)
             if not folder:
                 raise ConfigurationError(
-                    f'"{setting}": ${VARIABLE} is not set; right would be a service that systemd '
+                    f'"{setting}": ${VARIABLE} is not set; expected a service that systemd '
                     "starts with LoadCredential=, or the path of a file"
                 )
             return Path(folder) / setting.removeprefix(beginning)

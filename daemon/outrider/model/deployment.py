@@ -165,17 +165,17 @@ class BrokerSettings(msgspec.Struct, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         if self.password_file and not self.username:
             raise ValueError(
-                "password_file is set, but username is not; right would be the user whose password "
+                "password_file is set, but username is not; expected the user whose password "
                 'it is, as in username = "outrider"'
             )
         if self.key_file and not self.cert_file:
             raise ValueError(
-                "key_file is set, but cert_file is not; right would be the certificate of that "
+                "key_file is set, but cert_file is not; expected the certificate of that "
                 'key, as in cert_file = "/etc/outrider/mqtt-cert.pem"'
             )
         if not self.tls and (self.ca_file or self.cert_file):
             raise ValueError(
-                "ca_file and cert_file are for an encrypted connection; right would be tls = true"
+                "ca_file and cert_file are for an encrypted connection; expected tls = true"
             )
 
     @property

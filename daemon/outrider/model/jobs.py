@@ -45,12 +45,12 @@ class JobSpec(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
 
     @property
     def is_plain(self) -> bool:
-        """Whether any free machine suffices: one CPU, no other resources, no class of machines."""
+        """True if any free machine suffices: one CPU, no other resources, no class of machines."""
         return self.cpus == 1 and not self.is_bound
 
     @property
     def is_bound(self) -> bool:
-        """Whether CPUs are not all it asks for: other resources, or a class of machines."""
+        """True if CPUs are not all it asks for: other resources, or a class of machines."""
         return self.resources is not None or bool(self.eligible)
 
 
@@ -185,7 +185,7 @@ def system_of(name: str) -> str:
 
 
 def stands_for(short: str, name: str) -> bool:
-    """Whether `short` can mean the job of this name.
+    """Return whether `short` can mean the job of this name.
 
     >>> [stands_for(short, "ap1#12.0") for short in ("ap1#12.0", "12.0", "12", "2.0", "1")]
     [True, True, True, False, False]

@@ -27,7 +27,7 @@ def day_second(clock: str) -> float:
     match = _CLOCK.fullmatch(clock)
     hour, minute, second = (int(part or 0) for part in match.groups()) if match else (99, 0, 0)
     if hour > 23 or minute > 59 or second > 59:
-        raise ValueError(f'"{clock}" is no time of day; right would be "03:00"')
+        raise ValueError(f'"{clock}" is no time of day; expected "03:00"')
     return float(hour * 3600 + minute * 60 + second)
 
 
@@ -41,7 +41,7 @@ def time_zone(name: str) -> ZoneInfo:
         return ZoneInfo(name)
     except (KeyError, ValueError, OSError) as error:  # what ZoneInfo raises for odd names
         raise ConfigurationError(
-            f'time zone "{name}" is not known; right would be "Europe/Berlin"'
+            f'time zone "{name}" is not known; expected "Europe/Berlin"'
         ) from error
 
 

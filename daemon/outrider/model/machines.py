@@ -108,7 +108,7 @@ class OpeningHours:
         self.minutes = bytes(week)
 
     def is_open(self, week_second: float) -> bool:
-        """Whether it is open at this second since Monday 00:00."""
+        """Return whether it is open at this second since Monday 00:00."""
         return self.minutes[int(week_second) // 60] == 1
 
 
@@ -116,14 +116,13 @@ def _mark(week: bytearray, part: str, text: str) -> None:
     span = _SPAN.fullmatch(part)
     if span is None or span["first"] not in _DAYS or (span["last"] or "mon") not in _DAYS:
         raise ConfigurationError(
-            f'opening hours "{text}": cannot read "{part}"; right would be "mon-fri 09:00-17:00"'
+            f'opening hours "{text}": cannot read "{part}"; expected "mon-fri 09:00-17:00"'
         )
     start = int(span["from_h"]) * 60 + int(span["from_m"])
     end = int(span["to_h"]) * 60 + int(span["to_m"])
     if max(start, end) > 24 * 60 or int(span["from_m"]) > 59 or int(span["to_m"]) > 59:
         raise ConfigurationError(
-            f'opening hours "{text}": "{part}" names no time of day; right would be '
-            '"mon-fri 09:00-17:00"'
+            f'opening hours "{text}": "{part}" names no time of day; expected "mon-fri 09:00-17:00"'
         )
     if end <= start:
         end += 24 * 60
@@ -160,7 +159,7 @@ class ClusterSpec(NamedTuple):
 
     @property
     def sleeps(self) -> bool:
-        """Whether its machines ever go to sleep."""
+        """True if its machines ever go to sleep."""
         return self.sleep_after_open_s < NEVER_S or self.sleep_after_closed_s < NEVER_S
 
     def sleep_after_s(self, week_second: float) -> float:

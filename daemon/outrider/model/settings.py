@@ -169,7 +169,7 @@ class TomlLines:
         return self._begins(end)
 
     def _holds(self, lines_n: int, keys: Sequence[str]) -> bool:
-        """Whether the keys are there in so many lines, and those of an unfinished value are not."""
+        """Return whether the keys are there in so many lines, and those of an unfinished value are not."""
         table: Any = self._read(lines_n)
         for key in keys:
             if not isinstance(table, dict) or key not in table:
@@ -326,7 +326,7 @@ class Wrong(NamedTuple):
         if self.problem == "unknown":
             return ConfigurationError(f"{place}: unknown setting {key}; {self.right}")
         if self.problem == "missing":
-            return ConfigurationError(f"{place}: {key} is missing: right would be {self.right}")
+            return ConfigurationError(f"{place}: {key} is missing: expected {self.right}")
         if self.problem == "together":
             return ConfigurationError(f"{place}: {f'{key}: ' if key else ''}{self.right}")
         return wrong_value(where, self.keys, self.value, self.right)
@@ -339,7 +339,7 @@ def wrong_value(
     names = [key for key in keys if isinstance(key, str)]
     shown = shown_value(value)
     return ConfigurationError(
-        f"{place_text(where, names)}: {named(keys)} = {shown}: right would be {right}"
+        f"{place_text(where, names)}: {named(keys)} = {shown}: expected {right}"
     )
 
 

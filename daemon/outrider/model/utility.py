@@ -180,7 +180,7 @@ def make_utility(
     name = given.get("shape")
     if name is None:
         raise ConfigurationError(
-            f'{place_text(where)}: "shape" is missing: right would be one of {", ".join(shapes)}, '
+            f'{place_text(where)}: "shape" is missing: expected one of {", ".join(shapes)}, '
             'as in shape = "step"'
         )
     if not isinstance(name, str) or name not in shapes:

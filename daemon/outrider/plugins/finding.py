@@ -111,13 +111,13 @@ def wrong_version(contract: Contract, plugin: type[Any]) -> str:
     said, right = declared_version(plugin), contract.version
     if said is None:
         return (
-            "does not say which version of the contract it was written against; right would be "
+            "does not say which version of the contract it was written against; expected "
             f"api_version = {right} in class {plugin.__name__}"
         )
     if type(said) is not int or said != right:
         return (
             f"was written against version {said!r} of the contract, this Outrider has version "
-            f"{right}; right would be a release of it with api_version = {right}"
+            f"{right}; expected a release of it with api_version = {right}"
         )
     return ""
 

@@ -135,7 +135,7 @@ def ingest(
         ConfigurationError: no file is given, or an argument is wrong.
     """
     if not files:
-        raise ConfigurationError("ingest: no file is given; right would be the path of a log")
+        raise ConfigurationError("ingest: no file is given; expected the path of a log")
     logs = [
         LogFile(file, format, year=year, timezone=timezone, fields=tuple(fields), system=system)
         for file in dict.fromkeys(map(Path, files))
@@ -250,14 +250,14 @@ def generate_grid(seed: int, *, like: str = "perez", **options: Any) -> Workload
     """
     makers = {"perez": perez_grid, "vengerov": vengerov_grid}
     if like not in makers:
-        raise ConfigurationError(f'like "{like}": right would be {" or ".join(makers)}')
+        raise ConfigurationError(f'like "{like}": expected {" or ".join(makers)}')
     seed = seed_of(seed)
     try:
         made = makers[like](seed=seed, **options)  # type: ignore[operator]
     except TypeError as error:
         raise ConfigurationError(f"generate_grid like {like}: {error}") from error
     if not made.job_names:
-        raise ConfigurationError("generate_grid: no job comes in that time; right would be more")
+        raise ConfigurationError("generate_grid: no job comes in that time; expected more")
     with TemporaryDirectory() as folder:  # what is written and read back is what a file would be
         file = Path(folder) / "grid.swf"
         write_swf(made, file, {})
@@ -319,9 +319,7 @@ def shares_of(shares: Mapping[str, float] | None) -> dict[str, float]:
     given = dict(shares or {})
     for vo, share in given.items():
         if not _is_number(share):
-            raise ConfigurationError(
-                f'shares["{vo}"] = {share!r}; right would be a number from 0 to 1'
-            )
+            raise ConfigurationError(f'shares["{vo}"] = {share!r}; expected a number from 0 to 1')
     check_targets(given, "shares")
     return given
 
@@ -334,7 +332,7 @@ def seed_of(given: Any) -> int:
 def check_seconds(what: str, given: Any) -> None:
     """Refuse what is no finite number of seconds, 0 or more. Raises `ConfigurationError`."""
     if not _is_number(given) or not 0.0 <= given < inf:
-        raise ConfigurationError(f"{what} = {given!r}; right would be seconds, 0 or more")
+        raise ConfigurationError(f"{what} = {given!r}; expected seconds, 0 or more")
 
 
 def _is_number(given: Any) -> bool:
@@ -348,7 +346,5 @@ def _whole(what: str, given: Any, least: int) -> int:
     except TypeError:
         number = least - 1
     if number < least:
-        raise ConfigurationError(
-            f"{what} = {given!r}; right would be a whole number, {least} or more"
-        )
+        raise ConfigurationError(f"{what} = {given!r}; expected a whole number, {least} or more")
     return number

@@ -121,7 +121,7 @@ def _package(name: str) -> Any:
         return import_module(name)
     except ImportError as error:
         raise MissingPackageError(
-            f"{name} is not installed here; right would be pip install 'outrider[frames]', or to "
+            f"{name} is not installed here; use pip install 'outrider[frames]', or to "
             "take the rows as records: list(rows)"
         ) from error
 
@@ -238,7 +238,7 @@ class Run(Fields):
             ConfigurationError: the run was made with ``jobs=False``.
         """
         if self._job_rows is None:
-            raise ConfigurationError("this run kept no jobs; right would be replay(..., jobs=True)")
+            raise ConfigurationError("this run kept no jobs; expected replay(..., jobs=True)")
         return self._job_rows
 
     def __repr__(self) -> str:

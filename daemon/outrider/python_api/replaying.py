@@ -107,13 +107,13 @@ def _named(policy: Any) -> tuple[str, dict[str, type[Policy]]]:
         return policy, {}
     if not (isinstance(policy, type) and issubclass(policy, Policy)):
         raise ConfigurationError(
-            f"policy = {policy!r}; right would be the name of an installed policy, or a class that "
+            f"policy = {policy!r}; expected the name of an installed policy, or a class that "
             "is based on outrider.api.Policy"
         )
     name = getattr(policy, "name", None)
     if not isinstance(name, str):
         raise ConfigurationError(
-            f'policy {policy.__name__} has no name; right would be name = "..." in its class'
+            f'policy {policy.__name__} has no name; expected name = "..." in its class'
         )
     return name, {name: policy}
 
@@ -140,14 +140,14 @@ def trace_of(trace: Trace | Path | str, terms: WorkloadTerms, skip_bad: bool) ->
         for word in _OF_READING:
             if word in terms.given:
                 raise ConfigurationError(
-                    f"{word}: is decided when a file is read; right would be "
+                    f"{word}: is decided when a file is read; expected "
                     f"outrider.read_swf(path, {word}=...)"
                 )
         if terms.machines is not None:
             return _with_machines(trace, terms.machines), trace.name
     elif not isinstance(trace, Campus):
         raise ConfigurationError(
-            f"trace = {trace!r}; right would be a path, or what outrider.read_swf, read_campus or "
+            f"trace = {trace!r}; expected a path, or what outrider.read_swf, read_campus or "
             "generate_... gave"
         )
     return trace, trace.name
@@ -160,7 +160,7 @@ def _with_machines(workload: Workload, cpus: int) -> Workload:
     widest = int(np.max(workload.cpus, initial=1))
     if widest > cpus:
         raise TraceError(
-            f"{workload.name}: a job asks for {widest} CPUs, and machines = {cpus}; right would be "
+            f"{workload.name}: a job asks for {widest} CPUs, and machines = {cpus}; expected "
             f"{widest} or more"
         )
     names, machines = one_pool(cpus) if workload.is_parallel else one_cpu_machines(cpus)
@@ -232,7 +232,7 @@ def compare(
     for name in names:
         if not isinstance(name, str):
             raise ConfigurationError(
-                f"policies: {name!r} is no name; right would be that of an installed policy, which "
+                f"policies: {name!r} is no name; expected that of an installed policy, which "
                 "other processes can find, too (outrider.replay takes a class)"
             )
     for what, given in (("settings", settings), ("presets", presets)):
@@ -260,7 +260,7 @@ def _paths(traces: Any) -> list[str]:
     for trace in given:
         if not isinstance(trace, str | Path):
             raise ConfigurationError(
-                f"traces: a {type(trace).__name__} in memory; right would be the path of a "
+                f"traces: a {type(trace).__name__} in memory; expected the path of a "
                 "workload file, which other processes can read, too (outrider.replay takes "
                 "traces in memory)"
             )

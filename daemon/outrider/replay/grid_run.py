@@ -80,7 +80,7 @@ class GridRun(TraceRun):
             raise PolicyError(
                 f'policy "{self.runners[0].name}" defers all jobs that are left for ever '
                 f"({out['jobs']['unfinished']}): none came or ran for "
-                f"{STALLED_AFTER_S / 86_400.0:g} days; right would be max_defer_s, after which a "
+                f"{STALLED_AFTER_S / 86_400.0:g} days; expected max_defer_s, after which a "
                 "job must start, or a second at which the run stops (until_s, --until)"
             )
         return out

@@ -219,7 +219,7 @@ def reading_fault(
     line = _failing_line(type(reader), reader.options, data)
     place = f"after line {lines_before}" if line is None else f"line {lines_before + line}"
     return PluginError(
-        f'{path}, {place}: reader "{reader.name}" fails: {_named(error)}; right would be to count '
+        f'{path}, {place}: reader "{reader.name}" fails: {_named(error)}; expected to count '
         "a record that it cannot read as rejected"
     )
 

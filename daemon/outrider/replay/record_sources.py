@@ -38,7 +38,7 @@ def record_of_ledger(path: Path) -> SiteRecord:
         record.take_all(events.all_of(journal))
     if not record.machines and not record.jobs:
         raise TraceError(
-            f"{path}: holds no events of a site; right would be the journal of a daemon (what a "
+            f"{path}: holds no events of a site; expected the journal of a daemon (what a "
             "replay writes are decisions only)"
         )
     record.close(events.seen_s)
@@ -58,7 +58,7 @@ def record_of_logs(
     record.take_all(ingestion.events(progress))
     if not record.jobs:
         names = ", ".join(str(file.path) for file in files)
-        raise TraceError(f"{names}: no job is told of; right would be a log of a batch system")
+        raise TraceError(f"{names}: no job is told of; expected a log of a batch system")
     record.close()
     for file in files:
         record.warnings += [f"{file.path}: {text}" for text in dict.fromkeys(file.counts.warnings)]

@@ -317,7 +317,7 @@ class CampusRun(TraceRun):
         }
 
     def _judged_deferrals(self, runner: PolicyRunner, end_s: float) -> dict[str, Any]:
-        """Which deferred jobs could have completed, by the trace; no policy knows this."""
+        """Return which deferred jobs could have completed, by the trace; no policy knows this."""
         bad = np.isnan(self.campus.run_s[self.campus.submit_s <= end_s])
         return judge(runner.deferrals.by_job(runner.deferred_s(end_s)), bad)
 

@@ -164,7 +164,7 @@ class SiteRecord:
             handle(time_s, subject, extra)
 
     def _is_guess(self, kind: int, subject: int) -> bool:
-        """Whether the normaliser inferred the drain because a job left without a known reason."""
+        """Return whether the normaliser inferred the drain because a job left without a known reason."""
         return kind == ev.DRAINED and self.machines[subject].spec.inferred
 
     def close(self, seen_s: float = -inf) -> None:

@@ -251,7 +251,7 @@ def run_of(
 
 
 def stop_s(trace: Trace, terms: Terms) -> float | None:
-    """When to stop. Raises `ConfigurationError` if that is before a workload's first job."""
+    """Return when to stop. Raises `ConfigurationError` if that is before a workload's first job."""
     until_s = terms.until_s
     if until_s is None:
         return None
@@ -282,7 +282,7 @@ def _conditions(workload: Workload, asked: WorkloadTerms) -> dict[str, Any]:
 
 
 def _conditions_on_campus(campus: Campus, asked: WorkloadTerms) -> dict[str, Any]:
-    """Where classes and estimates come from: never the truth; no estimates: None."""
+    """Return where classes and estimates come from: never the truth; no estimates: None."""
     told = None if campus.estimate_s is None else REQUESTED
     if asked.estimates is not None and asked.estimates.kind == LEARNED:
         told = LEARNED

@@ -69,7 +69,7 @@ class WorkloadTerms(NamedTuple):
         if rule is not None and rule.kind not in (REQUESTED, LEARNED):
             raise ConfigurationError(
                 f"--estimates {rule.kind}: {trace} is a campus, where policies are not "
-                f"told the true run times; right would be {REQUESTED} (the column estimate_s of "
+                f"told the true run times; expected {REQUESTED} (the column estimate_s of "
                 f"jobs.csv; the default) or {LEARNED}"
             )
         for name in (name for name in self.given if name in _WHY_NOT):
@@ -111,7 +111,7 @@ def _discipline(discipline: Discipline | None, backfill: str | None) -> Discipli
     if discipline not in (None, meant):
         raise ConfigurationError(
             f"--backfill {backfill} is --discipline {meant}, and --discipline {discipline} was "
-            "given too; right would be one of them"
+            "given too; expected one of them"
         )
     return meant
 
@@ -120,7 +120,7 @@ def _share(ratio: float) -> float:
     """The value of `--group-vos-below`. Raises `ConfigurationError`."""
     if not 0.0 <= ratio <= 1.0:  # nor is nan
         raise ConfigurationError(
-            f"--group-vos-below {ratio:g}: right would be a share from 0 to 1, as 0.05"
+            f"--group-vos-below {ratio:g}: expected a share from 0 to 1, as 0.05"
         )
     return ratio
 

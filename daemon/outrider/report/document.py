@@ -100,9 +100,9 @@ def _journal(past: Past, zone: dt.tzinfo) -> dict[str, Any]:
 
 _NOT_ON_RECORD: Final = (
     "the journal tells only of a part of this window, so there is nothing to hold the ratios "
-    "against; right would be an answer about this journal as it is"
+    "against; expected an answer about this journal as it is"
 )
-_NO_WATTS: Final = "watts of some machines are unknown; right would be watts in [clusters.NAME]"
+_NO_WATTS: Final = "watts of some machines are unknown; expected watts in [clusters.NAME]"
 MOMENT_S: Final = 1.0
 """Times of answer and journal agree up to this."""
 Amount = Callable[[float], Mapping[str, float | None]]
@@ -153,7 +153,7 @@ def would_have_been(
 
 
 def _covered(answer: TwinAnswer, past: Past) -> bool:
-    """Whether the journal tells of the whole window of the answer."""
+    """Return whether the journal tells of the whole window of the answer."""
     return answer.window is not None and (
         answer.window.begin_s >= past.first_s - MOMENT_S
         and answer.window.end_s <= past.last_s + MOMENT_S
@@ -226,7 +226,7 @@ def _ratio(ratio: Ratio | None) -> dict[str, float] | None:
 def _expiry(
     answer: TwinAnswer, shown: Mapping[str, Any] | None, window: Window
 ) -> dict[str, Any]:  # fmt: skip
-    """Whether the window that is reported says that a forecast does not hold any more."""
+    """Return whether the window that is reported says that a forecast does not hold any more."""
     unknown = {"expired": None, "log_changes": None}
     if answer.next is None or shown is None or answer.window is None:
         return unknown
@@ -268,7 +268,7 @@ def read_answer(path: Path) -> TwinAnswer:
         raise ConfigurationError(f"{path}: cannot be read: {error.strerror}") from error
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise ConfigurationError(
-            f"{path}: is no answer of the twin: {error}; right would be what "
+            f"{path}: is no answer of the twin: {error}; expected what "
             "`outrider twin JOURNAL --policy NAME --json` prints"
         ) from error
 

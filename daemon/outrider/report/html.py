@@ -325,7 +325,7 @@ def what_was(told: Mapping[str, Any]) -> Iterator[Markup]:
 
 
 def covered(of: Mapping[str, Any]) -> str:
-    """How much of a window the journal tells of."""
+    """Return how much of a window the journal tells of."""
     return (
         f"The journal tells of {number(of['covered_s'] / 3600.0)} of its "
         f"{number((of['end_s'] - of['begin_s']) / 3600.0)} hours."

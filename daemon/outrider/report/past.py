@@ -105,7 +105,7 @@ def read_past(
         pruned = journal.pruned_inputs_seq() > 0
     if walk.first_s == inf:
         raise TraceError(
-            f"{path}: holds no events of a site; right would be the journal of a daemon (what a "
+            f"{path}: holds no events of a site; expected the journal of a daemon (what a "
             "replay writes are decisions only)"
         )
     last_s = max(walk.last_s, events.seen_s)

@@ -71,5 +71,5 @@ def _moment(option: str, text: str, zone: dt.tzinfo) -> float:
         return (told if told.tzinfo else told.replace(tzinfo=zone)).timestamp()
     except (ValueError, OverflowError, OSError) as error:
         raise ConfigurationError(
-            f'{option} "{text}": right would be ISO 8601, as 2026-03-02 or 2026-03-02T06:00+01:00'
+            f'{option} "{text}": expected ISO 8601, as 2026-03-02 or 2026-03-02T06:00+01:00'
         ) from error

@@ -311,7 +311,7 @@ class DetailedSite(SimulatedSite):
         return self._saved_s.get(job, 0.0)
 
     def woke(self, job: int) -> bool:
-        """Whether the machine was woken for the present run of a job."""
+        """Return whether the machine was woken for the present run of a job."""
         return self._running[job].woke
 
     # -- runs ---------------------------------------------------------------------------------
@@ -415,7 +415,7 @@ class DetailedSite(SimulatedSite):
     # -- machines -----------------------------------------------------------------------------
 
     def _sleeps(self, machine: int) -> bool:
-        """Whether an idle machine sleeps now; call `_next_login` before, which moves `_at`."""
+        """Return whether an idle machine sleeps now; call `_next_login` before, which moves `_at`."""
         if not (self.rules.wake_s or self.rules.wake_j) or self._runs_n[machine]:
             return False
         at = self._at[machine]

@@ -55,7 +55,7 @@ def estimate_rule(text: str, where: str = "estimates") -> EstimateRule:
             sigma = math.nan
         if not 0.0 <= sigma <= 10.0:
             raise ConfigurationError(
-                f'{where} "{text}": right would be {LOGNORMAL}:SIGMA with SIGMA from 0 to 10, as '
+                f'{where} "{text}": expected {LOGNORMAL}:SIGMA with SIGMA from 0 to 10, as '
                 f"{LOGNORMAL}:0.5"
             )
         return EstimateRule(kind, sigma)

@@ -195,7 +195,7 @@ def _came_at(
 def _usable(
     campus: Campus, machine: Ints, since: Floats, next_login: Floats
 ) -> tuple[Ints, Floats]:
-    """When idle machines become usable, for those that no log-in or reboot interrupts before.
+    """Return when idle machines become usable, for those that no log-in or reboot interrupts before.
 
     Args:
         campus: gives delays, opening hours and reboots.

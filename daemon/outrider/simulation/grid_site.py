@@ -191,12 +191,12 @@ class GridSite:
 
     @property
     def is_done(self) -> bool:
-        """Whether every job has been submitted and has left."""
+        """True if every job has been submitted and has left."""
         return self._next == len(self._submit_s) and not self._queued and not self._runs
 
     @property
     def is_stalled(self) -> bool:
-        """Whether all jobs that are left are deferred again and again, and nothing else happens.
+        """True if all jobs that are left are deferred again and again, and nothing else happens.
 
         That is told after `STALLED_AFTER_S` in which the site did nothing but ask its policy, and
         only where no `until_s` ends it.

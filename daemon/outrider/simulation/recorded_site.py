@@ -139,7 +139,7 @@ class RecordedSite:
 
     @property
     def is_done(self) -> bool:
-        """Whether every job has completed."""
+        """True if every job has completed."""
         return not self._open_n
 
     def _take(self, job: int) -> int:

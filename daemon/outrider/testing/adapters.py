@@ -182,13 +182,13 @@ class AdapterConformance:
             expect(all(specs), "clusters() must give ClusterSpecs")
             expect(
                 adapter.incumbent is None or isinstance(adapter.incumbent, str),
-                f"incumbent is {adapter.incumbent!r}: right would be a policy's name, or None",
+                f"incumbent is {adapter.incumbent!r}: expected a policy's name, or None",
             )
             expect(isinstance(adapter.habits, SiteHabits), "habits must be SiteHabits")
             _expect_words("state_words", tuple(adapter.state_words), set(JOB_STATE_NAMES))
             for word in adapter.state_words.values():
                 fits = isinstance(word, str) and 0 < len(word) <= _LONGEST_STATE_WORD
-                expect(fits, f"state_words has {word!r}: right would be 1 to 40 letters")
+                expect(fits, f"state_words has {word!r}: expected 1 to 40 letters")
 
         self._run(ask)
 

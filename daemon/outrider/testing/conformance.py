@@ -87,13 +87,13 @@ def check_name_and_description(plugin: type[Any], joins: str = "_") -> None:
         expect(isinstance(said, str), f"{plugin.__name__}.{attribute} must be a string: {said!r}")
     expect(
         re.fullmatch(f"[a-z][a-z0-9{joins}]*", plugin.name) is not None,
-        f"name {plugin.name!r}: right would be small letters, digits and {' or '.join(joins)}, "
+        f"name {plugin.name!r}: expected small letters, digits and {' or '.join(joins)}, "
         "such as 'coolest_room'",
     )
     line = plugin.description
     expect(
         0 < len(line) <= _MOST_LETTERS and "\n" not in line,
-        f"description {line!r}: right would be one line of at most {_MOST_LETTERS} letters",
+        f"description {line!r}: expected one line of at most {_MOST_LETTERS} letters",
     )
 
 
@@ -131,8 +131,7 @@ def _check_unit(setting: Setting, where: str) -> None:
     number = isinstance(setting.default, (int, float)) and not isinstance(setting.default, bool)
     expect(
         not (number and last in _UNITS),
-        f"{where} does not say its unit; right would be a name that ends with "
-        f"{_UNITS.get(last, '_s')!r}",
+        f"{where} does not say its unit; expected a name that ends with {_UNITS.get(last, '_s')!r}",
     )
 
 
@@ -150,7 +149,7 @@ def check_levers(levers: Any) -> None:
             other = seen.setdefault(action, lever.name)
             expect(
                 other == lever.name,
-                f'the levers "{other}" and "{lever.name}" both carry "{action}"; right would be '
+                f'the levers "{other}" and "{lever.name}" both carry "{action}"; expected '
                 "one lever for each action",
             )
 
@@ -165,7 +164,7 @@ def check_lever_declaration(lever: Any) -> None:
     actions = getattr(lever, "actions", None)
     expect(
         isinstance(actions, tuple) and bool(actions) and set(actions) <= set(ACTIONS),
-        f"{lever.__name__}.actions is {actions!r}: right would be a tuple of some of "
+        f"{lever.__name__}.actions is {actions!r}: expected a tuple of some of "
         f"{', '.join(ACTIONS)}",
     )
     if isinstance(getattr(lever, "lease_s", None), int | float):  # else it is one of each lever
@@ -177,6 +176,6 @@ def check_lease(lever: Any) -> None:
     lease_s = getattr(lever, "lease_s", None)
     expect(
         isinstance(lease_s, int | float) and isfinite(lease_s) and lease_s > 0,
-        f"{lever.name}.lease_s is {lease_s!r}: right would be seconds above 0, after which the "
+        f"{lever.name}.lease_s is {lease_s!r}: expected seconds above 0, after which the "
         "batch system itself forgets the change",
     )

@@ -51,7 +51,7 @@ class DecisionTests(PolicyUnderTest):
         """A preset names known settings and allowed values."""
         for preset, given in self.policy.presets.items():
             check_settings(self.policy.settings_type, PolicySettings, {**self.settings, **given})
-            expect(preset.isidentifier(), f"preset {preset!r}: right would be one word")
+            expect(preset.isidentifier(), f"preset {preset!r}: expected one word")
 
     def test_the_same_seed_gives_the_same_ledger(self) -> None:
         """No chance but the generator it was handed, no clock, nothing kept between two runs."""

@@ -77,7 +77,7 @@ def incumbent(seed: int = 0) -> Policy:
 
 
 def plans(policy: Policy) -> bool:
-    """Whether the policy plans whole passes; `Policy.choose` is never asked then."""
+    """Return whether the policy plans whole passes; `Policy.choose` is never asked then."""
     return policy.decides is Decides.PLAN
 
 
@@ -377,7 +377,7 @@ def make_workload(machines: Sequence[int], jobs: Sequence[Asked]) -> Workload:
 def started_at(
     workload: Workload, kind: type[Policy], discipline: Discipline = STRICT, **settings: Any
 ) -> dict[str, float]:
-    """When each job first started, by name."""
+    """Return when each job first started, by name."""
     starts: dict[str, float] = {}
 
     def keep(decision: Decision) -> None:
@@ -403,12 +403,12 @@ class Done(NamedTuple):
     report: dict[str, Any]
 
     def did(self, job: int, *actions: str) -> list[tuple[float, int]]:
-        """When it did one of these with a job, and on how many CPUs."""
+        """Return when it did one of these with a job, and on how many CPUs."""
         name = f"j{job}"
         return [(t, cpus) for t, j, action, cpus, _ in self.rows if j == name and action in actions]
 
     def ended(self, job: int) -> float:
-        """When a job completed."""
+        """Return when a job completed."""
         return next(t for t, kind, _ in self.told[job] if kind == "completed")
 
 

@@ -159,7 +159,7 @@ def _check_reason_and_scores(choice: Choice | Move, where: str) -> None:
     )
     expect(
         propensity is None or 0.0 < propensity <= 1.0 + 1e-9,
-        f"{where}: propensity {propensity!r}; right would be in (0, 1], or None if not known",
+        f"{where}: propensity {propensity!r}; expected in (0, 1], or None if not known",
     )
     if choice.scores is not None:
         check_scores(choice.scores, where)
@@ -195,11 +195,11 @@ def check_prediction(prediction: Any, where: str) -> None:
     chance, run_s = prediction
     expect(
         chance is None or 0.0 <= chance <= 1.0,
-        f"{where}: eviction_probability {chance!r}; right would be 0 to 1, or None",
+        f"{where}: eviction_probability {chance!r}; expected 0 to 1, or None",
     )
     expect(
         run_s is None or (isfinite(run_s) and run_s >= 0.0),
-        f"{where}: run_s {run_s!r}; right would be seconds from 0, or None",
+        f"{where}: run_s {run_s!r}; expected seconds from 0, or None",
     )
 
 
@@ -263,7 +263,7 @@ def _job_of(move: Move, site: Site, at: str) -> Job:
     """The job of a move, checked to be in a state that allows it."""
     expect(
         move.action in _MAY_BE,
-        f"{at}: action {move.action!r}; right would be one of {', '.join(_MAY_BE)}",
+        f"{at}: action {move.action!r}; expected one of {', '.join(_MAY_BE)}",
     )
     expect(move.job in site.jobs, f"{at}: job {move.job!r} is not known: {move}")
     job = site.jobs[move.job]
@@ -285,7 +285,7 @@ def _check_place(move: Move, job: Job, site: Site, at: str) -> None:
     elif move.action == START:
         expect(cpus == asked, f"{at}: a start gives all {asked} CPUs it requests: {move}")
     else:
-        expect(1 <= cpus <= asked, f"{at}: right would be 1 to {asked} CPUs: {move}")
+        expect(1 <= cpus <= asked, f"{at}: expected 1 to {asked} CPUs: {move}")
 
 
 def copy_of_queue(queue: Queue) -> tuple[Any, ...]:

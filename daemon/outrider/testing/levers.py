@@ -122,7 +122,7 @@ class LeverConformance:
                 said = lever.withdraw_all()
                 lever.close()
                 _expect_as_before(harness, before, when)
-                expect(said == n, f"withdraw_all says {said!r}; right would be {n}")
+                expect(said == n, f"withdraw_all says {said!r}; expected {n}")
 
         self._run(ask)
 

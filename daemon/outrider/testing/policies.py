@@ -196,7 +196,7 @@ class PlacementTests(PolicyUnderTest):
             if job.partition(", no.")[0] in IMPOSSIBLE_KINDS:
                 expect(
                     reason == IMPOSSIBLE,
-                    f"{job} fits on no machine: right would be {IMPOSSIBLE!r}, not {reason!r}",
+                    f"{job} fits on no machine: expected {IMPOSSIBLE!r}, not {reason!r}",
                 )
 
 

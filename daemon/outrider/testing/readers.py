@@ -94,7 +94,7 @@ def read_pieces(
 
 
 def boundaries(kind: type[LogReader], options: ReaderOptions, log: bytes) -> list[int]:
-    """Where records end: what a reader consumes as the log grows line by line."""
+    """Return where records end: what a reader consumes as the log grows line by line."""
     ends, consumed, reader, at = [0], 0, kind(options), 0
     while (at := log.find(b"\n", at) + 1) > 0:
         consumed += reader.read(log[consumed:at]).consumed
@@ -112,7 +112,7 @@ def plain(saved: Any) -> Any:
 
 
 def difference(got: list[NamedEvent], wanted: list[NamedEvent]) -> str:
-    """Where two lists of events differ first, in words."""
+    """Return where two lists of events differ first, in words."""
     for number, (one, other) in enumerate(zip(got, wanted, strict=False), 1):
         if one != other:
             return f"event {number} is {one!r} instead of {other!r}"

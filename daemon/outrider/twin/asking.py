@@ -35,7 +35,7 @@ _EXPECTED_STARTS: Final = 12
 """Where so many starts are expected and none was seen, the machine is dead."""
 _NEEDS_TRUTH: Final = "it needs true run times, which nobody has before a run ends"
 _NO_INCUMBENT: Final = (
-    "no adapter of this journal names a policy that stands for the batch system; right would be a "
+    "no adapter of this journal names a policy that stands for the batch system; expected a "
     "journal beside HTCondor, Slurm, PBS or a simulated campus"
 )
 
@@ -249,7 +249,7 @@ def unfit_record(seen: Observed, site: TwinSite, unplaced: int, dead: int) -> st
     span_s = seen.span_s + ROUNDING_S
     if span_s < PAST_WEEKS * WEEK_S:
         return (
-            f"the journal holds {seen.span_s / 86_400:.1f} days; right would be "
+            f"the journal holds {seen.span_s / 86_400:.1f} days; expected "
             f"{PAST_WEEKS} weeks or more"
         )
     jobs, machines = max(1, len(site.campus.run_s)), max(1, len(site.campus.machine_names))
@@ -257,13 +257,13 @@ def unfit_record(seen: Observed, site: TwinSite, unplaced: int, dead: int) -> st
     if span_s < NEXT_WEEKS * WEEK_S and pending > MOST_PENDING:
         return (
             f"{pending:.0%} of the jobs were still there at the end, and nobody knows how long "
-            f"they run; right would be at most {MOST_PENDING:.0%}, or {NEXT_WEEKS} weeks"
+            f"they run; expected at most {MOST_PENDING:.0%}, or {NEXT_WEEKS} weeks"
         )
     evicted, unexplained = seen.owner_evictions.evictions, seen.owner_evictions.unexplained
     if evicted and unexplained / evicted > MOST_UNEXPLAINED:
         return (
-            f"{unexplained} of {evicted} evictions by owners have no log-in on record; right would "
-            "be a source that tells of every owner's session"
+            f"{unexplained} of {evicted} evictions by owners have no log-in on record; expected "
+            "a source that tells of every owner's session"
         )
     if unplaced / jobs > MOST_UNPLACED:
         return (
@@ -272,8 +272,7 @@ def unfit_record(seen: Observed, site: TwinSite, unplaced: int, dead: int) -> st
         )
     if dead / machines > MOST_DEAD:
         return (
-            f"on {dead} of {machines} machines nothing ever started; right would be a pool "
-            "without them"
+            f"on {dead} of {machines} machines nothing ever started; expected a pool without them"
         )
     return None
 
@@ -282,10 +281,7 @@ def short_for_forecast(seen: Observed, whole_blocks: int) -> str | None:
     """Why a past is too short to forecast the next window from; None: it is long enough."""
     if seen.span_s + ROUNDING_S >= NEXT_WEEKS * WEEK_S and whole_blocks >= NEXT_WEEKS // 2:
         return None
-    return (
-        f"the journal holds {seen.span_s / 86_400:.1f} days; right would be {NEXT_WEEKS} weeks or "
-        "more"
-    )
+    return f"the journal holds {seen.span_s / 86_400:.1f} days; expected {NEXT_WEEKS} weeks or more"
 
 
 def unsupported(

@@ -26,27 +26,27 @@ class Bound(NamedTuple):
 
 BOUNDS: Final[Mapping[str, Bound]] = {
     "energy": Bound(
-        0.03, "watts of machines, or machines and owners that the record lacks; right would be "
+        0.03, "watts of machines, or machines and owners that the record lacks; expected "
         "a source for each of them",
     ),
     "evictions": Bound(
-        0.03, "machines that lose jobs by themselves, or owners who come unseen; right would be "
+        0.03, "machines that lose jobs by themselves, or owners who come unseen; expected "
         "a source that tells of their log-ins, and no machine on which nothing can run",
     ),
     "waste": Bound(
-        0.045, "runs are lost otherwise than the simulated site loses them; right would be a "
+        0.045, "runs are lost otherwise than the simulated site loses them; expected a "
         "source that tells why",
     ),
     "overhead": Bound(
         0.10, "jobs wait for what the record does not tell: a slow negotiation, licences, holds; "
-        "right would be an incumbent that is named as it is configured",
+        "expected an incumbent that is named as it is configured",
     ),
     "machine_share_l1": Bound(
-        0.07, "the incumbent prefers other machines than its policy does; right would be an "
+        0.07, "the incumbent prefers other machines than its policy does; expected an "
         "adapter that names the policy which ranks machines as the batch system does",
     ),
     "start_delay_s": Bound(
-        600.0, "jobs wait beside free machines; right would be a shorter negotiation cycle, or an "
+        600.0, "jobs wait beside free machines; expected a shorter negotiation cycle, or an "
         "incumbent that waits as the batch system does",
     ),
 }  # fmt: skip
@@ -65,7 +65,7 @@ class Fidelity(NamedTuple):
 
     @property
     def passed(self) -> bool:
-        """Whether the twin is like the site, as far as is known."""
+        """True if the twin is like the site, as far as is known."""
         return bool(self.parts) and not self.failed
 
     @property
@@ -85,7 +85,7 @@ class Fidelity(NamedTuple):
         }
 
     def complaint(self) -> str:
-        """Which part fails, and what would mend it; empty if none does."""
+        """Return which part fails, and what would mend it; empty if none does."""
         return "; ".join(
             f"{name} of the re-simulated incumbent is off by {self.parts[name]:.3g}, more than "
             f"{BOUNDS[name].most:g}: {BOUNDS[name].mend}"

@@ -48,7 +48,7 @@ class KillClock(NamedTuple):
 
     @property
     def is_uneven(self) -> bool:
-        """Whether waiting makes a difference beyond chance."""
+        """True if waiting makes a difference beyond chance."""
         return abs(self.log_hazard_ratio) > _SURE_Z * self.error
 
     def to_json(self) -> dict[str, float | int | bool]:
@@ -174,7 +174,7 @@ def kills_by_clock(
     clock: KillClock, jobs: Sequence[RecordedJob], submit_s: Floats, kill_s: Floats,
     ran_s: Floats,
 ) -> Floats:  # fmt: skip
-    """When users would have killed, where jobs waited and ran otherwise than on record.
+    """Return when users would have killed, where jobs waited and ran otherwise than on record.
 
     A kill comes when the clock shows what it showed when the job really was killed. The share of
     its age that a job waits is taken to be that of the simulated run.

@@ -125,7 +125,7 @@ def observe(path: Path) -> Observed:
         record.close(events.seen_s)
     if not record.machines and not record.jobs:
         raise TraceError(
-            f"{path}: holds no events of a site; right would be the journal of a daemon (what a "
+            f"{path}: holds no events of a site; expected the journal of a daemon (what a "
             "replay writes are decisions only)"
         )
     engine.finish(record.last_s)

@@ -116,7 +116,7 @@ class TwinSite(NamedTuple):
     clock: KillClock | None = None
 
     def block_ends(self) -> list[float]:
-        """Where the first whole block begins, and where each ends, seconds of the campus.
+        """Return where the first whole block begins, and where each ends, seconds of the campus.
 
         Blocks are counted from the end of the record; what is left over at its beginning belongs
         to none. The end of the last is the end of the record, and not in the list.

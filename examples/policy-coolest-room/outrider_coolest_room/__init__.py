@@ -58,7 +58,7 @@ class CoolestRoom(Learns, Policy[CoolestRoomSettings]):
         return {name: self._now(name, view.now) for name in view.cluster_names}
 
     def explain(self, job: Job, view: SiteView) -> str:
-        """Which room is the coolest now."""
+        """Return which room is the coolest now."""
         heat = self.scores((), view)
         if not heat:
             return "no cluster is known yet"

@@ -42,7 +42,7 @@ class Keeping(NamedTuple):
     report: Path | None = None
 
     def place(self, specs: Sequence[RunSpec]) -> Path:
-        """Where finished runs of these specs are kept."""
+        """Return where finished runs of these specs are kept."""
         if self.runs is not None:
             return self.runs
         if self.report is not None:
@@ -92,15 +92,15 @@ def name_failures(result: Mapping[str, Any]) -> int:
 
 
 def _state_folder() -> Path:
-    """Where programs keep what should outlive them, for this user."""
+    """Return where programs keep what should outlive them, for this user."""
     state = os.environ.get(_STATE_VARIABLE)
     folder = (Path(state) if state else Path.home() / ".local" / "state") / "outrider"
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise ConfigurationError(
-            f"{shown(folder)}: finished runs cannot be kept there: {error.strerror}; right would "
-            "be --runs FILE"
+            f"{shown(folder)}: finished runs cannot be kept there: {error.strerror}; expected "
+            "--runs FILE"
         ) from error
     return folder
 

@@ -97,7 +97,7 @@ def _write(result: Result, folder: Path, telling: Telling) -> None:
 
 
 def size_in_words(result: Result) -> str:
-    """Whether a run was large enough to judge by."""
+    """Return whether a run was large enough to judge by."""
     return "quick, too small for verdicts" if result["settings"]["quick"] else "full size"
 
 

@@ -155,16 +155,16 @@ def command(
 def _refuse_contradictions(system: str | None, workers: int | None, jobs: int | None) -> None:
     on_batch = system not in (None, "local-dask")
     if workers is not None and on_batch:
-        raise ConfigurationError(f"--workers: with --cluster {system} right would be --jobs")
+        raise ConfigurationError(f"--workers: with --cluster {system} expected --jobs")
     if jobs is not None and not on_batch:
-        raise ConfigurationError("--jobs: without a batch system right would be --workers")
+        raise ConfigurationError("--jobs: without a batch system expected --workers")
 
 
 @contextmanager
 def _place(
     system: str | None, settings: Any, workers: int | None, jobs: int | None, out: Path
 ) -> Iterator[Any]:
-    """Where the runs are carried out: so many processes, or whoever else does the work."""
+    """Return where the runs are carried out: so many processes, or whoever else does the work."""
     from outrider_lab.running.workers import cores
 
     if system is None:
@@ -188,7 +188,7 @@ def _check_plot(plot: Path) -> None:
 
     if plot.suffix != ".svg" or not plot.parent.is_dir():
         raise ConfigurationError(
-            f"--plot {shown(plot)}: right would end in .svg, in a folder that is there"
+            f"--plot {shown(plot)}: expected it to end in .svg, in a folder that is there"
         )
     require_matplotlib("--plot")
 

@@ -127,7 +127,7 @@ def command(
     rule = None if estimates is None else estimate_rule(estimates, "--estimates")
     if rule is not None and rule.kind == LEARNED:
         raise ConfigurationError(
-            "--estimates learned: nobody estimates while a policy is trained; right would be "
+            "--estimates learned: nobody estimates while a policy is trained; expected "
             "exact, requested or lognormal:SIGMA"
         )
     if not out.parent.is_dir():  # refuse what is wrong before a long run, not after it
@@ -175,12 +175,12 @@ def _drawn(
 
     if behaviour == _RECORDED:
         raise ConfigurationError(
-            "--behaviour recorded: nobody scheduled what --rows draws; right would be a policy"
+            "--behaviour recorded: nobody scheduled what --rows draws; expected a policy"
         )
     drawn = seed_range(seeds)
     if drawn[0] < FIRST_SEED:
         raise ConfigurationError(
-            f'--seeds "{seeds}": right would be seeds from {FIRST_SEED} on, for those below judge'
+            f'--seeds "{seeds}": expected seeds from {FIRST_SEED} on, for those below judge'
         )
     shares = [_share(word) for word in rows.split(",")]
     return [
@@ -200,7 +200,7 @@ def _share(word: str) -> float:
         share = -1.0
     if not 0.0 < share < 1.0:
         raise ConfigurationError(
-            f'--rows "{word}": right would be a number between 0 and 1, as 0.2,0.4,0.5'
+            f'--rows "{word}": expected a number between 0 and 1, as 0.2,0.4,0.5'
         )
     return share
 
@@ -224,7 +224,7 @@ def _of_trace(
         return WorkloadDemonstration(partial(read, path), str(path), behaviour or "edf", until_s)
     if behaviour not in (None, _RECORDED):
         raise ConfigurationError(
-            f"--behaviour {behaviour}: {path} tells what its own scheduler did; right would be "
+            f"--behaviour {behaviour}: {path} tells what its own scheduler did; expected "
             "recorded, or a workload file (.swf)"
         )
     if until_s is not None:

@@ -88,7 +88,7 @@ class PairedJobs:
     left_out: int
 
     def of_class(self, name: str) -> Mask:
-        """Which rows are of a class."""
+        """Return which rows are of a class."""
         mask: Mask = self.job_class == name
         return mask
 

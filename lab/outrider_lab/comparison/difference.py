@@ -100,7 +100,7 @@ class Differences:
         return float(self.means[self._column[policy]])
 
     def blocks_n(self, policy: str, other: str) -> int:
-        """How many blocks of time two policies are compared by."""
+        """Return how many blocks of time two policies are compared by."""
         return self._draw(policy, other).blocks_n
 
     def log_ratios(self, policy: str, other: str) -> Floats | None:

@@ -9,7 +9,7 @@ try:
     import gymnasium
 except ImportError as error:
     raise MissingPackageError(
-        "gymnasium is not installed here; right would be pip install 'outrider[gym]'"
+        "gymnasium is not installed here; use pip install 'outrider[gym]'"
     ) from error
 
 from outrider_lab.gym.environment import REWARDS, OutriderEnv

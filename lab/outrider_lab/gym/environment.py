@@ -110,7 +110,7 @@ class OutriderEnv(gymnasium.Env[Observation, np.int64]):
         **terms: Any,
     ) -> None:
         if not 2 <= window <= 4096:
-            raise ConfigurationError(f"window = {window}; right would be 2 to 4096")
+            raise ConfigurationError(f"window = {window}; expected 2 to 4096")
         self._reward_name = reward
         self._reward = reward_named(reward)
         self._source = EpisodeSource(trace, jobs, terms_of(**terms))
@@ -151,7 +151,7 @@ class OutriderEnv(gymnasium.Env[Observation, np.int64]):
                 break
         raise ConfigurationError(
             f"{episode.label}: no two jobs ever wait while a CPU is free, so there is nothing to "
-            "select; right would be more jobs, or fewer machines"
+            "select; expected more jobs, or fewer machines"
         )
 
     def _begin(self, episode: Episode) -> Question | None:
@@ -189,10 +189,10 @@ class OutriderEnv(gymnasium.Env[Observation, np.int64]):
             OutriderError: the engine raised it; the episode is over.
         """
         if self._handover is None or self._run is None or self._question is None:
-            raise gymnasium.error.ResetNeeded("no episode goes on; right would be env.reset()")
+            raise gymnasium.error.ResetNeeded("no episode goes on; expected env.reset()")
         row = int(action)
         if not 0 <= row < self._window:
-            raise ValueError(f"action {action}; right would be a row, 0 to {self._window - 1}")
+            raise ValueError(f"action {action}; expected a row, 0 to {self._window - 1}")
         try:
             told = self._handover.answer(row if row < self._question.jobs_n else 0)
         except BaseException:
@@ -419,7 +419,7 @@ def reward_named(name: str) -> Reward:
 
 
 def check_known(name: str, trace: Trace, label: str) -> None:
-    """Whether a trace tells what a reward needs. Raises `ConfigurationError`."""
+    """Return whether a trace tells what a reward needs. Raises `ConfigurationError`."""
     if name != "energy":
         return
     if isinstance(trace, Workload):
@@ -428,6 +428,6 @@ def check_known(name: str, trace: Trace, label: str) -> None:
         known = not np.isnan(trace.active_w).any()
     if not known:
         raise ConfigurationError(
-            f'reward "energy": {label} does not tell what its machines draw; right would be a '
+            f'reward "energy": {label} does not tell what its machines draw; expected a '
             "campus with watts in machines.csv, or another reward"
         )

@@ -80,7 +80,7 @@ class EpisodeSource:
             self._fixed = self._checked(*trace_of(trace, self.terms, skip_bad=False))
         self._jobs = jobs
         if jobs is not None and jobs < 2:
-            raise ConfigurationError(f"jobs = {jobs}; right would be 2 or more, or None for all")
+            raise ConfigurationError(f"jobs = {jobs}; expected 2 or more, or None for all")
         if self._fixed is not None and jobs is not None:
             self._check_jobs(jobs, *self._fixed)
 
@@ -107,11 +107,11 @@ class EpisodeSource:
     def _check_jobs(self, jobs: int, trace: Trace, label: str) -> Workload:
         if not isinstance(trace, Workload):
             raise ConfigurationError(
-                f"jobs = {jobs}: {label} is a campus, which is run as a whole; right would be "
+                f"jobs = {jobs}: {label} is a campus, which is run as a whole; expected "
                 "until_s, or a workload"
             )
         if len(trace.submit_s) < jobs:
             raise ConfigurationError(
-                f"jobs = {jobs}: {label} has {len(trace.submit_s)}; right would be so many or less"
+                f"jobs = {jobs}: {label} has {len(trace.submit_s)}; expected so many or less"
             )
         return trace

@@ -40,7 +40,7 @@ class Interval(NamedTuple):
 
     @property
     def holds_zero(self) -> bool:
-        """Whether 0 lies within it, ends included."""
+        """True if 0 lies within it, ends included."""
         return self.low <= 0.0 <= self.high
 
 
@@ -74,12 +74,12 @@ def resampled_means(
     """
     table = np.asarray(values, dtype=float)
     if not table.size:
-        raise ValueError("nothing to resample: right would be one value or more")
+        raise ValueError("nothing to resample: expected one value or more")
     table = table.reshape(len(table), -1)
     if blocks is None:
         blocks = np.arange(len(table))
     if len(blocks) != len(table):
-        raise ValueError(f"{len(blocks)} blocks for {len(table)} rows: right would be as many")
+        raise ValueError(f"{len(blocks)} blocks for {len(table)} rows: expected as many")
     counts = np.bincount(blocks).astype(float)
     sums = np.stack([np.bincount(blocks, weights=column) for column in table.T], axis=1)
     drawn = [(w @ sums) / (w @ counts)[:, None] for w in _draws(len(counts), seed, resamples)]
@@ -87,7 +87,7 @@ def resampled_means(
 
 
 def _draws(blocks: int, seed: int, resamples: int) -> Iterator[Floats]:
-    """How often each block is drawn, a row for each resample; a few rows at a time."""
+    """Return how often each block is drawn, a row for each resample; a few rows at a time."""
     rng = np.random.default_rng(seed)
     evenly = np.full(blocks, 1.0 / blocks)
     at_once = max(1, _DRAWN_AT_ONCE // blocks)
@@ -128,7 +128,7 @@ def student_interval(resampled: ArrayLike, measured: float, blocks_n: int) -> In
         ValueError: fewer than two blocks.
     """
     if blocks_n < 2:
-        raise ValueError(f"{blocks_n} blocks give no interval: right would be two or more")
+        raise ValueError(f"{blocks_n} blocks give no interval: expected two or more")
     error = float(np.std(np.asarray(resampled, dtype=float))) * sqrt(blocks_n / (blocks_n - 1))
     reach = student_quantile((1.0 + LEVEL) / 2.0, blocks_n - 1) * error
     return Interval(measured - reach, measured + reach)
@@ -144,7 +144,7 @@ def paired_interval(
     """
     a, b = np.asarray(ours, dtype=float), np.asarray(theirs, dtype=float)
     if a.shape != b.shape:
-        raise ValueError(f"{len(a)} values beside {len(b)}: right would be pairs")
+        raise ValueError(f"{len(a)} values beside {len(b)}: expected pairs")
     blocks_n = len(a) if blocks is None else len(np.unique(blocks))
     return student_interval(resampled_means(a - b, seed, blocks), float((a - b).mean()), blocks_n)
 
@@ -183,7 +183,7 @@ def politis_white(series: ArrayLike) -> float:
     """
     values = np.asarray(series, dtype=float)
     if not np.isfinite(values).all():
-        raise ValueError("a value is not finite: right would be waits of jobs that started")
+        raise ValueError("a value is not finite: expected waits of jobs that started")
     n = len(values)
     if n < _SHORTEST_SERIES:
         return float(max(n, 1))
@@ -236,7 +236,7 @@ def block_of_waits(submit_s: ArrayLike, wait_s: ArrayLike) -> float:
     """
     arrivals, waits = np.asarray(submit_s, dtype=float), np.asarray(wait_s, dtype=float)
     if arrivals.shape != waits.shape or not len(waits):
-        raise ValueError(f"{len(waits)} waits of {len(arrivals)} jobs: right would be one of each")
+        raise ValueError(f"{len(waits)} waits of {len(arrivals)} jobs: expected one of each")
     length = ceil(LONGER * politis_white(waits[np.argsort(arrivals, kind="stable")]))
     gap_s = float(np.ptp(arrivals)) / max(len(arrivals) - 1, 1)
     return max(length * gap_s, float(waits.mean()), _LEAST_S)

@@ -78,7 +78,7 @@ def verdict_of(
 
 
 def counted(claims: Iterable[Mapping[str, Any]]) -> dict[str, int]:
-    """How many claims were tried, how many got each verdict, and how many are not comparable.
+    """Return how many claims were tried, how many got each verdict, and how many are not comparable.
 
     Args:
         claims: as `outrider_lab.reporting.claims.judge` returns them.
@@ -209,7 +209,7 @@ _LIES: Final = {
 
 
 def region(low: float | None, high: float | None) -> str:
-    """Where a statistic must lie, in words."""
+    """Return where a statistic must lie, in words."""
     if low is None:
         return "anywhere" if high is None else f"below {high:.3g}"
     return f"above {low:.3g}" if high is None else f"between {low:.3g} and {high:.3g}"

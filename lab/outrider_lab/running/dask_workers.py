@@ -66,7 +66,7 @@ class ClusterSettings(msgspec.Struct, frozen=True):
         wanted: type = dict if system == "htcondor" else list
         if self.directives and not isinstance(self.directives, wanted):
             right = "a table" if wanted is dict else "a list of lines"
-            raise ConfigurationError(f"[cluster] directives: for {system} right would be {right}")
+            raise ConfigurationError(f"[cluster] directives: for {system} expected {right}")
         told = {"directives": "job_extra_directives", "prologue": "job_script_prologue"}
         given = {told.get(name, name): v for name, v in msgspec.structs.asdict(self).items() if v}
         if system == "htcondor":
@@ -136,7 +136,7 @@ def _installed(name: str) -> Any:
         return import_module(name)
     except ImportError as error:
         raise ConfigurationError(
-            f"--cluster: {name} is not installed; right would be pip install 'outrider[sweeps]'"
+            f"--cluster: {name} is not installed; use pip install 'outrider[sweeps]'"
         ) from error
 
 

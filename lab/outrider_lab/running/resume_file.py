@@ -84,7 +84,7 @@ class ResumeFile:
         self._file.close()
 
     def __len__(self) -> int:
-        """How many runs are kept."""
+        """Return how many runs are kept."""
         return len(self._runs)
 
     def known(self, specs: Mapping[str, RunSpec]) -> Mapping[str, KeptRun]:
@@ -101,13 +101,13 @@ class ResumeFile:
             if run.key not in specs:
                 raise ConfigurationError(
                     f"{self.path}: holds a run of {run.run}, with settings that are not asked for "
-                    "now or on a trace that has changed since; right would be another file, or to "
+                    "now or on a trace that has changed since; expected another file, or to "
                     "begin anew"
                 )
             if run.version != __version__:
                 raise ConfigurationError(
                     f"{self.path}: {run.run} was made by Outrider {run.version}, this is "
-                    f"{__version__}, and the two cannot be compared; right would be to begin anew"
+                    f"{__version__}, and the two cannot be compared; expected to begin anew"
                 )
         return self._runs
 
@@ -133,7 +133,7 @@ class ResumeFile:
 
 def _read(line: bytes, where: str) -> KeptRun:
     """A run from its line. Raises `ConfigurationError`, which names the place."""
-    right = "right would be a finished run as the lab keeps it"
+    right = "expected a finished run as the lab keeps it"
     try:
         given = json.loads(line)
     except ValueError as error:

@@ -97,7 +97,7 @@ class RunSpec(msgspec.Struct, frozen=True):
         """The trace, of a run that draws its own. Raises `TypeError` for any other."""
         if not isinstance(self.trace, DrawnWorkload):
             kind = type(self.trace).__name__
-            raise TypeError(f"{self}: the trace is a {kind}; right would be a DrawnWorkload")
+            raise TypeError(f"{self}: the trace is a {kind}; expected a DrawnWorkload")
         return self.trace
 
     def make_policy(self) -> Policy:

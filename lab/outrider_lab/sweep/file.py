@@ -131,7 +131,7 @@ def _check_requests(file: WorkloadFile, told: Sequence[str], where: str) -> None
     if REQUESTED in told and not asked_for:
         raise ConfigurationError(
             f'{where}: estimates = "{REQUESTED}": no user of {file.name} requested a run time; '
-            "right would be learned, or exact, which tells the truth"
+            "expected learned, or exact, which tells the truth"
         )
 
 
@@ -149,14 +149,14 @@ def _windows(
     if fit < 1 or count > fit:
         raise ConfigurationError(
             f"{where}: windows: {file.name} has submissions for {after_d[-1]:.4g} days, in which "
-            f"{max(fit, 0)} such windows lie; right would be at least 1 and no more than lie there"
+            f"{max(fit, 0)} such windows lie; expected at least 1 and no more than lie there"
         )
     for number in range(count):
         begin_d = asked.first_day + number * every
         if not ((after_d >= begin_d) & (after_d < begin_d + asked.days)).any():
             raise ConfigurationError(
                 f"{where}: windows: no job came to {file.name} on days {begin_d:g} to "
-                f"{begin_d + asked.days:g}; right would be other windows"
+                f"{begin_d + asked.days:g}; expected other windows"
             )
         yield WorkloadWindow(file, begin_d, asked.days)
 
@@ -268,7 +268,7 @@ def _traces(
 ) -> Iterator[Ground | GeneratedCampus | CampusFolder]:
     if sum(kind in table for kind in ("folder", "generated", "workload")) != 1:
         raise ConfigurationError(
-            f"{where}: right would be either folder = a campus folder, generated = [seeds], or "
+            f"{where}: expected either folder = a campus folder, generated = [seeds], or "
             "workload = a file or a list of files (.swf, .swf.gz)"
         )
     if "workload" in table:
@@ -294,7 +294,7 @@ def _folder(asked: _Folder, beside: Path, where: str) -> CampusFolder:
     if not (folder / "site.toml").is_file():
         raise ConfigurationError(
             f'{where}: "folder" = "{asked.folder}": {folder} is no campus folder: it has no '
-            "site.toml; right would be a folder that `outrider generate campus` wrote"
+            "site.toml; expected a folder that `outrider generate campus` wrote"
         )
     return CampusFolder(str(folder), asked.skip_bad, trace_sha256(folder), asked.folder)
 

@@ -47,7 +47,7 @@ def check_format(out: Path) -> None:
         ConfigurationError: another ending than `FORMATS`, no such folder, or no duckdb.
     """
     if out.suffix not in FORMATS:
-        raise ConfigurationError(f"--out {out}: right would end in {' or '.join(FORMATS)}")
+        raise ConfigurationError(f"--out {out}: expected it to end in {' or '.join(FORMATS)}")
     if not out.parent.is_dir():
         raise ConfigurationError(f"--out {out}: there is no folder {out.parent}")
     if out.suffix == ".parquet":
@@ -99,7 +99,7 @@ def write_rows(out: Path, rows: Sequence[Row]) -> None:
 
 
 def _place(name: str) -> int:
-    """Where a column stands: what was run, what was asked and said of it, settings, figures."""
+    """Return where a column stands: what was run, what was asked and said of it, settings, figures."""
     if name in _FIRST:
         return 0
     if name in _SAID or name.startswith("asked."):

@@ -99,12 +99,12 @@ def _known_rows(out: Path, specs: Mapping[str, RunSpec]) -> dict[str, Row]:
         if row["cell"] not in specs:
             raise ConfigurationError(
                 f"{out}: has a row of {about}, with settings that are not in this sweep or from a "
-                "trace that has changed since; right would be another --out"
+                "trace that has changed since; expected another --out"
             )
         if row["version"] != __version__:
             raise ConfigurationError(
                 f"{out}: the row of {about} was made by Outrider {row['version']}, this is "
-                f"{__version__}, and the two cannot be compared; right would be another --out"
+                f"{__version__}, and the two cannot be compared; expected another --out"
             )
         known[row["cell"]] = row
     return known

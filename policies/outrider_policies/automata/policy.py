@@ -230,7 +230,7 @@ class Automata(Ranks, Learns, Listens, Policy[AutomataSettings]):
 
 
 def _startable(waiting_n: int, view: SiteView) -> int:
-    """How many of the waiting jobs could start now if each needed one CPU."""
+    """Return how many of the waiting jobs could start now if each needed one CPU."""
     cpus = 0
     for machine in view.free_since:
         cpus += view.cpus_left(machine)

@@ -252,7 +252,7 @@ class ExplorationRate:
         return terms.epsilon
 
     def _diverges(self, seen: "_RewardHistory") -> bool:
-        """Whether recent rewards fell; never if the best was not positive (no ratio defined)."""
+        """Return whether recent rewards fell; never if the best was not positive (no ratio defined)."""
         ratio, best = self._terms.divergence_ratio, seen.best
         if ratio is None or best <= 0 or len(seen.last) < self._terms.divergence_n:
             return False

@@ -136,7 +136,7 @@ class EvictionBandit(Groups, Learns, Policy[BanditSettingsT], Generic[Row, Bandi
     def select(
         self, evaluation: Evaluation[Row], level: Level, view: SiteView, may_defer: bool
     ) -> Selection:
-        """Which arm to take, among those that are open on a level."""
+        """Return which arm to take, among those that are open on a level."""
 
     def rule(self, state: int) -> str:
         """How it selects in a state, as a part of a sentence."""

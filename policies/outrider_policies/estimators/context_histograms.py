@@ -134,7 +134,7 @@ class ContextHistograms:
         """Restore from `save`. Raises `ValueError` if the number of bins or levels differs."""
         if saved["bins"] != self._bins or len(saved["levels"]) != len(self._levels):
             raise ValueError(
-                f"{saved['bins']} bins on {len(saved['levels'])} levels; right would be "
+                f"{saved['bins']} bins on {len(saved['levels'])} levels; expected "
                 f"{self._bins} on {len(self._levels)}"
             )
         self._weights = np.array(saved["weights"], dtype=np.float64)

@@ -171,7 +171,7 @@ class QuantileLevels:
     def restore(self, saved: Sequence[Any]) -> None:
         """Go on from what `save` gave. Raises `ValueError` if it has other targets."""
         if len(saved) != len(self.targets):
-            raise ValueError(f"{len(saved)} quantile levels; right would be {len(self.targets)}")
+            raise ValueError(f"{len(saved)} quantile levels; expected {len(self.targets)}")
         self.levels = np.array(saved, dtype=np.float64)
 
 

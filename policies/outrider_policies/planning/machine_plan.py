@@ -92,7 +92,7 @@ class MachinePlan:
 
     @property
     def has_started(self) -> bool:
-        """Whether a queued job was placed in this pass."""
+        """True if a queued job was placed in this pass."""
         return any(run.row is not None for run in self.runs)
 
     def grow(self) -> None:

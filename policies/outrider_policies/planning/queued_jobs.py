@@ -124,7 +124,7 @@ class QueuedJobs:
 
     @property
     def has_open(self) -> bool:
-        """Whether a job is left that is not placed yet."""
+        """True if a job is left that is not placed yet."""
         return bool(np.count_nonzero(self.is_open))
 
     def may_run_on(self, machine: int, left: Mapping[str, float]) -> Mask:
@@ -140,7 +140,7 @@ class QueuedJobs:
         return mask
 
     def could_run(self, row: int, machine: int, left: Mapping[str, float]) -> bool:
-        """Whether the job of a row may use a machine with these resources left."""
+        """Return whether the job of a row may use a machine with these resources left."""
         job = self.jobs[row]
         if not self._view.may_use(job, machine):
             return False

@@ -102,7 +102,7 @@ class Clairvoyant(Policy[ClairvoyantSettings]):
         return self.oracle
 
     def explain(self, job: Job, view: SiteView) -> str:
-        """Whether the job could complete if started now."""
+        """Return whether the job could complete if started now."""
         if self._place(job, view) != NOWHERE:
             return "a machine that is free now will stay available until it completes"
         return "no machine that is free now will stay available until it completes"
@@ -158,7 +158,7 @@ class ClairvoyantJobs(Listens, Policy[ClairvoyantSettings]):
         return isnan(run_s) or view.now + run_s > view.next_reboot_s()
 
     def explain(self, job: Job, view: SiteView) -> str:
-        """Whether the job can complete before the next reboot."""
+        """Return whether the job can complete before the next reboot."""
         if self._hopeless(job, view):
             return "it would not end before the next reboot, if ever"
         return "it starts on the free machine of least watts that was without owner the longest"

@@ -257,7 +257,7 @@ class F1(Orders, Policy):
         """Go on counting from there. Raises `ValueError` for what is no such state."""
         begin_s = saved.get("begin_s")
         if not isinstance(begin_s, float | int | None):
-            raise ValueError(f"begin_s {begin_s!r}: right would be seconds")
+            raise ValueError(f"begin_s {begin_s!r}: expected seconds")
         self._begin_s = begin_s
 
 

@@ -239,7 +239,7 @@ class RoundRobin(Policy):
         return Choice(NOWHERE, NO_MACHINE)
 
     def explain(self, job: Job, view: SiteView) -> str:
-        """Where the search goes on."""
+        """Return where the search goes on."""
         return f"machines take jobs in turns; the search goes on after machine no. {self._last}"
 
     def save(self, view: SiteView) -> dict[str, Any]:
@@ -348,7 +348,7 @@ class WattsHold(LowestWatts):
         return super().choose(job, evaluation, view, may_defer)
 
     def explain(self, job: Job, view: SiteView) -> str:
-        """Whether and why the job is deferred."""
+        """Return whether and why the job is deferred."""
         lost_h = job.lost_s / _HOUR_S
         if job.lost_s < self._most_s:
             return f"it lost {lost_h:.1f} h so far; {super().explain(job, view)}"

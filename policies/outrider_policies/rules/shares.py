@@ -75,8 +75,7 @@ class DecayedUsage:
         """Go on from what `save` gave. Raises `ValueError`: it is of another half-life."""
         if saved["half_life_s"] != self._half_life_s:
             raise ValueError(
-                f"its usage halves in {saved['half_life_s']:g} s; right would be "
-                f"{self._half_life_s:g} s"
+                f"its usage halves in {saved['half_life_s']:g} s; expected {self._half_life_s:g} s"
             )
         self._at_s = inf if saved["at_s"] is None else saved["at_s"]
         self._usage, self._delivered = dict(saved["usage"]), dict(saved["delivered"])

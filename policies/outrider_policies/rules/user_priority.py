@@ -114,7 +114,7 @@ class UserPriority(Learns, Ranks, Policy[UserPrioritySettings]):
         half_life_s = self.settings.half_life_s
         if saved["half_life_s"] != half_life_s:
             raise ValueError(
-                f"its priorities have a half-life of {saved['half_life_s']:g} s; right would be "
+                f"its priorities have a half-life of {saved['half_life_s']:g} s; expected "
                 f"{half_life_s:g} s"
             )
         self._past = {user: (cpus, at_s) for user, (cpus, at_s) in saved["past"].items()}

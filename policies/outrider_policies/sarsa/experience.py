@@ -113,7 +113,7 @@ class ReplayMemory:
         if n and tuple(column.shape for column in given) != right:
             raise ValueError(
                 f"it remembers transitions of shapes {[column.shape for column in given]}, "
-                f"{saved['added']} in all; right would be {list(right)} here"
+                f"{saved['added']} in all; expected {list(right)} here"
             )
         for column, values in zip(self._all, given, strict=True):
             column[:n] = values[:n].reshape(column[:n].shape)

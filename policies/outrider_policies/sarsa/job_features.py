@@ -110,7 +110,7 @@ class MeanRuns:
 
     @property
     def is_known(self) -> bool:
-        """Whether any run has completed."""
+        """True if any run has completed."""
         return self._counts[_ALL] > 0
 
     def take(self, interactive: bool, run_s: float, cpus: int) -> None:

@@ -81,7 +81,7 @@ class Sarsa(Ranks, Learns, Listens, Policy[SarsaSettings]):
                 self._training.restore({"values": start})
             except ValueError as error:
                 raise ConfigurationError(
-                    f'start = "{settings.start}": {error}; right would be a file that `outrider '
+                    f'start = "{settings.start}": {error}; expected a file that `outrider '
                     "train` wrote with these settings"
                 ) from error
         self._memory = ReplayMemory(settings.memory_n, self._site.inputs_n)
@@ -395,7 +395,7 @@ def start_values(settings: SarsaSettings) -> dict[str, Any] | None:
         if settings.approximator != "mlp":
             raise ConfigurationError(
                 f'start = "shipped" is a net, approximator = "{settings.approximator}"; '
-                'right would be start = "none", or a file that `outrider train` wrote'
+                'expected start = "none", or a file that `outrider train` wrote'
             )
         text = _shipped(_FILES[settings.encoding])
     else:
@@ -406,7 +406,7 @@ def start_values(settings: SarsaSettings) -> dict[str, Any] | None:
         encoding, values = state["encoding"], state["training"]["values"]
     except (ValueError, KeyError, TypeError) as error:
         raise ConfigurationError(
-            f"{where} is no start state; right would be a file that `outrider train` wrote"
+            f"{where} is no start state; expected a file that `outrider train` wrote"
         ) from error
     if encoding != settings.encoding:
         raise ConfigurationError(
@@ -423,7 +423,7 @@ def _read(path: Path) -> str:
     except (OSError, UnicodeDecodeError) as error:
         why = error.strerror if isinstance(error, OSError) else "not text"
         raise ConfigurationError(
-            f'start = "{path}" cannot be read: {why}; right would be "shipped", "none" or a file '
+            f'start = "{path}" cannot be read: {why}; expected "shipped", "none" or a file '
             "that `outrider train` wrote"
         ) from error
 

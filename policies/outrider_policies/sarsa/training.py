@@ -49,7 +49,7 @@ def make_training(settings: SarsaSettings, inputs_n: int, rng: random.Random) ->
         right = " or ".join(f'"{known}"' for known in _TRAININGS[approximator])
         raise ConfigurationError(
             f'training = "{training}" does not go with approximator = "{approximator}"; '
-            f"right would be {right}"
+            f"expected {right}"
         )
     if approximator == "boosting":
         return BatchTraining(BoostedTrees(inputs_n), settings, rng)

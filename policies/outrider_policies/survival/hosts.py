@@ -158,7 +158,7 @@ class Absence:
         return np.maximum(notes, ~notes)
 
     def is_present(self, machine: int) -> bool:
-        """Whether an owner is logged in there now."""
+        """Return whether an owner is logged in there now."""
         of_it = (machine, ~machine)
         for note in reversed(self._notes):
             if note in of_it:

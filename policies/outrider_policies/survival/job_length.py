@@ -94,9 +94,7 @@ class JobLength:
             ValueError: it was saved with another number of bins.
         """
         if not len(saved["completed"]) == len(saved["removed"]) == BINS:
-            raise ValueError(
-                f"job lengths in {len(saved['completed'])} bins; right would be {BINS}"
-            )
+            raise ValueError(f"job lengths in {len(saved['completed'])} bins; expected {BINS}")
         self.completed = np.array(saved["completed"], dtype=np.float64)
         self.removed = np.array(saved["removed"], dtype=np.float64)
 

@@ -162,7 +162,7 @@ def _net_of(weights: str) -> Net:
         except (OSError, ValueError) as error:
             why_not = error.strerror if isinstance(error, OSError) else error
             raise ConfigurationError(
-                f'{where} cannot be read: {why_not}; right would be "{SHIPPED}", or a file that '
+                f'{where} cannot be read: {why_not}; expected "{SHIPPED}", or a file that '
                 "outrider_policies.window_net.write_net wrote"
             ) from error
     return net_of_text(text, where)
@@ -222,7 +222,7 @@ def why(
 
 
 def _what_counts(row: int, rows: NDArray[np.float32], net: Net) -> str:
-    """Which feature raises its score most, and which lowers it, against the mean of the window."""
+    """Return which feature raises its score most, and which lowers it, against the mean of the window."""
     of_job = rows[row].astype(np.float64)
     names = list(_WORDS)
     columns = [WINDOW_FEATURES.index(name) for name in names]
@@ -241,7 +241,7 @@ def _what_counts(row: int, rows: NDArray[np.float32], net: Net) -> str:
 # -- weights file ----------------------------------------------------------------------------------
 # Files of weights: JSON that a training writes and the policy reads. No code is in them.
 
-_RIGHT: Final = "right would be a file that outrider_policies.window_net.write_net wrote"
+_RIGHT: Final = "expected a file that outrider_policies.window_net.write_net wrote"
 
 
 class _Layer(msgspec.Struct, forbid_unknown_fields=True):
@@ -314,7 +314,7 @@ def _checked(layer: _Layer, inputs: int, outputs: int, where: str) -> Layer:
     if len(layer.weights) != inputs or rows != [outputs] or len(layer.bias) != outputs:
         raise ConfigurationError(
             f"{where} has {len(layer.weights)} rows of {rows} weights and a bias of "
-            f"{len(layer.bias)}; right would be {inputs} rows of {outputs}, and a bias of {outputs}"
+            f"{len(layer.bias)}; expected {inputs} rows of {outputs}, and a bias of {outputs}"
         )
     weights, bias = np.array(layer.weights), np.array(layer.bias)
     if not (np.isfinite(weights).all() and np.isfinite(bias).all()):

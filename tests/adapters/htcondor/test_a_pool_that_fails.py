@@ -209,7 +209,7 @@ def test_a_job_that_nobody_can_describe_any_more_does_not_have_the_queue_read_at
 def test_a_refused_history_takes_nothing_away_from_what_the_queue_says_of_others(
     tmp_path: Path,
 ) -> None:
-    """Where short jobs have left already, and nobody may read the history."""
+    """Return where short jobs have left already, and nobody may read the history."""
     settings = WatchSettings(left_after_s=0, snapshot_s=3600, repair_after_s=5)
     site = WatchedPool(tmp_path, settings=settings)
     site.look()

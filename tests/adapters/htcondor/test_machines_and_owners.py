@@ -155,7 +155,7 @@ YEARS_S = 10 * 365.25 * 86_400.0
 
 
 def is_due(site: WatchedPool, now_s: float) -> bool:
-    """Whether the queue would be asked for whole at this time."""
+    """Return whether the queue would be asked for whole at this time."""
     watch = site.watch._points[site.point.name]
     assert isinstance(watch, LoggedAccessPoint)
     return watch._is_due(now_s)

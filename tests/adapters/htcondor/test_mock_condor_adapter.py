@@ -133,9 +133,7 @@ def test_a_pool_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
 
 
 def test_settings_that_exclude_each_other_are_refused(campus: Path, tmp_path: Path) -> None:
-    with pytest.raises(
-        ConfigurationError, match=r'"pool" = .* and "campus" = .*right would be one'
-    ):
+    with pytest.raises(ConfigurationError, match=r'"pool" = .* and "campus" = .*expected one'):
         adapter(pool=str(tmp_path / "pool.toml"), campus=str(campus))
 
 

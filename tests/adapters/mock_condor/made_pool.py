@@ -65,7 +65,7 @@ def host(pool: MockPool, name: str) -> str | None:
 
 
 def hosts(pool: MockPool) -> dict[str, str]:
-    """Where every job that runs does so."""
+    """Return where every job that runs does so."""
     return {
         f"{ad['ClusterId']}.{ad['ProcId']}": ad["RemoteHost"]
         for ad in pool.schedd("anybody").query()

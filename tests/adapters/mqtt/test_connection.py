@@ -84,7 +84,7 @@ async def test_a_secret_that_nobody_handed_over_is_told(
 ) -> None:
     monkeypatch.delenv("CREDENTIALS_DIRECTORY", raising=False)
     error = await problem(**given)
-    assert "$CREDENTIALS_DIRECTORY is not set; right would be a service" in str(error)
+    assert "$CREDENTIALS_DIRECTORY is not set; expected a service" in str(error)
     assert not error.transient
 
 

@@ -46,7 +46,7 @@ async def test_nothing_is_lost_or_doubled_when_the_broker_is_killed(broker: Mosq
 
 
 def counted(told: list[NamedEvent]) -> int:
-    """How many readings the engine gets, of machines that it knows."""
+    """Return how many readings the engine gets, of machines that it knows."""
     merger = EventMerger(["mqtt"], lambda name: MachineSpec())
     began_s = min(event[0] for event in told)
     merger.arrive("mqtt", [(began_s - 1, JOINED, m, MachineSpec()) for m in {e[2] for e in told}])

@@ -191,7 +191,7 @@ def _write(state_file: str, state: dict[str, Any]) -> None:
 
 
 def _let_begin(state: dict[str, Any], now_s: int) -> bool:
-    """Whether jobs were queued whose time has come."""
+    """Return whether jobs were queued whose time has come."""
     timed = [ad for ad in state["jobs"].values() if isinstance(ad.get("Execution_Time"), int)]
     over = [ad for ad in timed if ad["Execution_Time"] <= now_s]
     for ad in over:

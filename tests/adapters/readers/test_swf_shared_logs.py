@@ -77,7 +77,7 @@ def test_a_log_tells_every_life_or_why_not(shared: Path, name: str) -> None:
 
 def test_a_variant_with_21_columns_is_refused_with_the_reason(shared: Path) -> None:
     path = path_of(shared, "wagap-2013-nonstandard")
-    with pytest.raises(TraceError, match="line 1: 21 columns; right would be 18: this is a varia"):
+    with pytest.raises(TraceError, match="line 1: 21 columns; expected 18: this is a varia"):
         read_swf(path)
 
 

@@ -128,7 +128,7 @@ def test_a_cluster_of_a_federation_is_refused_by_name(tmp_path: Path) -> None:
         async with SlurmAdapter("s", SlurmSettings(commands=str(tmp_path))) as adapter:
             await anext(adapter.batches(None))
 
-    with pytest.raises(PeerError, match=r"c is in a federation: north.*right would be"):
+    with pytest.raises(PeerError, match=r"c is in a federation: north.*expected"):
         asyncio.run(first())
 
 

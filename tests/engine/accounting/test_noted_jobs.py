@@ -32,7 +32,7 @@ JOBS: Final = st.lists(
 
 
 def eligible(spec: JobSpec, submit_s: float | None) -> float | None:
-    """When it could first have run."""
+    """Return when it could first have run."""
     return submit_s if spec.eligible_s is None else spec.eligible_s
 
 

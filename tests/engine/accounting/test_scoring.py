@@ -146,10 +146,10 @@ def test_a_policy_that_predicts_nothing_has_no_calibration() -> None:
 @pytest.mark.parametrize(
     ("said", "told"),
     [
-        (Prediction(1.2), r"eviction_probability = 1.2: right would be 0 to 1, or None"),
+        (Prediction(1.2), r"eviction_probability = 1.2: expected 0 to 1, or None"),
         (Prediction(-0.1), "eviction_probability = -0.1"),
         (Prediction(math.nan), "eviction_probability = nan"),
-        (Prediction(0.5, -1.0), "predicted run_s = -1.0: right would be seconds >= 0, or None"),
+        (Prediction(0.5, -1.0), "predicted run_s = -1.0: expected seconds >= 0, or None"),
         (Prediction(0.5, math.inf), "predicted run_s = inf"),
     ],
 )

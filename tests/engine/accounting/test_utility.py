@@ -75,7 +75,7 @@ def test_a_rising_utility_is_worth_more_to_who_waited() -> None:
             {"shape": "linaer"},
             r'batch: "shape" = "linaer": no utility has that shape; did you mean "linear"',
         ),
-        ({}, '"shape" is missing: right would be one of constant, .*, as in shape = "step"'),
+        ({}, '"shape" is missing: expected one of constant, .*, as in shape = "step"'),
         ({"shape": "linear", "zero_at": 0.5}, "zero_at.*0.5.*more than 1, as in zero_at = 2.0"),
         ({"shape": "step", "slack": 3}, 'unknown setting "slack"; did you mean "slack_s"'),
     ],

@@ -77,7 +77,7 @@ class PlainScheduler:
         self.running: list[Running] = []
 
     def run(self) -> list[float]:
-        """When each job starts; nan: never."""
+        """Return when each job starts; nan: never."""
         moments = {job.submit_s for job in self.jobs}
         now = -inf
         while later := [moment for moment in moments if moment > now]:
@@ -141,7 +141,7 @@ class PlainScheduler:
         ]  # fmt: skip
 
     def suffices(self, left: Mapping[str, float], number: int) -> bool:
-        """Whether what is left is enough for a job."""
+        """Return whether what is left is enough for a job."""
         return all(amount <= left.get(name, inf) for name, amount in self.asks[number].items())
 
     def less(self, left: Mapping[str, float], numbers: Sequence[int]) -> dict[str, float]:
@@ -171,7 +171,7 @@ class PlainScheduler:
         return estimate_s(self.jobs[number])
 
     def ends(self, machine: int, now: float) -> set[float]:
-        """When what runs on a machine is expected to end."""
+        """Return when what runs on a machine is expected to end."""
         ends = (max(now, r.start_s + self.lasts_s(r.job)) for r in self.running_on(machine))
         return {end_s for end_s in ends if end_s < inf}
 

@@ -26,7 +26,7 @@ def starts(
     discipline: Discipline,
     kind: type[Policy] = Fifo,
 ) -> list[float]:
-    """When each started, in the order of the jobs."""
+    """Return when each started, in the order of the jobs."""
     found = started_at(make_workload(machines, jobs), kind, discipline)
     return [found[f"j{number}"] for number in range(len(jobs))]
 

@@ -141,7 +141,7 @@ def test_a_base_after_policy_is_refused_because_its_declaration_would_be_hidden(
 
 
 def test_to_rank_and_to_plan_at_once_is_refused() -> None:
-    with pytest.raises(TypeError, match="declared to rank and to plan; right would be one"):
+    with pytest.raises(TypeError, match="declared to rank and to plan; expected one"):
 
         class Both(Ranks, Plans, Policy):
             pass

@@ -75,7 +75,7 @@ def test_a_policy_that_is_made_by_name_gets_its_record() -> None:
 
 
 def test_settings_that_are_no_record_are_refused_when_the_class_is_defined() -> None:
-    with pytest.raises(TypeError, match=r"class Odd: the settings are <class 'dict'>; right would"):
+    with pytest.raises(TypeError, match=r"class Odd: the settings are <class 'dict'>; expected"):
 
         class Odd(Policy[dict]):  # type: ignore[type-arg, type-var]
             pass

@@ -46,7 +46,7 @@ jobs_to_run = st.lists(
 
 
 def engines(workload: Workload, discipline: Discipline, shortest: bool) -> list[float]:
-    """When each job starts; -1: never."""
+    """Return when each job starts; -1: never."""
     kind = ShortestFirst if shortest else ArrivalOrder
     found = started_at(workload, kind, discipline)
     return [found.get(name, -1.0) for name in workload.job_names]

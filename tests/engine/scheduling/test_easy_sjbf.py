@@ -24,7 +24,7 @@ def starts(
     machines: Sequence[int] = (CPUS,),
     kind: type[Policy] = Fifo,
 ) -> list[float]:
-    """When each started, in the order of the jobs; -1: never."""
+    """Return when each started, in the order of the jobs; -1: never."""
     found = started_at(make_workload(machines, jobs), kind, discipline)
     return [found.get(f"j{number}", -1.0) for number in range(len(jobs))]
 
@@ -99,7 +99,7 @@ def test_nobody_delays_what_the_first_was_promised(
 
 
 def promised_s(first: int, now: float, jobs: Sequence[Asked], at_s: Sequence[float]) -> float:
-    """When enough CPUs are free for a job, by the estimates, if nobody passes it from now on."""
+    """Return when enough CPUs are free for a job, by the estimates, if nobody passes it from now on."""
     running = [
         n for n, job in enumerate(jobs)
         if at_s[n] <= now < at_s[n] + job.run_s and (n < first or at_s[n] < now)

@@ -75,8 +75,8 @@ def test_plain_keys_are_taken(key: Hashable) -> None:
 @pytest.mark.parametrize(
     ("key", "said"),
     [
-        (frozenset({1}), r"group_key returned frozenset\(\{1\}\) of type frozenset; right would"),
-        (("a", np.int64(2)), r"which holds .*2.* of type numpy.int64; right would be None, a bool"),
+        (frozenset({1}), r"group_key returned frozenset\(\{1\}\) of type frozenset; expected"),
+        (("a", np.int64(2)), r"which holds .*2.* of type numpy.int64; expected None, a bool"),
         (b"lab", "group_key returned b'lab' of type bytes"),
     ],
 )
@@ -86,7 +86,7 @@ def test_a_key_that_would_not_come_back_from_a_snapshot_is_refused(key: Any, sai
 
 
 def test_a_key_that_cannot_be_looked_up_is_refused_by_the_method_that_gave_it() -> None:
-    with pytest.raises(PolicyError, match=r"group_key returned \{1\} of type set; right would be"):
+    with pytest.raises(PolicyError, match=r"group_key returned \{1\} of type set; expected"):
         started(Grouped, {1})
 
 
@@ -102,10 +102,10 @@ def test_an_error_of_the_evaluation_itself_is_not_blamed_on_the_key() -> None:
 @pytest.mark.parametrize(
     ("saved", "said"),
     [
-        ({"arms": [0.5, np.float64(1.5)]}, r"type numpy.float64 at \['arms'\]\[1\]; right would"),
+        ({"arms": [0.5, np.float64(1.5)]}, r"type numpy.float64 at \['arms'\]\[1\]; expected"),
         ({"hosts": {"a": object()}}, r"of type object at \['hosts'\]\['a'\]"),
         ({"runs": 2**70}, "save returned"),
-        ([1, 2], r"save returned \[1, 2\] of type list; right would be a dict"),
+        ([1, 2], r"save returned \[1, 2\] of type list; expected a dict"),
     ],
 )
 def test_what_cannot_be_saved_is_refused_with_its_place(saved: Any, said: str) -> None:

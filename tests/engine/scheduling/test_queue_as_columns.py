@@ -115,7 +115,7 @@ def test_an_order_that_is_not_of_all_who_wait_is_refused(wrong: Any) -> None:
     hand = waiting()
     hand.policy.rank = lambda queue, view: wrong
     hand.complete(9)
-    with pytest.raises(PolicyError, match=r"rank returned an array of shape .*right would be \(3,"):
+    with pytest.raises(PolicyError, match=r"rank returned an array of shape .*expected \(3,"):
         hand.tick(1.0)
 
 

@@ -158,7 +158,7 @@ def test_writing_never_leaves_two_spellings_of_a_table(tmp_path: Path) -> None:
 def test_a_reboot_at_half_a_second_cannot_be_written(tmp_path: Path) -> None:
     campus = read_campus(made.write_sample(tmp_path))
     campus.reboot_s = 10.5
-    with pytest.raises(ConfigurationError, match=r"reboot_s = 10\.5: right would be a whole"):
+    with pytest.raises(ConfigurationError, match=r"reboot_s = 10\.5: expected a whole"):
         write_campus(campus, tmp_path)
 
 

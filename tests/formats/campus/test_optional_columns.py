@@ -108,7 +108,7 @@ def test_a_bad_row_is_named_and_may_be_skipped(
     texts = {"machines": MACHINES, "jobs": JOBS}
     folder = made.write_sample(tmp_path, **(texts | {table: f"{texts[table]}{row}\n"}))
     value = dict(zip(texts[table].partition("\n")[0].split(","), row.split(","), strict=True))
-    wanted = f'{table}.csv: line 5, column "{column}": {reason}: "{value[column]}"; right would be '
+    wanted = f'{table}.csv: line 5, column "{column}": {reason}: "{value[column]}"; expected '
     with pytest.raises(TraceError, match=re.escape(wanted) + ".*" + re.escape(right)):
         read_campus(folder)
     campus = read_campus(folder, skip_bad=True)

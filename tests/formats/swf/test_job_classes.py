@@ -99,14 +99,14 @@ def test_how_long_a_job_ran_gives_no_class_nor_estimate(tmp_path: Path, word: st
 REFUSED = [
     ("", "no such rule"),
     ("request:900", 'did you mean "requested"?'),
-    ("none:3", "right would be requested:S"),
-    ("requested", "right would be requested:S with S seconds, 0 or more, as requested:900"),
+    ("none:3", "expected requested:S"),
+    ("requested", "expected requested:S with S seconds, 0 or more, as requested:900"),
     ("requested:-1", "0 or more"),
     ("requested:inf", "0 or more"),
-    ("truth:nan", "right would be truth:S"),
-    ("queue:", "right would be queue:NAME,..., as queue:interactive"),
-    ("queue:a,,b", "right would be queue:NAME"),
-    ("user:", "names no user; right would be user:FILE"),
+    ("truth:nan", "expected truth:S"),
+    ("queue:", "expected queue:NAME,..., as queue:interactive"),
+    ("queue:a,,b", "expected queue:NAME"),
+    ("user:", "names no user; expected user:FILE"),
     ("user:/nowhere/at/all", "cannot be read: No such file"),
 ]
 
@@ -120,8 +120,8 @@ def test_a_word_that_is_no_rule_is_refused_with_an_example(word: str, why: str) 
 
 
 ABSENT = [
-    ("queue:fast", r'desk.swf: queue:fast: no queue "fast"; right would be 1 \(short\), 2 \(Inter'),
-    ("partition:fast", r'no partition "fast"; right would be 7 \(login\), 8$'),
+    ("queue:fast", r'desk.swf: queue:fast: no queue "fast"; expected 1 \(short\), 2 \(Inter'),
+    ("partition:fast", r'no partition "fast"; expected 7 \(login\), 8$'),
 ]
 
 
@@ -141,5 +141,5 @@ def test_users_without_a_job_are_refused_with_those_who_have_some(tmp_path: Path
 
 def test_many_queues_are_named_in_their_order_and_not_all(tmp_path: Path) -> None:
     jobs = [row(n, n, 5, queue=30 - n) for n in range(1, 15)]
-    with pytest.raises(ConfigurationError, match=r"right would be 16, 17, .*, 25 or 4 others$"):
+    with pytest.raises(ConfigurationError, match=r"expected 16, 17, .*, 25 or 4 others$"):
         read(tmp_path, "queue:3", *jobs)

@@ -59,4 +59,4 @@ def test_what_is_no_share_is_refused(tmp_path: Path, ratio: str) -> None:
     trace = file_of(tmp_path, asked(1, 1, 100), header=MANY)
     done = outrider("replay", trace, "--policy", "fifo", f"--group-vos-below={ratio}")
     assert done.code == 2
-    assert f"--group-vos-below {ratio}: right would be a share from 0 to 1" in done.err
+    assert f"--group-vos-below {ratio}: expected a share from 0 to 1" in done.err

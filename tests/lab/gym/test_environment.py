@@ -200,14 +200,14 @@ def test_an_error_of_the_engine_comes_out_of_the_step(monkeypatch: pytest.Monkey
 def test_what_is_wrong_is_said(serial: Workload) -> None:
     for arguments, message in (
         ({"reward": "waits"}, 'reward "waits": did you mean "wait"'),
-        ({"window": 1}, "window = 1; right would be 2 to 4096"),
-        ({"jobs": 1}, "jobs = 1; right would be 2 or more"),
-        ({"trace": serial, "jobs": 151}, "has 150; right would be so many or less"),
+        ({"window": 1}, "window = 1; expected 2 to 4096"),
+        ({"jobs": 1}, "jobs = 1; expected 2 or more"),
+        ({"trace": serial, "jobs": 151}, "has 150; expected so many or less"),
         ({"discipline": "eazy"}, 'discipline "eazy": did you mean "easy"'),
     ):
         with pytest.raises(ConfigurationError, match=message):
             OutriderEnv(**arguments)
-    with pytest.raises(ValueError, match="action 32; right would be a row, 0 to 31"):
+    with pytest.raises(ValueError, match="action 32; expected a row, 0 to 31"):
         _begun().step(np.int64(32))
     with pytest.raises(gymnasium.error.ResetNeeded, match=r"env\.reset"):
         OutriderEnv().step(np.int64(0))

@@ -44,7 +44,7 @@ def test_without_gymnasium_it_says_what_to_install(tmp_path: Path) -> None:
     (tmp_path / "gymnasium.py").write_text("raise ModuleNotFoundError('no gymnasium')\n")
     done = run("-c", "import outrider_lab.gym", PYTHONPATH=str(tmp_path))
     assert done.returncode == 1
-    assert "right would be pip install 'outrider[gym]'" in done.stderr
+    assert "use pip install 'outrider[gym]'" in done.stderr
 
 
 def test_the_policy_that_runs_a_trained_net_needs_no_gymnasium(tmp_path: Path) -> None:

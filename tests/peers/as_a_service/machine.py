@@ -61,7 +61,7 @@ exec "$@"
 
 
 def missing_reason() -> str | None:
-    """Which program no systemd can be booted without, or None when all are there."""
+    """Return which program no systemd can be booted without, or None when all are there."""
     if os.geteuid() != 0:
         return "only root can boot it"
     for program in ("unshare", "nsenter", "setpriv", "ip"):

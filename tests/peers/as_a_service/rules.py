@@ -25,7 +25,7 @@ _NAMESPACES: Final = ("unshare", "--mount", "--pid", "--ipc", "--uts", "--net", 
 
 
 def forbidden_reason() -> str | None:
-    """Which rule of this place keeps a systemd from being booted in a container; None: none does.
+    """Return which rule of this place keeps a systemd from being booted in a container; None: none does.
 
     For root alone: who is not root is told nothing of rules.
     """
@@ -33,7 +33,7 @@ def forbidden_reason() -> str | None:
 
 
 def hierarchies() -> list[tuple[Path, str]]:
-    """Where systemd keeps its own groups: a mount, and the group of this process in it."""
+    """Return where systemd keeps its own groups: a mount, and the group of this process in it."""
     found: list[tuple[Path, str]] = []
     for line in Path("/proc/self/cgroup").read_text().splitlines():
         number, names, group = line.split(":", 2)

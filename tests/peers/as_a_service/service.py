@@ -54,7 +54,7 @@ class Service:
         return int(self.told("MainPID"))
 
     def is_active(self) -> bool:
-        """Whether it has said that it is ready."""
+        """Return whether it has said that it is ready."""
         return self.told("ActiveState") == "active"
 
     def status(self) -> dict[str, Any]:

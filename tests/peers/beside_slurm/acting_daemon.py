@@ -48,12 +48,12 @@ def acting(
 
 
 def runs(slurm: Slurm, *jobs: str) -> bool:
-    """Whether all of them run."""
+    """Return whether all of them run."""
     return all(of_slurm(slurm, job)["JobState"] == "RUNNING" for job in jobs)
 
 
 def begins_s(slurm: Slurm, job: str) -> float:
-    """When a job may begin."""
+    """Return when a job may begin."""
     return float(of_slurm(slurm, job)["EligibleTime"])
 
 

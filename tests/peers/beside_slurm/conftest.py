@@ -12,7 +12,7 @@ from tests.peers.slurm import Slurm, missing_reason
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where the jobs' script is."""
+    """Return where the jobs' script is."""
     return tmp_path_factory.mktemp("slurm")
 
 

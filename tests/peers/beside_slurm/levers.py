@@ -94,7 +94,7 @@ class Site:
         return {job.removeprefix("outrider:"): why for job, why in refused.items()}
 
     def eligible_s(self, job: str) -> float:
-        """When a job may begin, by Slurm."""
+        """Return when a job may begin, by Slurm."""
         return float(of_slurm(self.slurm, job)["EligibleTime"])
 
     def ahead_s(self, job: str) -> float:

@@ -95,7 +95,7 @@ def test_every_start_that_any_policy_chose_is_one_that_slurm_would_make(
 
 
 def is_taken(slurm: Slurm, folder: Path, what: str, node: str) -> bool:
-    """Whether Slurm would run such a job on a node."""
+    """Return whether Slurm would run such a job on a node."""
     words = JOBS[what]
     named = [word.removeprefix(ON) for word in words if word.startswith(ON)]
     if named and named != [node]:  # the option below would take its place

@@ -73,7 +73,7 @@ def submit_jobs(slurm: Slurm, folder: Path, counts: tuple[int, int], seed: int) 
 
 @contextmanager
 def slurms_plans(slurm: Slurm) -> Iterator[Polled]:
-    """When Slurm expects to start jobs, asked all the time; it prints Unix seconds here."""
+    """Return when Slurm expects to start jobs, asked all the time; it prints Unix seconds here."""
     polled: Polled = []
     over = threading.Event()
 
@@ -94,7 +94,7 @@ def slurms_plans(slurm: Slurm) -> Iterator[Polled]:
 
 
 def questions(told: list[Answer]) -> list[tuple[str, Answer]]:
-    """Which answers count: a job's first, and those at full hours; what starts now does not."""
+    """Return which answers count: a job's first, and those at full hours; what starts now does not."""
     seen: set[str] = set()
     asked: list[tuple[str, Answer]] = []
     hour = told[0]["asked_s"] // HOUR_S

@@ -133,7 +133,7 @@ def test_nobody_is_told_of_it(slurm: Slurm, job: str) -> None:
 
 def test_one_that_cannot_be_submitted_says_what_would_be_right(slurm: Slurm, job: str) -> None:
     site = Site(slurm, fence=True, fence_partition="nosuch")
-    right = re.escape("right would be: its user may submit a job of one CPU and one minute")
+    right = re.escape("use: its user may submit a job of one CPU and one minute")
     with pytest.raises(PeerError, match=f"sbatch: .*[Ii]nvalid partition.*; .*{right}"):
         site.defer(job)
     assert site.ahead_s(job) == 0

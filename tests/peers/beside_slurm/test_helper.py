@@ -234,7 +234,7 @@ def test_a_helper_that_is_gone_leaves_jobs_to_their_leases(
         later_s = time.time() + 1
         slurm.wait_until("a later second", lambda: time.time() >= later_s)
         noted = dict(site.adapter.undo_log.entries)
-        gone = r"the helper at \S+ cannot be reached: .*; right would be: systemctl enable"
+        gone = r"the helper at \S+ cannot be reached: .*; use: systemctl enable"
         with pytest.raises(PeerError, match=gone):
             site.defer(job, other)
         assert site.adapter.undo_log.entries == noted

@@ -193,7 +193,7 @@ def test_nodes_that_a_job_excludes_count_also_where_it_starts_while_slurm_is_ask
 
 
 def _takes(slurm: Slurm, folder: Path, node: str, words: list[str]) -> bool:
-    """Whether Slurm itself would begin such a job on a node."""
+    """Return whether Slurm itself would begin such a job on a node."""
     try:
         slurm.run("sbatch", "--test-only", "-w", node, *words, str(folder / "job.sh"), "1")
     except RuntimeError:

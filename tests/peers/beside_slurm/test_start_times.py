@@ -22,7 +22,7 @@ def shows(slurm: Slurm, job: str, attribute: str, value: str) -> bool:
 
 
 def waits(slurm: Slurm, job: str) -> bool:
-    """Whether Slurm has looked at it, and found no place."""
+    """Return whether Slurm has looked at it, and found no place."""
     return of_slurm(slurm, job)["Reason"] in ("Resources", "Priority")
 
 

@@ -72,7 +72,7 @@ def _ahead(slurm: Slurm, shown: dict[str, str]) -> int:
 
 
 def _nodes_that_meet(slurm: Slurm, clause: str) -> int | None:
-    """How many nodes meet a condition by what ``sinfo`` shows; None: it is of another kind."""
+    """Return how many nodes meet a condition by what ``sinfo`` shows; None: it is of another kind."""
     number, _, what = clause.partition(" ")
     nodes = {
         name: (int(cpus), features.split(","))

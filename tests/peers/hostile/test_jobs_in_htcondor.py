@@ -95,7 +95,7 @@ class Attacked(NamedTuple):
 
 
 def all_have_users(daemon: DaemonProcess, _: dict[str, Any]) -> bool:
-    """Whether it is known of every job whose it is."""
+    """Return whether it is known of every job whose it is."""
     return all(job["user"] for job in daemon.get("/api/v1/jobs?limit=200")["jobs"])
 
 

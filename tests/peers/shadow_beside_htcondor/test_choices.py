@@ -83,7 +83,7 @@ def test_every_start_that_any_policy_chose_is_one_that_the_pool_would_make(tmp_p
 
 
 def is_able(pool: HTCondorPool, job: str, machine: str) -> bool:
-    """Whether a slot is able to run a job, as ``condor_q`` analyses it."""
+    """Return whether a slot is able to run a job, as ``condor_q`` analyses it."""
     slot = f"slot1@{machine}"
     short = job.rpartition("#")[2]
     said = pool.run("root", "condor_q", "-better-analyze", short, "-machine", slot)

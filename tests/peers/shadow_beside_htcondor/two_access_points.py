@@ -86,7 +86,7 @@ def beside(pool: HTCondorPool, folder: Path, name: str) -> DaemonProcess:
 
 
 def is_claimed(pool: HTCondorPool, machine: str) -> bool:
-    """Whether a job runs on a machine."""
+    """Return whether a job runs on a machine."""
     slot = f"slot1@{machine}@host.pool.test"
     return pool.run("root", "condor_status", slot, "-af", "Activity").split() == ["Busy"]
 

@@ -9,7 +9,7 @@ from tests.replay.golden import starts
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where this module's traces are kept between its tests."""
+    """Return where this module's traces are kept between its tests."""
     return tmp_path_factory.mktemp("golden")
 
 

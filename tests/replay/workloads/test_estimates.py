@@ -56,7 +56,7 @@ def test_estimating_leaves_the_workload_as_it_was() -> None:
     ("text", "why"),
     [
         ("exakt", 'did you mean "exact"'),
-        ("lognormal", "right would be lognormal:SIGMA"),
+        ("lognormal", "expected lognormal:SIGMA"),
         ("lognormal:-1", "with SIGMA from 0 to 10"),
         ("lognormal:much", "with SIGMA from 0 to 10"),
         ("lognormal:nan", "with SIGMA from 0 to 10"),

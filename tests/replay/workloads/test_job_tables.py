@@ -165,7 +165,7 @@ def test_parquet_holds_what_csv_holds(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "says"),
     [
-        ("jobs.txt", "jobs.txt: right would end in .jsonl or .ndjson or .csv or .parquet"),
+        ("jobs.txt", "jobs.txt: expected it to end in .jsonl or .ndjson or .csv or .parquet"),
         ("nowhere/jobs.csv", "there is no folder"),
     ],
 )

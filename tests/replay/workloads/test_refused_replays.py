@@ -9,8 +9,8 @@ from tests.fixtures.workload_files import HEADER, file_of, row
 
 REFUSED = [
     (("--policy", "fifo", "--estimates", "exakt"), 'did you mean "exact"'),
-    (("--policy", "fifo", "--estimates", "lognormal"), "right would be lognormal:SIGMA"),
-    (("--policy", "fifo", "--utility", "batch"), "right would be CLASS=SHAPE"),
+    (("--policy", "fifo", "--estimates", "lognormal"), "expected lognormal:SIGMA"),
+    (("--policy", "fifo", "--utility", "batch"), "expected CLASS=SHAPE"),
     (("--policy", "fifo", "--utility", "batch=linea"), 'did you mean "linear"?'),
     (("--policy", "fifo", "--utility", "batch=linear:zero=2"), 'did you mean "zero_at"?'),
     (("--policy", "fifo", "--utility", "batch=linear:zero_at=1"), '"zero_at" = 1'),
@@ -70,7 +70,7 @@ def test_options_that_do_not_fit_a_campus_are_refused_before_anything_runs(
 def test_the_true_run_times_of_a_campus_are_told_to_nobody(tmp_path: Path, rule: str) -> None:
     done: Done = outrider("replay", tmp_path, "--policy", "fifo", "--estimates", rule)
     assert (done.code, done.out) == (2, "")
-    assert "policies are not told the true run times; right would be requested" in done.err
+    assert "policies are not told the true run times; expected requested" in done.err
 
 
 def test_a_trace_that_is_not_there_is_refused_before_the_first_is_run(grid: Path) -> None:

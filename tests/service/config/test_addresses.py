@@ -28,7 +28,7 @@ def test_an_address_and_a_port(listen: str, address: tuple[str, int]) -> None:
     "listen", ["", "9690", "localhost", "localhost:", "a:65536", "a:-1", "a:x"]
 )
 def test_anything_else_is_refused_with_what_would_be_right(listen: str) -> None:
-    with pytest.raises(ConfigurationError, match=r"right would be an address and port, as in"):
+    with pytest.raises(ConfigurationError, match=r"expected an address and port, as in"):
         listen_address(Config(listen=listen))
 
 

@@ -44,10 +44,10 @@ class Query(Struct, frozen=True):
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ([("name", "long")], "\"name\" = 'long': right would be text"),
-        ([("limit", "10")], "\"limit\" = '10': right would be a whole number from 1 to 9"),
-        ([("least", "-1")], "\"least\" = '-1': right would be a number from 0 up"),
-        ([("most", "x")], "\"most\" = 'x': right would be a number"),
+        ([("name", "long")], "\"name\" = 'long': expected text"),
+        ([("limit", "10")], "\"limit\" = '10': expected a whole number from 1 to 9"),
+        ([("least", "-1")], "\"least\" = '-1': expected a number from 0 up"),
+        ([("most", "x")], "\"most\" = 'x': expected a number"),
         ([("limit", "2"), ("limit", "3")], "\"limit\" is given twice: '2' and '3'"),
         ([("limits", "2")], 'unknown parameter "limits"; did you mean "limit"?'),
     ],

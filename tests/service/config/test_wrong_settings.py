@@ -157,7 +157,7 @@ def test_every_setting_refuses_in_the_words_of_its_reader(table: Table, tmp_path
             inside = case.value[0] if isinstance(case.value, list) and case.value else None
             if inside is None or f"entry 1 = {toml_text(inside)}" not in message:
                 found.append(f"does not show {shown}")
-        if "right would be " not in message:
+        if "expected " not in message:
             found.append("names no remedy")
         found += wrong_example(message, case)
         if table.keys and f" [{'.'.join(table.keys)}]: " not in message:
@@ -208,11 +208,11 @@ def test_a_value_deep_inside_is_found_and_its_table_named(tmp_path: Path) -> Non
     )
     message = refusal(file, text)
     assert message == (
-        f'{file}: line 6: "shares.physics" = "half": right would be a number, as in physics = 1.0'
+        f'{file}: line 6: "shares.physics" = "half": expected a number, as in physics = 1.0'
     )
     message = refusal(file, text.replace("'half'", "1"))
     assert message == (
-        f'{file}: line 4 [adapters.pool]: "meters.tele/+/SENSOR.watts" = 1: right would be text in '
+        f'{file}: line 4 [adapters.pool]: "meters.tele/+/SENSOR.watts" = 1: expected text in '
         'quotes, as in watts = ""'
     )
 
@@ -221,7 +221,7 @@ def test_what_is_missing_is_named_with_an_example(tmp_path: Path) -> None:
     file = tmp_path / "site.toml"
     message = refusal(file, '\n[adapters.pool]\ntype = "logtail"\n')
     assert message == (
-        f'{file}: line 2 [adapters.pool]: "paths" is missing: right would be a list of texts, at '
+        f'{file}: line 2 [adapters.pool]: "paths" is missing: expected a list of texts, at '
         'least 1, as in paths = ["/var/log/condor/EventLog"]'
     )
 
@@ -234,37 +234,37 @@ def test_what_is_missing_is_named_with_an_example(tmp_path: Path) -> None:
         ('listen = "here"', "listen", 'as in listen = "127.0.0.1:9690"'),
         ('listen = "0.0.0.0:9690"', "listen", 'as in listen = "127.0.0.1:9690"'),
         ('estimator = "lerned"', "estimator", 'did you mean "learned"?'),
-        ('clusters.lab = {open = "mon 25:00-26:00"}', "open", 'right would be "mon-fri'),
-        ("shares = {physics = 0.4}", "shares", "right would be shares >= 0 that sum to 1"),
+        ('clusters.lab = {open = "mon 25:00-26:00"}', "open", 'expected "mon-fri'),
+        ("shares = {physics = 0.4}", "shares", "expected shares >= 0 that sum to 1"),
         ('utilities.batch = {shape = "stap"}', "shape", 'did you mean "step"?'),
         ("utilities.batch = {slack_s = 3}", "shape", 'as in shape = "step"'),
-        ('clusters.lab = {open = "noon"}', "open", 'right would be "mon-fri 09:00-17:00"'),
+        ('clusters.lab = {open = "noon"}', "open", 'expected "mon-fri 09:00-17:00"'),
         ('policies.bandit = {preset = "papr"}', "preset", "known: "),
         ("policies.bandit = {preset = 1}", "preset", "known: "),
-        ("policies.clairvoyant = {}", "clairvoyant", "right would be a policy that learns"),
+        ("policies.clairvoyant = {}", "clairvoyant", "expected a policy that learns"),
         ("policies.bandid = {}", "bandid", 'did you mean "bandit"?'),
-        ('policies.sarsa = {start = "/nowhere"}', "start", "right would be"),
-        ('policies.sarsa = {approximator = "linear"}', "start", "right would be"),
+        ('policies.sarsa = {start = "/nowhere"}', "start", "expected"),
+        ('policies.sarsa = {approximator = "linear"}', "start", "expected"),
         (
             'policies.sarsa = {start = "none", training = "descent", approximator = "boosting"}',
             "training",
-            "right would be",
+            "expected",
         ),
-        ('policies.bandit = {history_weights = "gaussian"}', "history_weights", "right would be"),
-        ("policies.fuzzy_td = {first_outputs = [1]}", "first_outputs", "right would be"),
-        ('mqtt = {password_file = "/p"}', "password_file", "right would be"),
-        ('mqtt = {key_file = "/p"}', "key_file", "right would be"),
-        ('mqtt = {ca_file = "/p"}', "ca_file", "right would be"),
-        ('mqtt = {topic = "a/+"}', "topic", "right would be"),
-        ('mqtt = {site = "in"}', "site", "right would be"),
-        ('mqtt = {topic = "/a"}', "topic", "right would be"),
-        ('adapters.meter = {type = "mqtt", meters = {"tele/#" = {}}}', "tele/#", "right would be"),
+        ('policies.bandit = {history_weights = "gaussian"}', "history_weights", "expected"),
+        ("policies.fuzzy_td = {first_outputs = [1]}", "first_outputs", "expected"),
+        ('mqtt = {password_file = "/p"}', "password_file", "expected"),
+        ('mqtt = {key_file = "/p"}', "key_file", "expected"),
+        ('mqtt = {ca_file = "/p"}', "ca_file", "expected"),
+        ('mqtt = {topic = "a/+"}', "topic", "expected"),
+        ('mqtt = {site = "in"}', "site", "expected"),
+        ('mqtt = {topic = "/a"}', "topic", "expected"),
+        ('adapters.meter = {type = "mqtt", meters = {"tele/#" = {}}}', "tele/#", "expected"),
         (
             'adapters.meter = {type = "mqtt", meters = {"outrider/in/+" = {}}}',
             "outrider/in/+",
-            "right would be",
+            "expected",
         ),
-        ("adapters.site = {type = 'simulated'}", "adapters.site", "right would be no other"),
+        ("adapters.site = {type = 'simulated'}", "adapters.site", "expected no other"),
         ("adapters.site = {type = 'logtial'}", "logtial", 'did you mean "logtail"?'),
     ],
 )
@@ -284,9 +284,9 @@ def test_a_file_that_is_no_configuration_says_what_one_is(tmp_path: Path) -> Non
     file = tmp_path / "site.toml"
     for content in (b"mode = shadow", b"\xff\xfe", b"[a", b"a = " + b"[" * 5000):
         file.write_bytes(content)
-        with pytest.raises(OutriderError, match=r"not valid TOML: .*; right would be"):
+        with pytest.raises(OutriderError, match=r"not valid TOML: .*; expected"):
             load_config(file)
-    with pytest.raises(OutriderError, match=r"cannot be read: .*right would be"):
+    with pytest.raises(OutriderError, match=r"cannot be read: .*expected"):
         load_config(tmp_path)
 
 
@@ -301,7 +301,7 @@ def test_a_wrong_setting_of_a_replay_is_told_alike(name: str) -> None:
         with pytest.raises(OutriderError) as refused:
             Terms(given, {name: None}).make(name, 0)
         message = str(refused.value)
-        if not message.startswith(f'--set {name}: "{case.key}"') or "right would be" not in message:
+        if not message.startswith(f'--set {name}: "{case.key}"') or "expected" not in message:
             complaints.append(message)
         if foreign := FOREIGN.search(message):
             complaints.append(f"{message!r} says {foreign[0]!r}")

@@ -93,7 +93,7 @@ async def test_a_command_never_climbs_and_needs_a_canary_for_a_canary(tmp_path: 
     async with daemon(tmp_path / "state") as supervisor:
         result = await give(supervisor, SetMode(mode="canary"))
         assert result.outcome == "refused"
-        assert "there is no canary; right would be some of canary_clusters" in result.text[0]
+        assert "there is no canary; expected some of canary_clusters" in result.text[0]
         await give(supervisor, SetMode(mode="shadow"))
         result = await give(supervisor, SetMode(mode="active"))
         assert (result.outcome, result.mode) == ("refused", "shadow")

@@ -22,7 +22,7 @@ def end(
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    """Where the journal of a test is."""
+    """Return where the journal of a test is."""
     return tmp_path / "journal.sqlite"
 
 

@@ -40,7 +40,7 @@ class LogWriter:
         self._file.flush()
 
     def is_empty(self) -> bool:
-        """Whether every job has ended."""
+        """Return whether every job has ended."""
         return not self._queued and not self._running
 
     def _record(self, submit: bool) -> str:

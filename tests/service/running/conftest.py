@@ -10,6 +10,6 @@ from tests.service.running.other_users import open_folder
 
 @pytest.fixture
 def path() -> Iterator[Path]:
-    """Where a daemon's socket is to be: a place that other users can reach."""
+    """Return where a daemon's socket is to be: a place that other users can reach."""
     with open_folder() as folder:
         yield folder / "outrider.sock"

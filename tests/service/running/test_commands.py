@@ -138,7 +138,7 @@ def test_without_a_daemon_or_its_socket_commands_say_so(tmp_path: Path, path: Pa
         assert (done.code, "no daemon answers: there is no such socket" in done.err) == (3, True)
     site.configure()
     done = shell("mode", "shadow", "--config", site.config)
-    assert (done.code, 'right would be socket = "/run/outrider/outrider.sock"' in done.err) == (
+    assert (done.code, 'expected socket = "/run/outrider/outrider.sock"' in done.err) == (
         2, True,
     )  # fmt: skip
     with site.daemon:

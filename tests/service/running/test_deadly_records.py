@@ -55,7 +55,7 @@ def made_site(tmp_path: Path, manager: Manager) -> SmallSite:
 
 
 def lives(process: "subprocess.Popen[bytes]", manager: Manager) -> bool:
-    """Whether it lives on; it is ended as systemd does it once the watchdog is not fed."""
+    """Return whether it lives on; it is ended as systemd does it once the watchdog is not fed."""
     began_s = time.monotonic()
     while process.poll() is None:
         manager.listen(0.2)

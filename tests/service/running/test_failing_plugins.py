@@ -145,10 +145,10 @@ def test_an_estimator_that_fails_at_learning_saving_or_restoring_is_noted_and_no
 
 def test_what_an_estimator_learned_that_does_not_fit_is_told_to_whoever_restores() -> None:
     def refuse(saved: Any) -> NoReturn:
-        raise ValueError("5 levels; right would be 3")
+        raise ValueError("5 levels; expected 3")
 
     guarded = estimator(restore=refuse)
-    with pytest.raises(ValueError, match="right would be 3"):
+    with pytest.raises(ValueError, match="expected 3"):
         guarded.restore({})
     assert guarded.broken == "", "it begins anew"
 

@@ -75,7 +75,7 @@ async def test_in_a_mode_that_acts_the_same_daemon_works_the_lever_and_lets_go_a
 
 
 async def test_in_a_canary_the_rest_stays_as_it_is(tmp_path: Path) -> None:
-    """Which jobs: those whose names fall into the fraction; here jobs 1 and 3 of 1, 2 and 3."""
+    """Return which jobs: those whose names fall into the fraction; here jobs 1 and 3 of 1, 2 and 3."""
     rows = await gates_after("canary", tmp_path / "state", acting={"canary_fraction": 0.5})
     assert rows == [("start", "act"), ("start", "would"), ("defer", None)]
     assert Book.asked == [("apply", "1"), ("withdraw", "1")]
@@ -83,11 +83,11 @@ async def test_in_a_canary_the_rest_stays_as_it_is(tmp_path: Path) -> None:
 
 WRONG: list[tuple[dict[str, Any], str]] = [
     ({"policies": {"fifo": {}, "sjf": {}}},
-     '"mode" = "active" with the policies fifo, sjf; right would be one policy'),
-    ({"mode": "canary"}, '"mode" = "canary" without a canary; right would be some of canary_'),
+     '"mode" = "active" with the policies fifo, sjf; expected one policy'),
+    ({"mode": "canary"}, '"mode" = "canary" without a canary; expected some of canary_'),
     ({"adapters": {"logtail": {"paths": ["log"]}}},
-     r"adapters that can change nothing \(logtail\); right would be mode = \"shadow\""),
-    ({"acting": {"canary_fraction": 2}}, 'canary_fraction" = 2: right would be'),
+     r"adapters that can change nothing \(logtail\); expected mode = \"shadow\""),
+    ({"acting": {"canary_fraction": 2}}, 'canary_fraction" = 2: expected'),
 ]  # fmt: skip
 
 

@@ -9,7 +9,7 @@ NOW = LOG_TABLE.replace('"beginning"', '"now"')
 
 
 def began(status: dict[str, Any]) -> bool:
-    """Whether the past is told: the first snapshot follows at once."""
+    """Return whether the past is told: the first snapshot follows at once."""
     return status["ledger"]["snapshot_age_s"] is not None
 
 

@@ -41,6 +41,6 @@ def test_a_site_that_names_none_has_none(tmp_path: Path) -> None:
 @pytest.mark.parametrize("text", ["3 am", "25:00", "03:60", ""])
 def test_what_is_no_time_of_day_is_refused(text: str, tmp_path: Path) -> None:
     with pytest.raises(
-        ConfigurationError, match=r'"reboot" = .*right would be .* as in reboot = "03:00"'
+        ConfigurationError, match=r'"reboot" = .*expected .* as in reboot = "03:00"'
     ):
         core(tmp_path, reboot=text)

@@ -43,7 +43,7 @@ def site(tmp_path: Path) -> SmallSite:
 
 
 def address(site: SmallSite) -> str:
-    """Where the daemon answers as soon as its process is up."""
+    """Return where the daemon answers as soon as its process is up."""
     deadline_s = time.monotonic() + 60
     while not (found := ADDRESS.search(site.log_text())):
         assert time.monotonic() < deadline_s, site.log_text()[-2000:]

@@ -280,9 +280,9 @@ def test_a_command_of_another_user_asks_the_port_and_says_so(
 @pytest.mark.parametrize(
     ("setting", "told"),
     [
-        ('socket = "outrider.sock"\n', "right would be a whole path"),
-        ('host_names = ["https://x.example"]\n', "right would be a name alone"),
-        ('host_names = ["x.example:9690"]\n', "right would be a name alone"),
+        ('socket = "outrider.sock"\n', "expected a whole path"),
+        ('host_names = ["https://x.example"]\n', "expected a name alone"),
+        ('host_names = ["x.example:9690"]\n', "expected a name alone"),
         ('show_users = "all"\n', "show_users"),
         (f'socket = "/tmp/{"x" * 120}"\n', "longer than 107 bytes"),
     ],

@@ -123,7 +123,7 @@ def test_a_short_past_is_refused_with_the_reason_and_that_is_no_failure(
     site.journal.write_bytes(short.read_bytes())
     code, written = site.once()
     assert code == 0
-    assert "right would be 2 weeks or more" in written["answer"]["refused"]
+    assert "expected 2 weeks or more" in written["answer"]["refused"]
     assert written["failures"] == 0
 
 

@@ -40,7 +40,7 @@ class Clock:
 
 
 def times_asked(site: WatchedSite, within_s: float, **kept: Any) -> list[float]:
-    """When it asks, seconds from its start, of a journal that is not there."""
+    """Return when it asks, seconds from its start, of a journal that is not there."""
     site.journal.unlink(missing_ok=True)
     if kept:
         twin_file.write_plain(site.state, kept)
@@ -200,7 +200,7 @@ def test_it_ends_with_the_daemon_that_started_it_however_that_ends(
 
 
 def is_running(pid: int) -> bool:
-    """Whether there is such a process that has not ended."""
+    """Return whether there is such a process that has not ended."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
     except OSError:

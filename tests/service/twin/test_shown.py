@@ -71,8 +71,8 @@ def test_without_watts_the_waste_is_said_and_an_interval_may_hold_both() -> None
 def test_what_is_refused_stale_or_not_there_is_said() -> None:
     assert said(None) == "not estimated yet"
     assert said(TwinFile(asking_since_s=ASKED_S)) == "not estimated yet"
-    assert said(told(refused="3 days; right would be 2 weeks")) == (
-        "not estimated: 3 days; right would be 2 weeks (asked 2.0 h ago)"
+    assert said(told(refused="3 days; expected 2 weeks")) == (
+        "not estimated: 3 days; expected 2 weeks (asked 2.0 h ago)"
     )
     assert said(told(), now_s=ASKED_S + 4 * 86_400).endswith("asked 4.0 d ago, stale)")
     assert "stale" not in said(told(), now_s=ASKED_S + 4 * 86_400, stale_after_s=1e6)
@@ -120,7 +120,7 @@ def test_another_file_is_read_and_one_that_is_damaged_or_foreign_is_said(tmp_pat
         (tmp_path / "twin.json").write_bytes(text)
         file, problem = seen()
         assert file is None
-        assert "right would be what `outrider run-twin` writes" in problem
+        assert "expected what `outrider run-twin` writes" in problem
     write_plain(tmp_path, msgspec.to_builtins(told()))
     assert seen() == (told(), "")
     (tmp_path / "twin.json").unlink()

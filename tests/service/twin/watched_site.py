@@ -102,6 +102,6 @@ class WatchedSite:
         return written
 
     def askings(self) -> int:
-        """How many askings have ended so far, by the log."""
+        """Return how many askings have ended so far, by the log."""
         text = self.log.read_text()
         return text.count("ask_twin") + text.count("refuse_twin")

@@ -16,7 +16,7 @@ def wrote(root: Path, text: str, *, dry_run: bool = False) -> str | None:
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    """Where a unit file is written."""
+    """Return where a unit file is written."""
     return tmp_path / NAME.relative_to("/")
 
 

@@ -149,7 +149,7 @@ async def test_a_certificate_without_its_key_is_a_configuration_error(
 ) -> None:
     cert, _ = certificate
     for wrong in (tmp_path / "missing.pem", cert):
-        with pytest.raises(ConfigurationError, match=r"tls_cert.*tls_key.*right would be PEM"):
+        with pytest.raises(ConfigurationError, match=r"tls_cert.*tls_key.*expected PEM"):
             async with serve(SmallSite().app(), "127.0.0.1", 0, cert, wrong):
                 pytest.fail("it served without a key")
 

@@ -63,7 +63,7 @@ async def test_a_health_check_gets_in_whatever_others_hold_open(say: bytes) -> N
 
 
 async def _closed(readers: list[asyncio.StreamReader]) -> int:
-    """How many the server has closed, as soon as those at the front are."""
+    """Return how many the server has closed, as soon as those at the front are."""
     return sum(await asyncio.gather(*(_ends(reader) for reader in readers)))
 
 
@@ -170,7 +170,7 @@ async def test_a_connection_on_which_nothing_moves_is_closed() -> None:
 
 
 def descriptors_of(pid: int) -> int:
-    """How many files a process has open."""
+    """Return how many files a process has open."""
     return sum(1 for _ in Path(f"/proc/{pid}/fd").iterdir())
 
 

@@ -88,4 +88,4 @@ async def test_a_window_that_is_none_is_refused_and_the_rest_of_the_page_goes_on
         await tab.wait_for("document.getElementById('connection').dataset.state === 'live'")
         for place in ("use", "queue"):
             shown = f"document.getElementById('{place}-summary').innerText"
-            await tab.wait_for(f"{shown}.includes('right would be one of 1h, 24h, 7d, all')")
+            await tab.wait_for(f"{shown}.includes('expected one of 1h, 24h, 7d, all')")

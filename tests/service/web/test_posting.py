@@ -138,7 +138,7 @@ async def test_what_is_no_command_is_refused_with_what_would_be_right(body: byte
         client.post(PATH, data=body, headers=headers) as answer,
     ):
         assert answer.status == 400
-        assert 'right would be such as {"command": "mode"' in (await answer.json())["error"]
+        assert 'expected such as {"command": "mode"' in (await answer.json())["error"]
     assert site.commands.given == []
 
 

@@ -99,27 +99,27 @@ async def test_query_parameters_reach_the_daemon(path: str, asked: object) -> No
 @pytest.mark.parametrize(
     ("query", "error"),
     [
-        ("jobs?limit=0", "\"limit\" = '0': right would be a whole number from 1 to 5000"),
-        ("jobs?limit=5001", "\"limit\" = '5001': right would be a whole number from 1 to 5000"),
-        ("jobs?limit=many", "\"limit\" = 'many': right would be a whole number from 1 to 5000"),
-        ("jobs?limit=", "\"limit\" = '': right would be a whole number from 1 to 5000"),
+        ("jobs?limit=0", "\"limit\" = '0': expected a whole number from 1 to 5000"),
+        ("jobs?limit=5001", "\"limit\" = '5001': expected a whole number from 1 to 5000"),
+        ("jobs?limit=many", "\"limit\" = 'many': expected a whole number from 1 to 5000"),
+        ("jobs?limit=", "\"limit\" = '': expected a whole number from 1 to 5000"),
         (
             "jobs?state=asleep",
-            "\"state\" = 'asleep': right would be one of held, queued, running, suspended",
+            "\"state\" = 'asleep': expected one of held, queued, running, suspended",
         ),
         (
             "jobs?sort=waiting",
-            f"\"sort\" = 'waiting': right would be one of {', '.join(sorted(JOB_SORTS))}",
+            f"\"sort\" = 'waiting': expected one of {', '.join(sorted(JOB_SORTS))}",
         ),
         (
             "jobs?waiting_over_s=-1",
-            "\"waiting_over_s\" = '-1': right would be a number from 0 up",
+            "\"waiting_over_s\" = '-1': expected a number from 0 up",
         ),
         ("jobs?limits=5", 'unknown parameter "limits"; did you mean "limit"?'),
         ("machines?limit=1&limit=2", "\"limit\" is given twice: '1' and '2'"),
-        ("jobs?candidates=all", "\"candidates\" = 'all': right would be true or false"),
-        ("decisions?after=-1", f"\"after\" = '-1': right would be {SEQUENCE_NUMBER}"),
-        (f"decisions?after={2**63}", f"\"after\" = '{2**63}': right would be {SEQUENCE_NUMBER}"),
+        ("jobs?candidates=all", "\"candidates\" = 'all': expected true or false"),
+        ("decisions?after=-1", f"\"after\" = '-1': expected {SEQUENCE_NUMBER}"),
+        (f"decisions?after={2**63}", f"\"after\" = '{2**63}': expected {SEQUENCE_NUMBER}"),
     ],
 )
 async def test_a_wrong_query_names_parameter_value_and_what_is_right(

@@ -47,7 +47,7 @@ class Clause(NamedTuple):
     reads: tuple[str, ...]
 
     def holds(self, ad: Any) -> bool:
-        """Whether it is true of an ad; undefined and error are not true, as in a match."""
+        """Return whether it is true of an ad; undefined and error are not true, as in a match."""
         try:
             return self.tree.eval(ad) is True
         except ClassAdException:  # nested too deeply

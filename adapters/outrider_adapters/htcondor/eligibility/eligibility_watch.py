@@ -127,7 +127,7 @@ class EligibilityWatch:
             self._due = dict.fromkeys(self._jobs.kinds)
 
     def knows(self, machine: str) -> bool:
-        """Whether a machine was in the pool when it was asked last."""
+        """Return whether a machine was in the pool when it was asked last."""
         return machine in self._present
 
     def news(self, now_s: float, told_s: float) -> list[NamedEvent]:
@@ -162,7 +162,7 @@ class EligibilityWatch:
 
     @property
     def is_done(self) -> bool:
-        """Whether every class has been told as it is now."""
+        """True if every class has been told as it is now."""
         return not self._due
 
     def _machines_of(self, kind: JobKind) -> frozenset[str]:

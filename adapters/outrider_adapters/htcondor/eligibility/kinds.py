@@ -243,7 +243,7 @@ class SlotKinds:
         return self.everyone & ~refusing
 
     def offering(self, attribute: str) -> list[tuple[float, int]]:
-        """How much of an attribute slots have, each amount with its slots."""
+        """Return how much of an attribute slots have, each amount with its slots."""
         found: dict[float, int] = {}
         for ad, slots in self._grouped((attribute,)):
             amount = number(ad, attribute)

@@ -86,7 +86,7 @@ class Dates:
         """Unix seconds of the ``EventTime`` of a ClassAd. Raises `ValueError` if it is no date."""
         match = _STAMP.fullmatch(stamp)
         if match is None:
-            raise ValueError(f'"{stamp}" is no date; right would be "2026-11-21T03:17:00.418Z"')
+            raise ValueError(f'"{stamp}" is no date; expected "2026-11-21T03:17:00.418Z"')
         minute, second, zone = match.groups()
         return self.at(minute.encode(), second.encode(), zone.encode() if zone else None)
 
@@ -177,7 +177,7 @@ class Dates:
 
 
 def _turn(before: tuple[int, int], after: tuple[int, int]) -> int:
-    """How many years lie between two neighbouring (month, day): 1, 0 or, for a late record, -1."""
+    """Return how many years lie between two neighbouring (month, day): 1, 0 or, for a late record, -1."""
     if after[0] == before[0]:
         return 0
     try:

@@ -54,7 +54,7 @@ class JobNames:
 
     @property
     def wants_endings(self) -> bool:
-        """Whether single jobs are remembered, so that `ended` must be told of those that go."""
+        """True if single jobs are remembered, so that `ended` must be told of those that go."""
         return bool(self._others or self._met)
 
     def begin(self, data: bytes) -> None:

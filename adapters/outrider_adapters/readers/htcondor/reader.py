@@ -140,7 +140,7 @@ class HTCondorLogReader(LogReader):
 
     @classmethod
     def recognises(cls, head: bytes) -> bool:
-        """Whether a job event, as text or ClassAd, begins somewhere in the head of a file."""
+        """Return whether a job event, as text or ClassAd, begins somewhere in the head of a file."""
         form = _form_of(head)
         return form == "text" or (form != "" and b"EventTypeNumber" in head)
 

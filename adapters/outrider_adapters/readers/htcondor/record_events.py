@@ -127,7 +127,7 @@ class Account:
         self._fresh[job] = len(self.events) - 1
 
     def is_open(self, job: str) -> bool:
-        """Whether a 028 of this job can still say something new."""
+        """Return whether a 028 of this job can still say something new."""
         return job in self._fresh or job in self._older
 
     def machine_told(self, time_s: float, job: str, machine: str, slot: str = "") -> None:
@@ -215,5 +215,5 @@ class Account:
 
 
 def _run(machine: str, cpus: int, slot: str) -> tuple[str, int] | tuple[str, int, str]:
-    """Where a run is, as a `events.STARTED` tells it."""
+    """Return where a run is, as a `events.STARTED` tells it."""
     return (machine, cpus, slot) if slot else (machine, cpus)

@@ -38,7 +38,7 @@ class PBSAccountingReader(LogReader):
 
     @classmethod
     def recognises(cls, head: bytes) -> bool:
-        """Whether a line in the head of a file begins as an accounting record does."""
+        """Return whether a line in the head of a file begins as an accounting record does."""
         return _RECORD.search(head) is not None
 
     def read(self, data: bytes, final: bool = False) -> Reading:

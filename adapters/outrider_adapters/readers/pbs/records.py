@@ -86,7 +86,7 @@ class Records:
             _count(reading.rejected, "unknown_record_type")
 
     def waits_after(self, record: bytes) -> bool:
-        """Whether a request to delete waits for the end of a run, with this record behind it."""
+        """Return whether a request to delete waits for the end of a run, with this record behind it."""
         return self.deletions.waiting or b";D;" in record or b";A;" in record
 
     def finish(self, reading: Reading) -> None:
@@ -302,7 +302,7 @@ class Deletions:
 
     @property
     def waiting(self) -> bool:
-        """Whether a request has not shown yet what it ended."""
+        """True if a request has not shown yet what it ended."""
         return bool(self._untold)
 
     def ask(self, job: str, time_s: float, reason: str) -> bool:
@@ -457,10 +457,10 @@ class Stamps:
         return time_s
 
     def _read_minute(self, minute: str, zone: str | None) -> tuple[float, float | None]:
-        """When a minute begins, and when it does again, if it comes twice."""
+        """Return when a minute begins, and when it does again, if it comes twice."""
         match = _MINUTE.fullmatch(minute)
         if match is None:
-            raise ValueError(f'"{minute}" is no date; right would be "11/21/2026 03:17"')
+            raise ValueError(f'"{minute}" is no date; expected "11/21/2026 03:17"')
         month, day, year, hour, minutes = map(int, match.groups())
         there = _zone(zone) if zone else self._zone
         try:

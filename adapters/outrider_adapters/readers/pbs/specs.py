@@ -211,7 +211,7 @@ def epoch(fields: Mapping[str, str], key: str) -> float | None:
     if value.isdecimal() and len(value) <= 10:
         return float(value) or None
     if not _SECONDS.fullmatch(value):
-        raise ValueError(f"{key}={value} is no time; right would be {key}=1795231020")
+        raise ValueError(f"{key}={value} is no time; expected {key}=1795231020")
     return float(value) or None
 
 

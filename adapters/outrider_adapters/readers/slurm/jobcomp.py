@@ -43,7 +43,7 @@ class JobcompReader(LineReader):
 
     @classmethod
     def recognises(cls, head: bytes) -> bool:
-        """Whether a file begins with a job completion record."""
+        """Return whether a file begins with a job completion record."""
         first = head.lstrip().partition(b"\n")[0]
         return _BEGINNING.match(first) is not None and b" JobState=" in first
 

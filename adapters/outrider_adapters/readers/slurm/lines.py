@@ -55,11 +55,11 @@ class LineReader(LogReader):
         raise NotImplementedError
 
     def is_cut(self, line: str) -> bool:
-        """Whether a line that cannot be read begins a record and does not end it."""
+        """Return whether a line that cannot be read begins a record and does not end it."""
         return False
 
     def is_rest(self, line: str) -> bool:
-        """Whether a line ends a record that it does not begin."""
+        """Return whether a line ends a record that it does not begin."""
         return False
 
     def read(self, data: bytes, final: bool = False) -> Reading:
@@ -109,7 +109,7 @@ class LineReader(LogReader):
         return reading
 
     def _between(self, lines: list[bytes], start: int) -> int | None:
-        """How many lines from here on belong to a record that was cut before them.
+        """Return how many lines from here on belong to a record that was cut before them.
 
         0 where none of the next `MOST_BETWEEN` lines is its rest; None where these are not all
         at hand and none of those at hand is. No line is looked at twice.

@@ -389,7 +389,7 @@ class Clock:
         elif _WHOLE.fullmatch(text):
             time_s = float(text)
         else:
-            raise ValueError(f'"{text}" is no time; right would be "2026-11-21T03:17:00"')
+            raise ValueError(f'"{text}" is no time; expected "2026-11-21T03:17:00"')
         if time_s >= _LAST_S:
             raise ValueError(f'"{text}" is too far away')
         return time_s if time_s >= DAY_S else None

@@ -126,12 +126,12 @@ class SacctReader(LineReader):
             raise ConfigurationError(
                 f'the fields "{",".join(options.fields)}" have no '
                 f"{' and no '.join(self._columns.missing)}; "
-                f"right would be every column of the file in its order, as {_ALL_THAT_HELPS}"
+                f"expected every column of the file in its order, as {_ALL_THAT_HELPS}"
             )
 
     @classmethod
     def recognises(cls, head: bytes) -> bool:
-        """Whether a file begins with sacct's header."""
+        """Return whether a file begins with sacct's header."""
         first = head.lstrip().partition(b"\n")[0]
         return Columns.of_header(first.decode("utf-8", "replace")) is not None
 
@@ -219,5 +219,5 @@ class SacctReader(LineReader):
 
 
 def _is_job(cell: list[str]) -> bool:
-    """Whether this cell, if there is one, is the id of a job or of a step."""
+    """Return whether this cell, if there is one, is the id of a job or of a step."""
     return any(_JOB_ID.fullmatch(word) or _NO_JOB.fullmatch(word) for word in cell)

@@ -41,12 +41,12 @@ class Controller:
         """
         shown = _CLOCK.search(self.commands.run("sdiag"))
         if shown is None:
-            raise PeerError('sdiag does not tell the time; right would be "sdiag output at ..."')
+            raise PeerError('sdiag does not tell the time; expected "sdiag output at ..."')
         off_s = int(shown[1]) - self._now()
         if abs(off_s) > self.lease_s / 4.0:
             raise PeerError(
-                f"the controller's clock differs by {off_s:+.0f} s from this host's; right would "
-                f"be less than a quarter of lease_s, {self.lease_s / 4.0:g} s"
+                f"the controller's clock differs by {off_s:+.0f} s from this host's; expected "
+                f"less than a quarter of lease_s, {self.lease_s / 4.0:g} s"
             )
         return int(shown[1])
 

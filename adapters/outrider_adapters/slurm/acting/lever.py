@@ -207,7 +207,7 @@ class Fence:
 
     @property
     def stands(self) -> bool:
-        """Whether it stands still, since it was last held."""
+        """True if it stands still, since it was last held."""
         return self._clock() < self._stands_until_s
 
     def leave(self) -> None:
@@ -241,7 +241,7 @@ class Fence:
             other = standing[0]
             raise PeerError(
                 f"{other.who} acts on this Slurm already (job {other.number} of {other.user}, "
-                f"named {NAME}); right would be one Outrider that acts: mode = "
+                f"named {NAME}); expected one Outrider that acts: mode = "
                 '"shadow" for all others'
             )
         return mine
@@ -253,7 +253,7 @@ class Fence:
             return int(said.partition(";")[0])
         except CommandError as error:
             raise PeerError(
-                f"{error}; so no fence keeps other Outriders from acting; right would be: its user "
+                f"{error}; so no fence keeps other Outriders from acting; use: its user "
                 "may submit a job of one CPU and one minute (sacctmgr add user NAME account=...; "
                 "fence_partition), or fence = false"
             ) from error

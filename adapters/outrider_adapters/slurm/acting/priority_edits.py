@@ -86,7 +86,7 @@ def lost_age(config: Mapping[str, str], lease_s: float) -> Age | None:
 
 
 def is_multifactor(config: Mapping[str, str]) -> bool:
-    """Whether a Slurm makes priorities of factors at all, by its configuration."""
+    """Return whether a Slurm makes priorities of factors at all, by its configuration."""
     return config.get("PriorityType", "") == _TYPE
 
 
@@ -102,7 +102,7 @@ def raise_above(config: Mapping[str, str]) -> int:
 
 
 def check_can_be_changed(config: Mapping[str, str], wanted: str) -> None:
-    """Whether this Slurm makes priorities of factors that Outrider may change.
+    """Return whether this Slurm makes priorities of factors that Outrider may change.
 
     Args:
         config: of Slurm.
@@ -119,7 +119,7 @@ def check_can_be_changed(config: Mapping[str, str], wanted: str) -> None:
     if is_anothers and "nice" not in wanted:
         raise PeerError(
             f"{wanted} needs the site factor for itself, and this Slurm has {plugin} write it; "
-            'right would be order_by = "nice", and keeps_age = false'
+            'expected order_by = "nice", and keeps_age = false'
         )
 
 
@@ -147,7 +147,7 @@ class Given(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def is_settled(self) -> bool:
-        """Whether what was there is there again, for good."""
+        """True if what was there is there again, for good."""
         return self.value == self.was and self.since_s is None
 
 
@@ -197,12 +197,12 @@ class PriorityEdits:
 
     @property
     def raises(self) -> bool:
-        """Whether jobs that are to start get something on top."""
+        """True if jobs that are to start get something on top."""
         return bool(self._raise_by)
 
     @property
     def is_idle(self) -> bool:
-        """Whether there is nothing to give, and nothing to take back."""
+        """True if there is nothing to give, and nothing to take back."""
         return not (self._raise_by or self._age or self.undo_log.entries)
 
     def wanted(
@@ -244,7 +244,7 @@ class PriorityEdits:
         return [name for name, undo in self.undo_log.entries.items() if undo.until_s <= now_s]
 
     def is_anothers(self, name: str, job: WaitingJob) -> bool:
-        """Whether somebody else changed what Outrider gave a job that waits."""
+        """Return whether somebody else changed what Outrider gave a job that waits."""
         noted, shown = self.undo_log.entries.get(name), self._shown(job)
         if noted is None or shown is None:
             return False
@@ -252,7 +252,7 @@ class PriorityEdits:
         return shown not in (given.value, given.earlier, given.was)
 
     def stands(self, name: str) -> bool:
-        """Whether a job has something now that it had not before, by what is noted."""
+        """Return whether a job has something now that it had not before, by what is noted."""
         noted = self.undo_log.entries.get(name)
         return noted is not None and given_of(noted).value != given_of(noted).was
 

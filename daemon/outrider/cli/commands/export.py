@@ -91,7 +91,7 @@ def campus(
     habits = None if site is None else read_site(site.parent, site.name)
     inferred = HABITS if site is None else frozenset()
     if (ledger is None) == (not logs):
-        raise click.UsageError("right would be either --ledger FILE or --log FILE")
+        raise click.UsageError("expected either --ledger FILE or --log FILE")
     with progress_bar("reading") as progress:
         if ledger is not None:
             record = record_of_ledger(ledger)

@@ -241,7 +241,7 @@ def grid(seed: int, like: str, out: Path, as_json: bool, **options: Any) -> None
     made = perez_grid(seed=seed, **given) if like == "perez" else vengerov_grid(seed=seed, **given)
     if not made.job_names:
         raise ConfigurationError(
-            f"--rate {given['rate']:g}: no job comes in that time; right would be a higher rate "
+            f"--rate {given['rate']:g}: no job comes in that time; expected a higher rate "
             "or a longer --length"
         )
     try:
@@ -276,7 +276,7 @@ def _options_of(like: str, options: dict[str, Any]) -> dict[str, Any]:
     for name in given:
         if name not in known:
             raise ConfigurationError(
-                f"--{name}: is no option of --like {like}; right would be "
+                f"--{name}: is no option of --like {like}; expected "
                 f"{', '.join(f'--{word}' for word in known)}"
             )
     if known[0] not in given:

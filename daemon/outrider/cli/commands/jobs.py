@@ -19,7 +19,7 @@ _ANSWERS: Final = {"not_known": "not known", "not_said": "not said"}
 
 
 def _start(row: Row) -> str:
-    """When a job that waits is expected to start, from now, and the interval about that."""
+    """Return when a job that waits is expected to start, from now, and the interval about that."""
     start = row["expected_start"]
     if start is None:
         return _ANSWERS.get(row["expected_start_answer"] or "", MISSING)

@@ -120,7 +120,7 @@ def export(file: Path, job: str | None, table: str, form: str | None, out: Path 
       outrider ledger export journal.sqlite --rows commands
     """
     if table == "commands" and job is not None:
-        raise click.UsageError("--job: commands are about no job; right would be --rows decisions")
+        raise click.UsageError("--job: commands are about no job; expected --rows decisions")
     _export(file, job, out, table, form)
 
 

@@ -149,7 +149,7 @@ def _wanted(table: str | None, as_json: bool, words: dict[str, Any]) -> Wanted:
 def _journal(
     file: Path | None, config: Path | None, shares: str
 ) -> tuple[Path, Mapping[str, float]]:
-    """Which journal, and the shares owed to VOs. Raises `ConfigurationError`, `PluginError`."""
+    """Return which journal, and the shares owed to VOs. Raises `ConfigurationError`, `PluginError`."""
     from outrider.cli.configuration import journal_path, load
 
     given = share_table(shares)

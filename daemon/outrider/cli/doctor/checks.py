@@ -58,7 +58,7 @@ def examine(config: Path) -> Iterator[Check]:
 
 
 def check_plugins() -> Iterator[Check]:
-    """Whether every plugin loads; one that is not used does no harm.
+    """Return whether every plugin loads; one that is not used does no harm.
 
     What is unavailable for want of a package is told and not complained of: where the
     configuration names it, it is the configuration or its source that fails.
@@ -78,7 +78,7 @@ def check_plugins() -> Iterator[Check]:
 
 
 def check_state_folder(folder: Path) -> Check:
-    """Whether the state directory can be written, by whoever asks."""
+    """Return whether the state directory can be written, by whoever asks."""
     name = "state directory"
     if not folder.is_dir():
         parent = next((p for p in folder.parents if p.is_dir()), Path("/"))
@@ -100,7 +100,7 @@ def check_state_folder(folder: Path) -> Check:
 
 
 def check_free_space(folder: Path) -> Check:
-    """Whether the journal has room to grow."""
+    """Return whether the journal has room to grow."""
     place = next(p for p in (folder, *folder.parents) if p.is_dir())
     free = shutil.disk_usage(place).free
     found = f"{free / 1024**3:.1f} GB free at {place}"
@@ -113,7 +113,7 @@ def check_free_space(folder: Path) -> Check:
 
 
 def check_journal(path: Path) -> Check:
-    """Whether the journal opens and is whole."""
+    """Return whether the journal opens and is whole."""
     from outrider.journal import Journal, verify
 
     if not path.exists():
@@ -138,7 +138,7 @@ def check_journal(path: Path) -> Check:
 
 
 def check_clock(path: Path, loaded: "LoadedConfig") -> Check:
-    """Whether this host's clock can be right."""
+    """Return whether this host's clock can be right."""
     now_s, zone = time.time(), loaded.config.timezone
     if now_s < _RELEASED_S:
         return Check(
@@ -188,7 +188,7 @@ def daemon_there(loaded: "LoadedConfig") -> str | None:
 
 
 def check_port(loaded: "LoadedConfig", there: str | None) -> Check:
-    """Whether the daemon could listen, or does already."""
+    """Return whether the daemon could listen, or does already."""
     from outrider.service.config.declarations import listen_address
 
     host, port = listen_address(loaded.config)
@@ -209,7 +209,7 @@ def check_port(loaded: "LoadedConfig", there: str | None) -> Check:
 
 
 def check_systemd() -> Check:
-    """Whether systemd would hear when the daemon is ready."""
+    """Return whether systemd would hear when the daemon is ready."""
     if os.environ.get("NOTIFY_SOCKET"):
         return Check("systemd", "ok", "NOTIFY_SOCKET is set: systemd listens to this process")
     if Path("/run/systemd/system").is_dir():

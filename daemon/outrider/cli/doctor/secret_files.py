@@ -87,7 +87,7 @@ def _certificate(
 
 
 def _valid(name: str, path: Path) -> Check:
-    """Whether a certificate is there and valid now and for a while."""
+    """Return whether a certificate is there and valid now and for a while."""
     unreadable = _unreadable(name, path)
     if unreadable is not None:
         return unreadable
@@ -182,7 +182,7 @@ def _unreadable(name: str, path: Path) -> Check | None:
 
 
 def _private(name: str, path: Path) -> Check:
-    """Whether only its owner may read a file."""
+    """Return whether only its owner may read a file."""
     mode = stat.S_IMODE(path.stat().st_mode)
     if mode & 0o077:
         found = f"{path}: others than its owner may use it (mode {mode:04o})"
@@ -318,7 +318,7 @@ def make_token(path: Path, *, replace: bool) -> str:
             raise
     except OSError as error:
         raise ConfigurationError(
-            f"{path}: the token cannot be written: {error.strerror}; right would be a folder that "
+            f"{path}: the token cannot be written: {error.strerror}; expected a folder that "
             "is there and that you may write, or root"
         ) from error
     done = "replaced the token" if is_there else "made a token"
@@ -345,7 +345,7 @@ def _close(path: Path) -> str:
             os.close(file)
     except OSError as error:
         raise ConfigurationError(
-            f"{path}: cannot be closed to other users: {error.strerror}; right would be a file of "
+            f"{path}: cannot be closed to other users: {error.strerror}; expected a file of "
             "your own, mode 0600"
         ) from error
     return "; other users could read it: it has mode 0600 now"

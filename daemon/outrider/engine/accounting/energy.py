@@ -152,7 +152,7 @@ class EnergyStatistics:
         self._metered = MeteredEnergy(self._by_table, self._sleeps_at)
 
     def _sleeps_at(self, cluster: int, now: float) -> float:
-        """When a machine sleeps that begins to idle now."""
+        """Return when a machine sleeps that begins to idle now."""
         return now + self._habits[cluster].sleep_after_s(self._local_time.week_second(now))
 
     # -- to be looked at ----------------------------------------------------------------------
@@ -180,7 +180,7 @@ class EnergyStatistics:
         return self.machines[m]
 
     def is_asleep(self, m: int, now: float) -> bool:
-        """Whether a machine sleeps now: by an event, or by its cluster's habit."""
+        """Return whether a machine sleeps now: by an event, or by its cluster's habit."""
         return self.machine(m).is_asleep(now)
 
     def table_j(self, m: int, cpu_s: float) -> float:

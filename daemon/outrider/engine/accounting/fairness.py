@@ -36,7 +36,7 @@ def degenerate(targets: Mapping[str, float | None]) -> str | None:
         return None
     return (
         f"fairness is degenerate: {len(owed)} VOs are owed {max(owed):.2%} each, so it is 0 as "
-        "long as one of them got nothing and shows the one worst served alone; right would be "
+        "long as one of them got nothing and shows the one worst served alone; expected "
         "fewer VOs (in replays --group-vos-below), or targets that differ"
     )
 
@@ -47,7 +47,7 @@ def check_targets(targets: Mapping[str, float], where: str) -> None:
     if (targets and abs(total - 1.0) > 1e-6) or any(share < 0 for share in targets.values()):
         listed = ", ".join(f"{vo}={share:g}" for vo, share in targets.items())
         raise ConfigurationError(
-            f"{where}: shares {listed} sum to {total:g}; right would be shares >= 0 that sum to 1"
+            f"{where}: shares {listed} sum to {total:g}; expected shares >= 0 that sum to 1"
         )
 
 
@@ -117,7 +117,7 @@ class Fairness:
             self._submission = (now, self._base.copy(), self._running.copy())
 
     def _at_submission(self) -> tuple[float, list[float], list[int]] | None:
-        """When the last job came, and `_base` and `_running` as they were; None before any."""
+        """Return when the last job came, and `_base` and `_running` as they were; None before any."""
         if self._submission is None or self._submission[1]:
             return self._submission
         base, running = self._base[: self._vos_then], self._running[: self._vos_then]

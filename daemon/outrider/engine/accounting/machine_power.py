@@ -158,7 +158,7 @@ class MachinePower:
         self.sleep_w = _NAN if spec.sleep_w is None or unseen else spec.sleep_w
 
     def is_asleep(self, now: float) -> bool:
-        """Whether it sleeps now: by an event, or by its cluster's habit."""
+        """Return whether it sleeps now: by an event, or by its cluster's habit."""
         return self.state == ASLEEP or (
             self.state == IDLING and not self.busy and now >= self.sleeps_at
         )

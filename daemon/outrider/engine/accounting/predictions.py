@@ -213,9 +213,9 @@ class Predictions:
             return
         chance, run_s = prediction
         if chance is not None and not 0.0 <= chance <= 1.0:
-            raise ValueError(f"eviction_probability = {chance!r}: right would be 0 to 1, or None")
+            raise ValueError(f"eviction_probability = {chance!r}: expected 0 to 1, or None")
         if run_s is not None and not 0.0 <= run_s < inf:
-            raise ValueError(f"predicted run_s = {run_s!r}: right would be seconds >= 0, or None")
+            raise ValueError(f"predicted run_s = {run_s!r}: expected seconds >= 0, or None")
         self.open[job] = prediction
 
     def score(self, job: int, ending: str, reason: str, run_s: float, now: float) -> None:

@@ -140,7 +140,7 @@ class EventMerger:
         return self._watermark.time_s
 
     def waits_for(self, source: str) -> bool:
-        """Whether this source is the one that the others wait for, or one of several."""
+        """Return whether this source is the one that the others wait for, or one of several."""
         return self._watermark.waits_for(source)
 
     def excuse(self, source: str) -> None:
@@ -384,7 +384,7 @@ class TickSchedule:
         heapq.heappush(self._later_s, time_s)
 
     def next_s(self, now_s: float) -> float:
-        """When the next one falls: `now_s` if one is due; infinite where none is wanted."""
+        """Return when the next one falls: `now_s` if one is due; infinite where none is wanted."""
         if self.is_due:
             return now_s
         return self._later_s[0] if self._later_s else inf
@@ -429,7 +429,7 @@ class Watermark:
         self._seen_s[source] = max(self._seen_s.get(source, -inf), until_s)
 
     def waits_for(self, source: str) -> bool:
-        """Whether no other source has been seen up to an earlier time, or it is not waited for."""
+        """Return whether no other source has been seen up to an earlier time, or it is not waited for."""
         return self._seen_s.get(source, -inf) <= self.time_s
 
     def excuse(self, source: str) -> None:

@@ -61,11 +61,11 @@ class JobHistory:
         self._history.append(key)
 
     def is_past(self, key: EventKey) -> bool:
-        """Whether everything known of the job had happened by then, and not this."""
+        """Return whether everything known of the job had happened by then, and not this."""
         return key[1] >= self._history[-1][1] and key not in self._history
 
     def was_told(self, key: EventKey, possible: bool) -> bool:
-        """Whether an event was told before; `possible`: it could happen in the present state."""
+        """Return whether an event was told before; `possible`: it could happen in the present state."""
         history = self._history
         if not history or (possible and key[1] > history[-1][1]):
             return False  # by far the most common: the next thing, later than all before
@@ -88,7 +88,7 @@ class JobHistory:
         )
 
     def agrees_with(self, job: Job) -> bool:
-        """Whether the engine has the job in the same state, on the same CPUs."""
+        """Return whether the engine has the job in the same state, on the same CPUs."""
         same = (job.state, job.machine) == (self.state, self.machine)
         return same and (self.machine < 0 or job.cpus == self.cpus)
 
@@ -132,7 +132,7 @@ _POSSIBLE: Final[dict[int, tuple[int, ...]]] = {
 
 
 def is_possible(kind: int, state: int) -> bool:
-    """Whether an event of a kind can happen to a job in a state."""
+    """Return whether an event of a kind can happen to a job in a state."""
     return state in _POSSIBLE[kind]
 
 
@@ -183,7 +183,7 @@ class JobRegistry:
         return None
 
     def is_known(self, own: str, history: JobHistory | None, key: EventKey) -> bool:
-        """Whether a recalled submission is of a job already known, not of a later namesake."""
+        """Return whether a recalled submission is of a job already known, not of a later namesake."""
         if history is not None:
             return True
         return own in self._ended and not JobHistory.unpack(self._ended[own]).is_past(key)
@@ -191,7 +191,7 @@ class JobRegistry:
     def was_told(
         self, own: str, kind: int, key: EventKey, history: JobHistory | None, older: bool
     ) -> bool:
-        """Whether an event was told before.
+        """Return whether an event was told before.
 
         Args:
             own: what its job goes by.
@@ -215,7 +215,7 @@ class JobRegistry:
         raise NotApplicableError(AFTER_END)
 
     def _was_told_of_ended(self, own: str, kind: int, key: EventKey) -> bool:
-        """Whether this was told before of a job that has ended; notes it, unless a submission."""
+        """Return whether this was told before of a job that has ended; notes it, unless a submission."""
         history = JobHistory.unpack(self._ended[own])
         told = history.was_told(key, is_possible(kind, GONE))
         if not told:

@@ -115,11 +115,11 @@ class Slots:
         self._look_ahead()
 
     def is_awaited(self, slot: Slot) -> bool:
-        """Whether a start waits there."""
+        """Return whether a start waits there."""
         return slot in self._delayed
 
     def is_delayed(self, slot: Slot, job: str) -> bool:
-        """Whether it is this job's start that waits there."""
+        """Return whether it is this job's start that waits there."""
         delayed = self._delayed.get(slot)
         return delayed is not None and delayed.job == job
 
@@ -130,7 +130,7 @@ class Slots:
         return delayed
 
     def due(self, now_s: float) -> list[Slot]:
-        """Where starts wait whose second has passed, the oldest first."""
+        """Return where starts wait whose second has passed, the oldest first."""
         over = [
             (delayed.time_s, slot)
             for slot, delayed in self._delayed.items()
@@ -211,7 +211,7 @@ class JobRuns:
         return self._begin_delayed((history.machine, history.slot))
 
     def is_delayed(self, name: str, history: JobHistory) -> bool:
-        """Whether the job's start is known, and delayed until its slot is free."""
+        """Return whether the job's start is known, and delayed until its slot is free."""
         return bool(history.slot) and self.slots.is_delayed((history.machine, history.slot), name)
 
     def settle(self, now_s: float) -> list[Event]:

@@ -96,7 +96,7 @@ class MachineRegistry:
         return self._numbers.get(name)
 
     def has_room(self, name: str, cpus: int) -> bool:
-        """Whether so many CPUs of a machine are not in use; True for an unknown machine."""
+        """Return whether so many CPUs of a machine are not in use; True for an unknown machine."""
         m = self._numbers.get(name)
         spec = None if m is None else self._specs[m]
         if name == OTHER and self._bounds is not None:
@@ -340,7 +340,7 @@ class MachineRegistry:
 
 
 def _may_go(spec: MachineSpec | None) -> bool:
-    """Whether nobody tells of a machine: it has left, or a job's run was all that named it."""
+    """Return whether nobody tells of a machine: it has left, or a job's run was all that named it."""
     return spec is None or spec.inferred
 
 

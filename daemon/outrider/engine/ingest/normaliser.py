@@ -211,7 +211,7 @@ class Normaliser:
         return {history.number for history in self.jobs.values()}
 
     def waits_for_slot(self, name: str) -> bool:
-        """Whether the job's start is known, and delayed until its slot is free (see `Slots`)."""
+        """Return whether the job's start is known, and delayed until its slot is free (see `Slots`)."""
         return self._runs.is_delayed(name, self.jobs[name])
 
     def _agrees(self, name: str, history: JobHistory, job: Job) -> bool:

@@ -58,7 +58,7 @@ class TimeLimits(NamedTuple):
     latest_s: float = inf
 
     def hold(self, event: NamedEvent) -> bool:
-        """Whether the time of this event is believed."""
+        """Return whether the time of this event is believed."""
         return self.earliest_s <= event[0] <= self.latest_s
 
 

@@ -85,7 +85,7 @@ class DecidingPolicy(GuardedPolicy):
         self.scheduling_pass.clear()
 
     def would_choose(self, job: Job, site: Site, rng: random.Random) -> dict[int, float]:
-        """Where the policy would start a job if it had to start now; between passes only.
+        """Return where the policy would start a job if it had to start now; between passes only.
 
         The policy's own chance is left alone. One that remembers what it chose remembers this, too:
         ask a policy that does not act.
@@ -122,7 +122,7 @@ class DecidingPolicy(GuardedPolicy):
 
     @property
     def somebody_waits(self) -> bool:
-        """Whether a pending job could use a machine that frees."""
+        """True if a pending job could use a machine that frees."""
         return self.scheduling_pass.somebody_waits
 
     def enqueue(self, number: int) -> None:
@@ -173,7 +173,7 @@ class DecidingPolicy(GuardedPolicy):
             self.fail(error)
 
     def next_look_s(self, number: int) -> float | None:
-        """When a pending job is decided again; None: as soon as a machine frees, or never."""
+        """Return when a pending job is decided again; None: as soon as a machine frees, or never."""
         pending = self.queue.waiting.get(number)
         if pending is None or pending.decided_s is None or pending.reason in UNCHOSEN:
             return None

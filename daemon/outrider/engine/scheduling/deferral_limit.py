@@ -59,7 +59,7 @@ class HandBack:
         self._batch_system = batch_system
 
     def choose(self, job: Job, view: Site | OpenPlaces) -> Choice:
-        """Where the batch system starts a job; it may start somewhere."""
+        """Return where the batch system starts a job; it may start somewhere."""
         policy = self._batch_system
         machine = NOWHERE
         if not isinstance(policy, Groups | Learns | Listens):

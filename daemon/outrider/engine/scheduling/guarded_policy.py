@@ -98,7 +98,7 @@ class GuardedPolicy:
 
 PLAIN_KEYS: Final = frozenset({bool, float, int, str, type(None)})
 """Types of a key that need no further look. Their subclasses would come back as something else."""
-_RIGHT_KEY: Final = "right would be None, a bool, an int, a float, a str, or a tuple of those"
+_RIGHT_KEY: Final = "expected None, a bool, an int, a float, a str, or a tuple of those"
 _NAMES: Final = frozenset({str})
 _NUMBERS: Final = frozenset({float, int, bool})
 
@@ -126,11 +126,11 @@ def check_saved(saved: Any) -> None:
         found = _odd_place(saved, "")
         what = str(error) if found is None else f"{_named(found[1])} at {found[0] or 'its top'}"
         raise TypeError(
-            f"save returned {what}; right would be dicts, lists, strings, numbers of Python's own, "
+            f"save returned {what}; expected dicts, lists, strings, numbers of Python's own, "
             "bools and None"
         ) from error
     if not isinstance(saved, dict):
-        raise TypeError(f"save returned {_named(saved)}; right would be a dict")
+        raise TypeError(f"save returned {_named(saved)}; expected a dict")
 
 
 def _odd_place(value: Any, path: str) -> tuple[str, Any] | None:
@@ -160,12 +160,10 @@ def check_scores(scores: Mapping[Any, Any], method: str) -> None:
         return  # every decision comes by here
     for name, score in scores.items():
         if type(name) is not str:
-            raise TypeError(
-                f"{method} returned scores with the key {_named(name)}; right would be names"
-            )
+            raise TypeError(f"{method} returned scores with the key {_named(name)}; expected names")
         if type(score) not in _NUMBERS:
             raise TypeError(
-                f"{method} returned as score of {name!r} {_named(score)}; right would be a number "
+                f"{method} returned as score of {name!r} {_named(score)}; expected a number "
                 "of Python's own: float(...)"
             )
 

@@ -152,12 +152,12 @@ class PendingQueue:
             self.fresh.append((number, stamp))
 
     def _is_current(self, number: int, stamp: int) -> bool:
-        """Whether an entry is of a job's present place in the queue."""
+        """Return whether an entry is of a job's present place in the queue."""
         pending = self.waiting.get(number)
         return pending is not None and pending.stamp == stamp
 
     def next_due_s(self) -> float:
-        """When the next deferred job is due; `NEVER` if none is deferred."""
+        """Return when the next deferred job is due; `NEVER` if none is deferred."""
         deferred, cut_short = self._deferred, self._cut_short
         while cut_short and not self._is_current(*cut_short[0][1:]):
             heapq.heappop(cut_short)
@@ -355,7 +355,7 @@ class QueueColumns:
 
     @property
     def interactive(self) -> NDArray[np.bool_]:
-        """Whether its class is ``interactive``."""
+        """True if its class is ``interactive``."""
         declared: NDArray[np.bool_] = self._ints[_INTERACTIVE, self._begin : self._end] == 1
         return declared
 
@@ -371,7 +371,7 @@ class QueueColumns:
 
     @property
     def bound(self) -> NDArray[np.bool_]:
-        """Whether CPUs are not all it asks for: other resources, or a class of machines."""
+        """True if CPUs are not all it asks for: other resources, or a class of machines."""
         asked: NDArray[np.bool_] = self._ints[_BOUND, self._begin : self._end] == 1
         return asked
 

@@ -86,7 +86,7 @@ def kind_of(spec: JobSpec) -> Hashable:
 
 
 def fits(site: Machines, spec: JobSpec, machine: int) -> bool:
-    """Whether a job can start on a machine that exists: `find_refusal` without words."""
+    """Return whether a job can start on a machine that exists: `find_refusal` without words."""
     state = site.state[machine]
     if state != FREE or spec.cpus > site.cpus[machine] - site.busy[machine]:
         return False
@@ -96,7 +96,7 @@ def fits(site: Machines, spec: JobSpec, machine: int) -> bool:
 
 
 def fits_when_empty(site: Machines, spec: JobSpec, machine: int) -> bool:
-    """Whether a job could start on a machine if nothing else ran there, open or not."""
+    """Return whether a job could start on a machine if nothing else ran there, open or not."""
     if site.specs[machine] is None or spec.cpus > site.cpus[machine]:
         return False
     if not site.is_eligible(spec, machine):
@@ -108,7 +108,7 @@ def fits_when_empty(site: Machines, spec: JobSpec, machine: int) -> bool:
 
 
 def fits_an_open_machine(site: Machines, spec: JobSpec) -> bool:
-    """Whether a job could start on some machine that is open if nothing else ran there."""
+    """Return whether a job could start on some machine that is open if nothing else ran there."""
     return any(
         state in (FREE, TAKEN, RESERVED) and fits_when_empty(site, spec, machine)
         for machine, state in enumerate(site.state)
@@ -132,7 +132,7 @@ class Possible:
         self._capacities_n = site.capacities_n
 
     def __call__(self, spec: JobSpec) -> bool:
-        """Whether a job would fit on some machine, open or not, if nothing else ran there."""
+        """Return whether a job would fit on some machine, open or not, if nothing else ran there."""
         site = self._site
         if self._capacities_n != site.capacities_n or len(self._known) >= MOST_KINDS:
             self._capacities_n = site.capacities_n
@@ -194,7 +194,7 @@ class OpenPlaces:
         return self._free_n
 
     def is_free(self, machine: int) -> bool:
-        """Whether the job may start on a machine now."""
+        """Return whether the job may start on a machine now."""
         return machine in self.free_since
 
     def draw(self, rng: random.Random) -> int:
@@ -278,11 +278,11 @@ class OpenPlaces:
         return self.site.week_second()
 
     def next_reboot_s(self) -> float:
-        """When the nightly reboot comes next, event time; infinite where there is none."""
+        """Return when the nightly reboot comes next, event time; infinite where there is none."""
         return self.site.next_reboot_s()
 
     def was_available(self, start_s: float, end_s: float) -> bool:
-        """Whether some machine was open to jobs from start to end."""
+        """Return whether some machine was open to jobs from start to end."""
         return self.site.was_available(start_s, end_s)
 
     def watts_span(self) -> tuple[float, float]:
@@ -306,7 +306,7 @@ class OpenPlaces:
         return self.site.resources_left(machine)
 
     def may_use(self, job: Job, machine: int) -> bool:
-        """Whether a machine is among those that a job may use, free or not."""
+        """Return whether a machine is among those that a job may use, free or not."""
         return self.site.may_use(job, machine)
 
     def running_on(self, machine: int) -> Iterable[Job]:

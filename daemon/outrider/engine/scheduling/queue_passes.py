@@ -90,7 +90,7 @@ class QueuePass(SchedulingPass):
 
     @property
     def somebody_waits(self) -> bool:
-        """Whether a machine that frees concerns anybody here."""
+        """True if a machine that frees concerns anybody here."""
         return bool(self.table.jobs)
 
     def clear(self) -> None:
@@ -217,7 +217,7 @@ class RankingPass(QueuePass):
         return not fits or promises.wait(job)
 
     def _place(self, job: Job, promises: Promises) -> Choice:
-        """Where a job may start now; its policy may also defer it."""
+        """Return where a job may start now; its policy may also defer it."""
         pending = self._queue.waiting[job.number]
         choice = self._ask(job, pending, promises.allows(job))
         if choice.machine == NOWHERE and choice.reason != NO_MACHINE:
@@ -247,7 +247,7 @@ class RankingPass(QueuePass):
         said = np.asarray(said, dtype=float)
         if said.shape != (len(table.jobs),):
             raise ValueError(
-                f"rank returned an array of shape {said.shape}; right would be "
+                f"rank returned an array of shape {said.shape}; expected "
                 f"({len(table.jobs)},): a place for each row of the queue"
             )
         places: NDArray[np.float64] = np.minimum(said, _LAST)

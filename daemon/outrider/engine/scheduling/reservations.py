@@ -43,7 +43,7 @@ Begun = tuple[int, Ending]
 
 
 def expected_run_s(spec: JobSpec, machine: int, site: Site) -> float:
-    """How long a job is expected to run; infinite where not known.
+    """Return how long a job is expected to run; infinite where not known.
 
     A job without estimate never ends, as far as reservations go.
     """
@@ -88,7 +88,7 @@ class Reservation:
         self.spare = spare
 
     def allows(self, spec: JobSpec, end_s: float) -> bool:
-        """Whether a job may start on its machine now that expects to end at `end_s`."""
+        """Return whether a job may start on its machine now that expects to end at `end_s`."""
         return self._ends_before(end_s) or self.spare.holds(spec.cpus, spec.resources)
 
     def begin(self, spec: JobSpec, end_s: float) -> None:
@@ -159,7 +159,7 @@ class Profile:
             self._rooms[-1].give_back(end.cpus, end.resources)
 
     def holds_now(self, cpus: int, asked: Resources | None, lasts_s: float) -> bool:
-        """Whether so much is left from now on for so long."""
+        """Return whether so much is left from now on for so long."""
         return self._too_small(0, cpus, asked, lasts_s) is None
 
     def earliest_s(self, cpus: int, asked: Resources | None, lasts_s: float) -> float:
@@ -226,7 +226,7 @@ class Promises:
         return False
 
     def allows(self, job: Job) -> Callable[[int], bool] | None:
-        """Whether a job may start on a machine now; None: wherever it fits."""
+        """Return whether a job may start on a machine now; None: wherever it fits."""
         return None
 
     def begin(self, job: Job, machine: int) -> None:
@@ -354,7 +354,7 @@ class AllReserved(Promises):
         self._waits = False
 
     def allows(self, job: Job) -> Callable[[int], bool] | None:
-        """Where it delays no reservation."""
+        """Return where it delays no reservation."""
         if not self._waits:
             return None
         spec = job.spec

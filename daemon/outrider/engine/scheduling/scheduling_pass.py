@@ -40,7 +40,7 @@ SHORTEST_DEFERRAL_S: Final = 1.0
 
 
 Allows = Callable[[int], bool]
-"""Whether a job may start on a machine although others wait before it."""
+"""True if a job may start on a machine although others wait before it."""
 
 Record = Callable[[Decision], None]
 """Takes every decision: it is written down, carried out, or both."""
@@ -110,7 +110,7 @@ class SchedulingPass:
 
     @property
     def somebody_waits(self) -> bool:
-        """Whether a machine that frees concerns anybody here."""
+        """True if a machine that frees concerns anybody here."""
         queue = self._queue
         return bool(queue.blocked or queue.ranked)
 

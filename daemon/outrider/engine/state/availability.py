@@ -70,7 +70,7 @@ class Availability:
             del ends[: _MOST_STEPS // 2]
 
     def lasted(self, start_s: float, end_s: float, now: float) -> bool:
-        """Whether one stretch was seen to cover the time from start to end."""
+        """Return whether one stretch was seen to cover the time from start to end."""
         self._build()
         at = bisect_right(self._starts, start_s) - 1
         if at >= 0 and self._ends[at] >= end_s:

@@ -44,7 +44,7 @@ class Room:
         return Room(self.cpus, self.resources)
 
     def holds(self, cpus: int, asked: Resources | None) -> bool:
-        """Whether so many CPUs and these resources are left."""
+        """Return whether so many CPUs and these resources are left."""
         return cpus <= self.cpus and (asked is None or self.lacking(asked) is None)
 
     def lacking(self, asked: Resources) -> str | None:
@@ -278,7 +278,7 @@ class Machines:
     # -- who may start where ------------------------------------------------------------------
 
     def is_eligible(self, spec: JobSpec, machine: int) -> bool:
-        """Whether a machine is among those that a job may use."""
+        """Return whether a machine is among those that a job may use."""
         return not spec.eligible or machine in self.classes.get(spec.eligible, ())
 
     def room(self, machine: int) -> Room:
@@ -317,7 +317,7 @@ class Machines:
         return _pick([m for m in members if state[m] == FREE], rng)
 
     def is_free(self, machine: int) -> bool:
-        """Whether a job may start on a machine now."""
+        """Return whether a job may start on a machine now."""
         return self.state[machine] == FREE
 
     def fitting(self, cpus: int) -> list[int]:

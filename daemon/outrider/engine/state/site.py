@@ -159,7 +159,7 @@ class Site(Machines):
         return self.local_time.week_second(self.now)
 
     def next_reboot_s(self) -> float:
-        """When the nightly reboot comes next, event time; infinite where there is none."""
+        """Return when the nightly reboot comes next, event time; infinite where there is none."""
         if self._reboot_day_s is None:
             return inf
         ahead_s = (self._reboot_day_s - self.week_second()) % DAY_S
@@ -175,7 +175,7 @@ class Site(Machines):
         return () if self.runs is None else self.runs
 
     def may_use(self, job: Job, machine: int) -> bool:
-        """Whether a machine is among those that a job may use, free or not."""
+        """Return whether a machine is among those that a job may use, free or not."""
         return self.is_eligible(job.spec, machine)
 
     def utility(self, job: Job) -> TimeUtility:
@@ -192,7 +192,7 @@ class Site(Machines):
         return {} if self.fairness is None else self.fairness.shares(self.now)
 
     def was_available(self, start_s: float, end_s: float) -> bool:
-        """Whether some machine was open to jobs from start to end (<= now), whoever used it."""
+        """Return whether some machine was open to jobs from start to end (<= now), whoever used it."""
         return self.availability.lasted(start_s, end_s, self.now)
 
     # -- snapshots --------------------------------------------------------------------------

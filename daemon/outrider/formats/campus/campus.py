@@ -30,12 +30,12 @@ class Amounts:
 
     @property
     def is_plain(self) -> bool:
-        """Whether every row has one CPU and says nothing else, as without these columns."""
+        """True if every row has one CPU and says nothing else, as without these columns."""
         return bool((self.cpus == 1).all() and np.isnan((self.memory_mib, self.gpus)).all())
 
     @property
     def is_wide(self) -> bool:
-        """Whether any row has several CPUs."""
+        """True if any row has several CPUs."""
         return bool((self.cpus > 1).any())
 
     def rows(self, order: Any) -> "Amounts":
@@ -158,12 +158,12 @@ class Campus:
 
     @property
     def shares_machines(self) -> bool:
-        """Whether several jobs may run on a machine at once."""
+        """True if several jobs may run on a machine at once."""
         return self.capacities is not None and self.capacities.is_wide
 
     @property
     def is_narrow(self) -> bool:
-        """Whether every job asks for one CPU of any machine."""
+        """True if every job asks for one CPU of any machine."""
         return self.requests is None and self.only is None
 
     def members_of(self, only: str) -> list[int]:

@@ -177,7 +177,7 @@ def clock_text(second: float | None) -> str:
     if second is None:
         return NO_REBOOT
     if not 0 <= second < 86_400 or second != int(second):
-        raise ConfigurationError(f"reboot_s = {second}: right would be a whole second of the day")
+        raise ConfigurationError(f"reboot_s = {second}: expected a whole second of the day")
     minutes, seconds = divmod(int(second), 60)
     text = f"{minutes // 60:02d}:{minutes % 60:02d}"
     return f"{text}:{seconds:02d}" if seconds else text

@@ -26,7 +26,7 @@ MOST: Final = 1e12
 
 
 def amounts_are_valid(columns: Columns) -> bool:
-    """Whether CPUs are whole numbers from 1, and memory and GPUs are not below 0."""
+    """Return whether CPUs are whole numbers from 1, and memory and GPUs are not below 0."""
     cpus = columns.get(CPUS)
     if cpus is not None and not lies_within(cpus, MOST_CPUS):
         return False
@@ -58,7 +58,7 @@ class Places:
         self._widest_of_all = max(widest.values(), default=0)
 
     def are_valid(self, columns: Columns) -> bool:
-        """Whether every job names known clusters, and none is wider than each of their machines."""
+        """Return whether every job names known clusters, and none is wider than each of their machines."""
         cpus, only = columns.get(CPUS), columns.get(ONLY_NAME)
         if only is None:
             return cpus is None or not self._too_wide(float(np.nanmax(cpus, initial=1)), "")
@@ -103,7 +103,7 @@ class Places:
         return max(self._widest[name] for name in only.split(ONLY_SEPARATOR))
 
     def _too_wide(self, asked: float, only: str) -> bool:
-        """Where there is no machine at all, no job is too wide for it."""
+        """Return where there is no machine at all, no job is too wide for it."""
         return asked > (self._most(only) or asked)
 
 
@@ -267,7 +267,7 @@ def _fault_of_name(row: Row, column: str, seen: set[str]) -> Fault | None:
 
 
 def lies_within(values: Floats, most: float) -> bool:
-    """Whether all values are from 0 to `most`, or nan."""
+    """Return whether all values are from 0 to `most`, or nan."""
     return not bool(((values < 0) | (values > most)).any())
 
 

@@ -38,7 +38,7 @@ class Column(NamedTuple):
 
     @property
     def may_be_empty(self) -> bool:
-        """Whether a number may be missing."""
+        """True if a number may be missing."""
         return bool(self.empty)
 
 
@@ -219,11 +219,11 @@ def _number(text: str, column: Column) -> float | None:
 
 def _say(path: Path, line: int, fault: Fault, fields: list[str], header: list[str]) -> str:
     if not fault.column:
-        return f"{path}: line {line}: {fault.reason}: {len(fields)}; right would be {fault.right}"
+        return f"{path}: line {line}: {fault.reason}: {len(fields)}; expected {fault.right}"
     value = fields[header.index(fault.column)]
     return (
         f'{path}: line {line}, column "{fault.column}": {fault.reason}: "{value}"; '
-        f"right would be {fault.right}"
+        f"expected {fault.right}"
     )
 
 
@@ -237,7 +237,7 @@ def _check_header(path: Path, header: list[str], kind: TableKind) -> None:
         near = f" (found {', '.join(others)}: {nearest(column.name, others)})" if others else ""
         wanted = ",".join(c.name for c in kind.columns)
         raise TraceError(
-            f'{path}: line 1: column "{column.name}" is {fault}{near}; right would be "{wanted}"'
+            f'{path}: line 1: column "{column.name}" is {fault}{near}; expected "{wanted}"'
         )
 
 
@@ -259,5 +259,5 @@ def _text_lines(path: Path, data: bytes) -> Iterator[str]:
         yield from _lines(data)
     except UnicodeDecodeError as error:
         raise TraceError(
-            f"{path}: byte 0x{error.object[error.start]:02x} is no UTF-8; right would be UTF-8 text"
+            f"{path}: byte 0x{error.object[error.start]:02x} is no UTF-8; expected UTF-8 text"
         ) from error

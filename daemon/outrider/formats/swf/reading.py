@@ -99,7 +99,7 @@ def read_swf(
     if not parallel and cpus_n > MOST_MACHINES:
         raise TraceError(
             f"{path}: {cpus_n} machines, which is what --machines, or else MaxProcs in the header, "
-            f"says; right would be at most {MOST_MACHINES}"
+            f"says; expected at most {MOST_MACHINES}"
         )
     machine_names, specs = one_pool(cpus_n) if parallel else one_cpu_machines(cpus_n)
     return Workload(
@@ -239,7 +239,7 @@ def without_faults(
         row = int(fault.where.argmax())
         raise TraceError(
             f'{path}: line {table.lines[row]}, column "{fault.column}": {fault.reason}: '
-            f'"{_value(table, fault.column)[row]:.15g}"; right would be {fault.right}'
+            f'"{_value(table, fault.column)[row]:.15g}"; expected {fault.right}'
         )
     bad = np.zeros(len(table.values), dtype=bool)
     for fault in faults:
@@ -288,10 +288,10 @@ def processors_in(header: Mapping[str, str], path: Path) -> int:
     if not digits:
         nodes = header.get("MaxNodes", "").split()
         known = f" (its MaxNodes says {nodes[0]} nodes)" if nodes else ""
-        raise TraceError(f"{path}: the header has no MaxProcs{known}; right would be --machines N")
+        raise TraceError(f"{path}: the header has no MaxProcs{known}; expected --machines N")
     if not digits[0].isdecimal() or int(digits[0]) < 1:
         raise TraceError(
-            f'{path}: header field MaxProcs: "{header["MaxProcs"]}"; right would be a number of '
+            f'{path}: header field MaxProcs: "{header["MaxProcs"]}"; expected a number of '
             "processors, at least 1, or --machines N"
         )
     return int(digits[0])
@@ -311,7 +311,7 @@ def start_in(header: Mapping[str, str], path: Path) -> dt.datetime:
         zero = dt.datetime.fromtimestamp(float(text.split()[0]), dt.UTC)
     except (ValueError, IndexError, OverflowError, OSError) as error:
         raise TraceError(
-            f'{path}: header field UnixStartTime: "{text}"; right would be seconds since 1970'
+            f'{path}: header field UnixStartTime: "{text}"; expected seconds since 1970'
         ) from error
     if zero <= EPOCH.replace(tzinfo=dt.UTC):
         return EPOCH

@@ -95,7 +95,7 @@ def read_table(path: Path, skipped: Counter[str] | None) -> SwfTable:
             kept.append(row)
             lines.append(number)
     if not kept:
-        raise TraceError(f"{path}: holds no job; right would be 18 columns a job, a job a line")
+        raise TraceError(f"{path}: holds no job; expected 18 columns a job, a job a line")
     values = _parsed_fast(kept)
     places = np.array(lines, dtype=np.int64)
     if values is None:
@@ -131,7 +131,7 @@ def _parsed_precisely(
     found = len(rows[0].split())
     if found != len(COLUMNS):
         raise TraceError(
-            f"{path}: line {lines[0]}: {found} columns; right would be {len(COLUMNS)}: this is a "
+            f"{path}: line {lines[0]}: {found} columns; expected {len(COLUMNS)}: this is a "
             "variant of the Standard Workload Format whose columns cannot be told apart"
         )
     values: list[list[float]] = []
@@ -153,11 +153,11 @@ def _parsed_precisely(
 
 def _fault(fields: list[str], numbers: list[float | None]) -> str:
     if len(fields) != len(COLUMNS):
-        return f": {len(fields)} columns; right would be {len(COLUMNS)}"
+        return f": {len(fields)} columns; expected {len(COLUMNS)}"
     place = numbers.index(None)
     return (
         f', column "{COLUMNS[place]}": not a number: "{fields[place]}"; '
-        f"right would be a number, {MISSING} where it is not known"
+        f"expected a number, {MISSING} where it is not known"
     )
 
 
@@ -243,6 +243,6 @@ def _texts(values: np.ndarray) -> list[str]:
 def _written_number(what: str, name: str) -> str:
     if not name.isdecimal():
         raise ConfigurationError(
-            f'{what} "{name}" cannot be written as SWF; right would be a whole number'
+            f'{what} "{name}" cannot be written as SWF; expected a whole number'
         )
     return name

@@ -284,14 +284,14 @@ def listen_address(config: Config) -> tuple[str, int]:
     host, colon, port = config.listen.rpartition(":")
     if not colon or not port.isdigit() or int(port) > 65535:
         raise ConfigurationError(
-            f'"listen" = {toml_text(config.listen)}: right would be an address and port, as in '
+            f'"listen" = {toml_text(config.listen)}: expected an address and port, as in '
             'listen = "127.0.0.1:9690"'
         )
     return host.strip("[]") or "127.0.0.1", int(port)
 
 
 def socket_path(config: Config) -> Path | None:
-    """Where the Unix socket is, or None: what is configured, else below systemd's own folder."""
+    """Return where the Unix socket is, or None: what is configured, else below systemd's own folder."""
     if config.socket is not None:
         return Path(config.socket)
     folder = os.environ.get("RUNTIME_DIRECTORY", "").split(":")[0]

@@ -199,7 +199,7 @@ def check_config(given: Mapping[str, Any], source: str, line_of: LineOf = no_lin
     if not config.adapters:
         known = ", ".join(find(ADAPTERS))
         raise ConfigurationError(
-            f"{source}: no adapter, so there is nothing to watch; right would be a table "
+            f"{source}: no adapter, so there is nothing to watch; expected a table "
             f"[adapters.NAME], known: {known}"
         )
     _check_adapters(loaded)
@@ -232,7 +232,7 @@ def _check_adapters(loaded: LoadedConfig) -> None:
     if own_clocks and len(loaded.config.adapters) > 1:
         where = loaded.place.inside("adapters", own_clocks[0]).of()
         raise ConfigurationError(
-            f"{where}: a simulated site runs on a clock of its own; right would be no other "
+            f"{where}: a simulated site runs on a clock of its own; expected no other "
             "adapter beside it"
         )
     if len(loaded.broken) == len(loaded.config.adapters):
@@ -253,7 +253,7 @@ def _check_policies(loaded: LoadedConfig) -> None:
             continue
         if policy.needs_oracle:
             raise ConfigurationError(
-                f"{where.of()}: needs the true run times, which only replay has; right would be "
+                f"{where.of()}: needs the true run times, which only replay has; expected "
                 "a policy that learns or follows a rule, as bandit or sjf"
             )
 
@@ -267,23 +267,23 @@ def _check_acting(loaded: LoadedConfig) -> None:
     policies = policies_of(config)
     if len(policies) != 1:
         raise ConfigurationError(
-            f"{where} with the policies {', '.join(policies)}; right would be one policy: what two "
+            f"{where} with the policies {', '.join(policies)}; expected one policy: what two "
             "want may contradict each other"
         )
     kinds = [adapter_of(*labelled)[0] for labelled in config.adapters.items()]
     if not any(load(ADAPTERS, kind).levers for kind in kinds if kind in find(ADAPTERS)):
         raise ConfigurationError(
-            f"{where} with adapters that can change nothing ({', '.join(kinds)}); right would be "
+            f"{where} with adapters that can change nothing ({', '.join(kinds)}); expected "
             'mode = "shadow", or an adapter with a lever: see `outrider plugins`'
         )
     if config.mode == CANARY and not acting_of(config).has_canary:
         raise ConfigurationError(
-            f"{where} without a canary; right would be some of canary_clusters, canary_users, "
+            f"{where} without a canary; expected some of canary_clusters, canary_users, "
             'canary_vos, canary_fraction below [acting], or canary_by = "days"'
         )
     if acting_of(config).canary_by == "days" and acting_of(config).names_jobs:
         raise ConfigurationError(
-            f'{where} with canary_by = "days" acts on all jobs; right would be none of '
+            f'{where} with canary_by = "days" acts on all jobs; expected none of '
             "canary_clusters, canary_users, canary_vos, canary_fraction below [acting]"
         )
 

@@ -165,13 +165,13 @@ class ActingSettings(Struct, frozen=True, kw_only=True):
 
     @property
     def names_jobs(self) -> bool:
-        """Whether it names jobs for a canary by jobs."""
+        """True if it names jobs for a canary by jobs."""
         named = self.canary_clusters or self.canary_users or self.canary_vos
         return bool(named) or self.canary_fraction > 0.0
 
     @property
     def has_canary(self) -> bool:
-        """Whether any job can be in the canary."""
+        """True if any job can be in the canary."""
         return self.canary_by == "days" or self.names_jobs
 
 
@@ -215,17 +215,17 @@ class PublishSettings(BrokerSettings, frozen=True, kw_only=True):
             if any(sign in value for sign in forbidden) or value != value.strip():
                 raise ValueError(
                     f"{key} = {value!r}: a topic's part has none of {' '.join(forbidden)} and no "
-                    'space around it; right would be a name like "north-campus"'
+                    'space around it; expected a name like "north-campus"'
                 )
         if self.site == "in":
             raise ValueError(
-                'site = "in": machines tell Outrider what happens below that name; right would be '
+                'site = "in": machines tell Outrider what happens below that name; expected '
                 'a name like "north-campus"'
             )
         if self.topic.startswith(("$", "/")) or self.topic.endswith("/"):
             raise ValueError(
-                f"topic = {self.topic!r}: must not begin with $ or /, nor end with /; right would "
-                'be a name like "outrider"'
+                f"topic = {self.topic!r}: must not begin with $ or /, nor end with /; expected "
+                'a name like "outrider"'
             )
 
     @property
@@ -314,11 +314,11 @@ class TwinSettings(Struct, frozen=True, kw_only=True):
 
     @property
     def asks_about_starts(self) -> bool:
-        """Whether anybody looks at when waiting jobs will start."""
+        """True if anybody looks at when waiting jobs will start."""
         return self.every_s > 0 and self.starts_every_s > 0
 
     def __post_init__(self) -> None:
         if 0 < self.every_s < SHORTEST_S:
             raise ValueError(
-                f"every_s = {self.every_s:g}: right would be {SHORTEST_S:g} or more, or 0 for never"
+                f"every_s = {self.every_s:g}: expected {SHORTEST_S:g} or more, or 0 for never"
             )

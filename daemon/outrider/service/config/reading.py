@@ -74,18 +74,17 @@ def read_tables(path: Path) -> tuple[dict[str, Any], LineOf]:
         given = tomllib.loads(text)
     except OSError as error:
         raise ConfigurationError(
-            f"{path}: cannot be read: {error.strerror}; right would be a file as "
+            f"{path}: cannot be read: {error.strerror}; expected a file as "
             "`outrider check-config --example` prints it"
         ) from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigurationError(
-            f'{path}: not valid TOML: {error}; right would be lines like mode = "shadow", below '
+            f'{path}: not valid TOML: {error}; expected lines like mode = "shadow", below '
             "headings like [adapters.pool]"
         ) from error
     except RecursionError as error:
         raise ConfigurationError(
-            f"{path}: not valid TOML: nested too deep; right would be tables and lists at most a "
-            "few deep"
+            f"{path}: not valid TOML: nested too deep; expected tables and lists at most a few deep"
         ) from error
     return given, TomlLines(text)
 
@@ -144,13 +143,13 @@ def check_doors(read: ReadConfig) -> None:
     config, place = read.config, read.place
     if config.socket is not None and not Path(config.socket).is_absolute():
         raise ConfigurationError(
-            f'{place.of(["socket"])}: "socket" = {toml_text(config.socket)}: right would be a '
+            f'{place.of(["socket"])}: "socket" = {toml_text(config.socket)}: expected a '
             'whole path, as in socket = "/run/outrider/outrider.sock"'
         )
     for name in config.host_names:
         if not name.strip() or any(sign in name for sign in "/@*, ") or name.count(":") == 1:
             raise ConfigurationError(
-                f'{place.of(["host_names"])}: "host_names" has {toml_text(name)}: right would be a '
+                f'{place.of(["host_names"])}: "host_names" has {toml_text(name)}: expected a '
                 'name alone, without scheme and port, as in host_names = ["outrider.example.org"]'
             )
 

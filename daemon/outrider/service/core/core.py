@@ -137,7 +137,7 @@ class Core:
 
     @property
     def is_fresh(self) -> bool:
-        """Whether what is known of the site is young enough to act on; from any thread."""
+        """True if what is known of the site is young enough to act on; from any thread."""
         return self.sources.are_fresh(self.config.stale_after_s)
 
     @property
@@ -170,7 +170,7 @@ class Core:
         return [*notes, *name_notes(self.names)]
 
     def _keeps_runs(self) -> bool:
-        """Whether runs that end now are news: neither history nor in the journal already."""
+        """Return whether runs that end now are news: neither history nor in the journal already."""
         return not (self.decision_log.replaying or self.engine.silent)
 
     # -- what comes in ------------------------------------------------------------------------
@@ -211,7 +211,7 @@ class Core:
         return GuardedFeed(self.merger, self.engine, self.unrepaired, watermark_s)
 
     def _clock_is_due(self) -> bool:
-        """Whether nothing has happened for so long that the clock moves on by itself."""
+        """Return whether nothing has happened for so long that the clock moves on by itself."""
         return not self.engine.silent and self.merger.watermark_s >= self.site.now + CLOCK_EVERY_S
 
     def arrive(self, label: str, events: Sequence[NamedEvent]) -> None:
@@ -393,7 +393,7 @@ class Sources(dict[str, SourceState]):
         return [why for label, why in self.down.items() if not self[label].is_opening]
 
     def are_fresh(self, stale_after_s: float) -> bool:
-        """Whether all are read, and what they told is young enough to act on; from any thread."""
+        """Return whether all are read, and what they told is young enough to act on; from any thread."""
         return all(one.up and one.age_s <= stale_after_s for one in list(self.values()))
 
 

@@ -91,7 +91,7 @@ class JournalledDecisions:
             self._decisions.append(row)
 
     def _changes(self, decision: Decision) -> bool:
-        """Whether something would have to be done.
+        """Return whether something would have to be done.
 
         A job that only finds no place waits anyway; but where the policy is to say when it starts,
         it must be kept, or the batch system gives it the next machine that is free.
@@ -151,7 +151,7 @@ class JournalledDecisions:
 
     @property
     def is_empty(self) -> bool:
-        """Whether `take` has nothing to give."""
+        """True if `take` has nothing to give."""
         return not (self._decisions or self._outcomes)
 
     def take(self) -> tuple[list[DecisionRow], list[OutcomeRecord]]:

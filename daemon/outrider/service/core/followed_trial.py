@@ -39,7 +39,7 @@ class FollowedTrial:
             self._accounting.tally = TrialTally(trial)
 
     def acts_at(self, time_s: float) -> bool:
-        """Whether it is acted at a moment."""
+        """Return whether it is acted at a moment."""
         return self.trial is not None and self.trial.acts_at(time_s)
 
     def save(self) -> dict[str, Any] | None:

@@ -101,7 +101,7 @@ MOST_TEXT = 8_192
 
 
 def is_well_formed(event: Any) -> bool:
-    """Whether this is a `NamedEvent` as `outrider.model.events` declares it."""
+    """Return whether this is a `NamedEvent` as `outrider.model.events` declares it."""
     try:
         time_s, kind, subject, extra = event
         return (

@@ -116,7 +116,7 @@ class GuardedEstimator(RunTimeEstimator):
         try:
             said = self._estimator.estimate(spec, now)
             if said is not None and not (isfinite(said.median_s) and said.median_s >= 0.0):
-                raise ValueError(f"estimated {said.median_s!r} s: right would be seconds >= 0")
+                raise ValueError(f"estimated {said.median_s!r} s: expected seconds >= 0")
         except Exception as error:  # noqa: BLE001 - a plugin's code
             self._fail(error)
             return None

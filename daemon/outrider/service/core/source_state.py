@@ -96,12 +96,12 @@ class SourceState:
 
     @property
     def is_open(self) -> bool:
-        """Whether the source can be read at present."""
+        """True if the source can be read at present."""
         return self._is_open
 
     @property
     def up(self) -> bool:
-        """Whether the source can be read, all of it, and its information is not stale."""
+        """True if the source can be read, all of it, and its information is not stale."""
         return self._is_open and not self.problem and self.age_s <= self._stale_after_s
 
     def silent(self, now_s: float) -> dict[str, float]:
@@ -118,13 +118,13 @@ class SourceState:
 
     @property
     def hangs(self) -> bool:
-        """Whether the adapter was asked for a batch long ago and has given none."""
+        """True if the adapter was asked for a batch long ago and has given none."""
         since_s = self._awaited_since_s
         return since_s is not None and self._clock() - since_s > HANGS_AFTER_S
 
     @property
     def is_opening(self) -> bool:
-        """Whether nothing was heard of it yet and nothing is wrong so far."""
+        """True if nothing was heard of it yet and nothing is wrong so far."""
         return not (self._is_open or self.problem or self.hangs)
 
     @property

@@ -57,12 +57,12 @@ class Pseudonyms:
 
 
 def is_pseudonym(name: str) -> bool:
-    """Whether this is a pseudonym already: then it need not be hidden again."""
+    """Return whether this is a pseudonym already: then it need not be hidden again."""
     return _PSEUDONYM.fullmatch(name) is not None
 
 
 def is_named_for(vo: str, user: str) -> bool:
-    """Whether a user's name is a VO's, or a part of it: ``alice``, ``physics.alice``."""
+    """Return whether a user's name is a VO's, or a part of it: ``alice``, ``physics.alice``."""
     return user in vo and _as_part(user).search(vo) is not None
 
 
@@ -181,7 +181,7 @@ class UserNames:
 
     @cached_property
     def hides_vos(self) -> bool:
-        """Whether any VO is shown by another name."""
+        """True if any VO is shown by another name."""
         return not self.shown and bool(self._personal.users)
 
     # -- whole answers --------------------------------------------------------------------------

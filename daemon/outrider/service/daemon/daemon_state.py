@@ -137,7 +137,7 @@ class DaemonState:
         return None if own else self.clock
 
     def is_fresh(self) -> bool:
-        """Whether it may be acted on what is known: it is young, and recorded; from any thread."""
+        """Return whether it may be acted on what is known: it is young, and recorded; from any thread."""
         return self.core.is_fresh and self.recording.failure is None
 
     def adapter_of(self, job: str) -> str | None:

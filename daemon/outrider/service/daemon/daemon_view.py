@@ -144,7 +144,7 @@ class DaemonView:
         return twin_shown(self.twin.file, self.core.config, time.time())
 
     def expected_starts(self) -> ExpectedStarts:
-        """When jobs that wait are expected to start, as it is said now."""
+        """Return when jobs that wait are expected to start, as it is said now."""
         return ExpectedStarts(self.twin, self.core, self.own_clock)
 
     def saving(self) -> str:
@@ -152,7 +152,7 @@ class DaemonView:
         return saving_text(self.twin_shown(), self.core.config, time.time())
 
     def ready(self) -> tuple[bool, list[str]]:
-        """Whether the daemon does its work, and if not, why."""
+        """Return whether the daemon does its work, and if not, why."""
         reasons = [] if self.is_ready else ["still starting"]
         if self.recording.failure is not None:
             reasons.append(f"not recording: {self.recording.failure}")

@@ -63,7 +63,7 @@ def make_lever_runner(
 
 
 def lease_bounds(config: Config) -> LeaseBounds:
-    """How much may be changed under a configuration."""
+    """Return how much may be changed under a configuration."""
     acting = acting_of(config)
     return LeaseBounds(acting.acts_per_minute, acting.deferred_at_once, acting.longest_deferral_s)
 
@@ -117,7 +117,7 @@ _LASTS: Final = b'"lasts":true'
 
 
 def has_lasting(folder: Path) -> bool:
-    """Whether something is noted in a state directory that does not lapse by itself.
+    """Return whether something is noted in a state directory that does not lapse by itself.
 
     A file that cannot be read may have some.
     """

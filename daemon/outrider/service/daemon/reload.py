@@ -100,7 +100,7 @@ def _successor(
 
 
 def _act_alike(old: Config, new: Config) -> bool:
-    """Whether what stands in the batch system may go on standing."""
+    """Return whether what stands in the batch system may go on standing."""
     keys = ("mode", "acting", "adapters", "policies")
     return all(getattr(old, key) == getattr(new, key) for key in keys)
 

@@ -107,14 +107,14 @@ def check_batch(batch: Batch) -> None:
 def _wrong_in(events: Any, batch: Any) -> str:
     counts = [*batch.rejected.items(), *batch.ignored.items()]
     if not isinstance(events, Sequence):
-        return f"events = {events!r}; right would be a list"
+        return f"events = {events!r}; expected a list"
     if not (isfinite(batch.age_s) and batch.age_s >= 0.0):
-        return f"age_s = {batch.age_s!r}; right would be seconds >= 0"
+        return f"age_s = {batch.age_s!r}; expected seconds >= 0"
     if batch.seen_until_s is not None and not isfinite(batch.seen_until_s):
-        return f"seen_until_s = {batch.seen_until_s!r}; right would be Unix seconds, or None"
+        return f"seen_until_s = {batch.seen_until_s!r}; expected Unix seconds, or None"
     for name in ("note", "problem"):
         if not isinstance(getattr(batch, name), str):
-            return f"{name} = {getattr(batch, name)!r}; right would be text"
+            return f"{name} = {getattr(batch, name)!r}; expected text"
     written = batch.written_s.items()
     if not all(isinstance(name, str) and isfinite(time_s) for name, time_s in written):
         return "written_s must hold Unix seconds by name"

@@ -107,7 +107,7 @@ def run_demo(
 
 
 def busy_afternoon_s(machines: int, weeks: float, seed: int) -> float:
-    """When the demo begins: the afternoon hour at which most jobs wait, soon after the past.
+    """Return when the demo begins: the afternoon hour at which most jobs wait, soon after the past.
 
     Args:
         machines: of the campus.

@@ -29,7 +29,7 @@ def demo_broker() -> Iterator[int]:
         from amqtt.broker import Broker
     except ImportError as error:
         raise ConfigurationError(
-            "--mqtt: the demonstration's broker is not installed; right would be "
+            "--mqtt: the demonstration's broker is not installed; expected "
             "pip install 'outrider[broker]'"
         ) from error
     logging.getLogger("amqtt").setLevel(logging.ERROR)  # it tells of every client that comes

@@ -68,7 +68,7 @@ def write_journal(
         TraceError: the folder is no campus.
     """
     if out.exists():
-        raise ConfigurationError(f"{out}: is there already; right would be a new file")
+        raise ConfigurationError(f"{out}: is there already; expected a new file")
     make_policy(incumbent, {}, seed, "--incumbent")  # refused before a campus is read
     span_s = read_campus(campus).span_s
     span_s = span_s if until_s is None else min(until_s, span_s)
@@ -80,7 +80,7 @@ def write_journal(
         folder = tempfile.TemporaryDirectory(prefix=f".{out.name}-", dir=out.parent)
     except OSError as error:
         raise ConfigurationError(
-            f"{out}: cannot be written: {error.strerror}; right would be a file in a folder that "
+            f"{out}: cannot be written: {error.strerror}; expected a file in a folder that "
             "is there and is yours to write to"
         ) from error
     with folder as name:

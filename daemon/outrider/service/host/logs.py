@@ -102,7 +102,7 @@ def set_up_logs(
 
 
 def is_journal(stream: TextIO, environ: Mapping[str, str] = os.environ) -> bool:
-    """Whether systemd's journal reads this stream: JOURNAL_STREAM names its device and inode."""
+    """Return whether systemd's journal reads this stream: JOURNAL_STREAM names its device and inode."""
     try:
         status = os.fstat(stream.fileno())
     except (OSError, ValueError):

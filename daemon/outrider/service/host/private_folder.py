@@ -41,7 +41,7 @@ def make_private(folder: Path, patterns: Iterable[str]) -> list[str]:
     if strangers:
         notes.append(
             f"{folder}: other users can look into it, and it is not ours alone ({strangers[0]!r} "
-            "is there, too); right would be a state_dir of its own, mode 0700"
+            "is there, too); expected a state_dir of its own, mode 0700"
         )
         return notes
     return [*notes, *_close(folder.resolve())]
@@ -69,6 +69,6 @@ def _close(path: Path) -> Iterator[str]:
             path.chmod(stat.S_IMODE(mode) & ~_OTHERS)
     except OSError as error:
         yield (
-            f"{path}: other users may be able to read it: {error.strerror}; right would be that "
+            f"{path}: other users may be able to read it: {error.strerror}; expected that "
             "the daemon's user owns it, mode 0600 (a folder 0700)"
         )

@@ -33,7 +33,7 @@ class ServiceManager:
 
     @property
     def is_there(self) -> bool:
-        """Whether a service manager started the daemon."""
+        """True if a service manager started the daemon."""
         return bool(self._address)
 
     def starting(self, status: str, extend_s: float) -> bool:

@@ -37,7 +37,7 @@ class WallClock:
         return self._read()
 
     def limits(self, site_now_s: float) -> TimeLimits:
-        """Which times of records are believed now.
+        """Return which times of records are believed now.
 
         Args:
             site_now_s: the time at the site. A clock behind it may have been put back wrongly,

@@ -89,7 +89,7 @@ class Recording:
 
     @property
     def is_new(self) -> bool:
-        """Whether nothing was ever recorded here, or nothing that can be used."""
+        """True if nothing was ever recorded here, or nothing that can be used."""
         return self.last_seq == 0 and not self.snapshot_used
 
     # -- while running ------------------------------------------------------------------------
@@ -440,7 +440,7 @@ def open_locked(folder: Path) -> tuple[list[str], TextIO]:
         file = (folder / _LOCK_NAME).open("w", encoding="ascii")
     except OSError as error:
         raise LedgerError(
-            f"{folder}: cannot be written: {error.strerror}; right would be a folder that the "
+            f"{folder}: cannot be written: {error.strerror}; expected a folder that the "
             "daemon owns (state_dir)"
         ) from error
     try:
@@ -452,7 +452,7 @@ def open_locked(folder: Path) -> tuple[list[str], TextIO]:
 
 
 def is_in_use(folder: Path) -> bool:
-    """Whether a daemon runs with this state directory, as far as we may know."""
+    """Return whether a daemon runs with this state directory, as far as we may know."""
     try:
         with (folder / _LOCK_NAME).open("rb") as file:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)

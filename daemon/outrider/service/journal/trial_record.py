@@ -65,7 +65,7 @@ def trial_on_record(path: Path) -> tuple[TrialRecord | None, str]:
 
 
 def wants_trial(config: Config) -> bool:
-    """Whether the configuration is one in which a trial goes on."""
+    """Return whether the configuration is one in which a trial goes on."""
     return config.mode == CANARY and acting_of(config).canary_by == BY_DAYS
 
 

@@ -158,7 +158,7 @@ class Commander:
             return self._result(command, REFUSED, mode, [why])
         if to == CANARY and not acting_of(self._state.configured.config).has_canary:
             why = (
-                "there is no canary; right would be some of canary_clusters, canary_users, "
+                "there is no canary; expected some of canary_clusters, canary_users, "
                 'canary_vos, canary_fraction below [acting], or canary_by = "days"'
             )
             return self._result(command, REFUSED, mode, [why])

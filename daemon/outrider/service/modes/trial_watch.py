@@ -130,7 +130,7 @@ class TrialWatch:
         await self._step(TrialRecord(trial), told, _plain(trial))
 
     def _follow_days(self, now_s: float) -> None:
-        """Where acting begins or ends, what was decided for waiting jobs is decided anew.
+        """Return where acting begins or ends, what was decided for waiting jobs is decided anew.
 
         So what stands is taken back, or begins to stand, with a record and the gate's answer for
         each job. A restart does the same, for it has forgotten what stood.
@@ -173,7 +173,7 @@ class TrialWatch:
 
 
 def _is_left(kept: TrialRecord, config: Config) -> bool:
-    """Whether a trial that ended is over for this configuration: the next canary is another."""
+    """Return whether a trial that ended is over for this configuration: the next canary is another."""
     return not wants_trial(config) or kept.trial.terms != terms_of(config)
 
 

@@ -90,7 +90,7 @@ def row_message(seq: int, row: DecisionRow | OutcomeRecord, core: Core, names: U
 
 
 def _cluster(core: Core, machine: str | None) -> str | None:
-    """Where a machine stands; None if it is known no more."""
+    """Return where a machine stands; None if it is known no more."""
     names = core.merger.normaliser.machine_names
     if machine not in names:
         return None

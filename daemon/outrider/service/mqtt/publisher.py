@@ -237,7 +237,7 @@ class Publisher:
             who = settings.username or "clients without a name"
             raise PeerError(
                 f"MQTT broker {settings.address}: takes what we publish to {topic} and does not "
-                f"pass it on; right would be an ACL that lets {who} write and read "
+                f"pass it on; expected an ACL that lets {who} write and read "
                 f"{settings.base}/#"
             ) from error
 

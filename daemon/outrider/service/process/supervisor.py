@@ -168,7 +168,7 @@ class Supervisor:
 
 
 def _watched_before(recording: Recording) -> Any:
-    """How long policies had decided here before, as the journal has it."""
+    """Return how long policies had decided here before, as the journal has it."""
     try:
         with Journal(recording.path, read_only=True) as journal:
             return journal.meta(WATCHED_KEY)

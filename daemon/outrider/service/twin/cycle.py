@@ -292,7 +292,7 @@ def locked(folder: Path) -> Iterator[None]:
         descriptor = os.open(folder / LOCK_NAME, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except OSError as error:
         raise LedgerError(
-            f"{folder / LOCK_NAME}: {error.strerror}; right would be the state directory of a "
+            f"{folder / LOCK_NAME}: {error.strerror}; expected the state directory of a "
             "daemon, and its user"
         ) from error
     with os.fdopen(descriptor) as file:

@@ -288,7 +288,7 @@ class PastHours:
         self._next_s = _full_hour_after(time_s) + HOUR_S
 
     def is_due(self, now_s: float) -> bool:
-        """Whether it is to be asked now, as the record goes on; its first moment never counts."""
+        """Return whether it is to be asked now, as the record goes on; its first moment never counts."""
         if self._next_s is None:
             self._next_s = _full_hour_after(max(now_s, self._from_s))
         return now_s >= self._next_s

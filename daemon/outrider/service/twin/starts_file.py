@@ -146,7 +146,7 @@ log = structlog.get_logger()
 
 
 def planned_near(folder: Path, now_s: float) -> dict[str, float]:
-    """When jobs are to start by the plans of about a moment, Unix seconds, by name.
+    """Return when jobs are to start by the plans of about a moment, Unix seconds, by name.
 
     A file that cannot be read is none: the plan is only a comparison.
     """

@@ -92,7 +92,7 @@ def write_plain(folder: Path, plain: dict[str, Any]) -> None:
 
 def _unreadable(path: Path, error: Exception) -> TwinFileError:
     return TwinFileError(
-        f"{path}: cannot be read: {error}; right would be what `outrider run-twin` writes: the "
+        f"{path}: cannot be read: {error}; expected what `outrider run-twin` writes: the "
         "next asking writes it anew"
     )
 

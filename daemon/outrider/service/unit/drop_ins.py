@@ -13,7 +13,7 @@ _PLAIN: Final = re.compile(r"[\w@+=:,./-]+")
 
 
 def command_text(words: Iterable[str | Path], user: str = "") -> str:
-    """Which program runs, with which words; as whom, where that is not the unit's own."""
+    """Return which program runs, with which words; as whom, where that is not the unit's own."""
     told = " ".join(quoted(str(word)) for word in words)
     return (
         "# The Outrider that wrote this, in place of the unit's own.\n"
@@ -23,7 +23,7 @@ def command_text(words: Iterable[str | Path], user: str = "") -> str:
 
 
 def socket_text(path: str) -> str:
-    """Where a socket is, in place of the unit's own."""
+    """Return where a socket is, in place of the unit's own."""
     return (
         f"# As the daemon's configuration has it.\n[Socket]\nListenStream=\nListenStream={path}\n"
     )

@@ -66,7 +66,7 @@ def marked(text: str) -> str:
 
 
 def is_ours(text: str) -> bool:
-    """Whether a file is as it was written here."""
+    """Return whether a file is as it was written here."""
     first, _, rest = text.partition("\n")
     return first.startswith(_MARK) and first.removeprefix(_MARK) == _digest(rest)
 
@@ -245,7 +245,7 @@ def shipped_unit(unit: str = UNIT.name) -> str:
         if place.is_file():
             return place.read_text(encoding="utf-8")
     raise ConfigurationError(
-        f"this Outrider came without {unit}; right would be {installed}, as pip installs it"
+        f"this Outrider came without {unit}; expected {installed}, as pip installs it"
     )
 
 
@@ -254,7 +254,7 @@ def _command() -> Path:
     command = Path(sysconfig.get_path("scripts")) / "outrider"
     if not command.is_file():
         raise ConfigurationError(
-            f"{command}: there is no such command beside {sys.executable}; right would be an "
+            f"{command}: there is no such command beside {sys.executable}; expected an "
             "Outrider that was installed by pip into an environment of its own"
         )
     packaged = _OWN_COMMAND[0]  # in a Debian package a link to this very command

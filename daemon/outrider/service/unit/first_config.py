@@ -52,7 +52,7 @@ def first_config(path: Path, localtime: Path = _LOCALTIME) -> FirstConfig:
         raise ConfigurationError(
             f"{path}: there is no such file, and no batch system was found on this host to write "
             f"one for (adapters that looked: {looked}{''.join(f'; {why}' for why in broken)}); "
-            "right would be a file as `outrider check-config --example` prints it"
+            "expected a file as `outrider check-config --example` prints it"
         )
     zone, known = _zone(localtime)
     lines = [_HEAD, f"# {'As' if known else 'Not found out'} on this host ({localtime})."]

@@ -53,7 +53,7 @@ def installed_unit(root: Path = Path("/")) -> InstalledUnit | None:
 
 
 def is_enabled(unit: str, root: Path = Path("/")) -> bool:
-    """Whether systemd starts a timer or a socket by itself, as ``systemctl enable`` leaves it."""
+    """Return whether systemd starts a timer or a socket by itself, as ``systemctl enable`` leaves it."""
     wanting = (folder for place in _PLACES for folder in (root / place).glob("*.wants"))
     return any((folder / unit).is_symlink() for folder in wanting)
 

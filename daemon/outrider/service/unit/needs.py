@@ -196,7 +196,7 @@ def resolve(host: str, within_s: float = _WITHIN_S) -> tuple[str, ...]:
 
 
 def is_loopback(address: str) -> bool:
-    """Whether an address never leaves this host; what is none does."""
+    """Return whether an address never leaves this host; what is none does."""
     try:
         return ipaddress.ip_address(address).is_loopback
     except ValueError:
@@ -204,7 +204,7 @@ def is_loopback(address: str) -> bool:
 
 
 def is_address(host: str) -> bool:
-    """Whether it is an address, and no name."""
+    """Return whether it is an address, and no name."""
     try:
         ipaddress.ip_address(host)
     except ValueError:
@@ -213,7 +213,7 @@ def is_address(host: str) -> bool:
 
 
 def is_among(address: str, rules: Iterable[str]) -> bool:
-    """Whether one of these rules covers an address: networks, addresses, systemd's own words.
+    """Return whether one of these rules covers an address: networks, addresses, systemd's own words.
 
     >>> is_among("127.0.0.53", ["localhost"]), is_among("192.0.2.7", ["localhost", "192.0.2.0/24"])
     (True, True)

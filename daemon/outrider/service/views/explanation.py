@@ -29,7 +29,7 @@ def jobs_meant(core: Core, short: str) -> list[str]:
 
 
 def states_of(core: Core, names: Iterable[str]) -> dict[str, int]:
-    """How many of these jobs are in which state, those with most jobs first; `left`: not here."""
+    """Return how many of these jobs are in which state, those with most jobs first; `left`: not here."""
     counts = Counter(_state_of(core, name) for name in names)
     return dict(counts.most_common())
 
@@ -41,7 +41,7 @@ def _state_of(core: Core, name: str) -> str:
 
 
 def is_waiting(core: Core, name: str) -> bool:
-    """Whether a job is queued or held now."""
+    """Return whether a job is queued or held now."""
     history = core.merger.normaliser.known_by(name)
     job = None if history is None else core.site.jobs.get(history.number)
     return job is not None and job.state in (QUEUED, HELD_STATE)
@@ -139,7 +139,7 @@ def explain_from_rows(
 
 
 def _alike(core: Core, job: Job) -> dict[str, int]:
-    """How many jobs wait that are asked for alike, and how many of them came before this one.
+    """Return how many jobs wait that are asked for alike, and how many of them came before this one.
 
     Of the same user and VO, for as many CPUs, on the same machines, with the same resources.
     """
@@ -227,7 +227,7 @@ def _machines(n: int) -> str:
 
 
 def _closes_s(core: Core, cluster: int) -> float | None:
-    """When a cluster that is open closes next; None: it is closed, or never closes."""
+    """Return when a cluster that is open closes next; None: it is closed, or never closes."""
     site = core.site
     minutes = site.cluster_specs[cluster].hours.minutes
     second = site.week_second()

@@ -249,6 +249,6 @@ class JobOrder:
         except (ValueError, IndexError):
             pass
         raise CursorError(
-            f'"after" = {text!r}: right would be what `next` of the page before said, which was '
+            f'"after" = {text!r}: expected what `next` of the page before said, which was '
             f'sorted by "{self._sort}", too'
         )

@@ -306,7 +306,7 @@ def read_use(
 
 
 def _begin(journal: Journal, window: str, now_s: float) -> tuple[float, bool]:
-    """When the window begins, and whether that is later than was asked for."""
+    """Return when the window begins, and whether that is later than was asked for."""
     begin_s = now_s - USE_WINDOWS[window]
     reach = journal.runs_reach(WITHIN_S)
     is_cut = reach is not None and not reach.is_all and reach.end_s >= begin_s

@@ -89,7 +89,7 @@ def status(core: Core, extra: dict[str, Any], saving: str = NOT_ESTIMATED) -> di
 
 
 def _power_source(figures: dict[str, Any]) -> str:
-    """Where the energy of jobs comes from: ``table``, ``measured``, ``mixed`` or ``unknown``."""
+    """Return where the energy of jobs comes from: ``table``, ``measured``, ``mixed`` or ``unknown``."""
     if figures["energy_wh"]["goodput"] is None:
         return "unknown"
     ratio = measured_ratio(figures)
@@ -230,7 +230,7 @@ def _agreement(runner: PolicyRunner) -> str:
 
 
 def measured_ratio(figures: dict[str, Any]) -> float | None:
-    """How much of the energy that is known was measured by meters; None if none is known."""
+    """Return how much of the energy that is known was measured by meters; None if none is known."""
     known_wh = {p: wh for p, wh in figures["energy_wh"].items() if wh is not None}
     total_wh = sum(known_wh.values())
     if not total_wh:

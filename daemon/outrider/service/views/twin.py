@@ -52,7 +52,7 @@ def twin_shown(file: TwinFile | None, config: Config, now_s: float) -> dict[str,
 
 
 def is_stale(file: TwinFile, config: Config, now_s: float) -> bool:
-    """Whether the answer is too old to be evidence. Arguments as of `twin_shown`."""
+    """Return whether the answer is too old to be evidence. Arguments as of `twin_shown`."""
     return file.asked_s is not None and now_s - file.asked_s > twin_of(config).stale_after_s
 
 

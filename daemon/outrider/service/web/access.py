@@ -45,7 +45,7 @@ class Hosts:
         self._names = {_plain(name) for name in (*own, *declared)}
 
     def is_ours(self, host: str) -> bool:
-        """Whether a ``Host`` header, with or without a port, names us."""
+        """Return whether a ``Host`` header, with or without a port, names us."""
         name = _name_of(host)
         if name is None:
             return False
@@ -161,7 +161,7 @@ class Access:
 
     @property
     def wants_token(self) -> bool:
-        """Whether a client that sends the token is shown users by their names, and no other."""
+        """True if a client that sends the token is shown users by their names, and no other."""
         has_token = self._token is not None or self._names_token is not None
         return has_token and self._show_users == "authorised"
 
@@ -184,12 +184,12 @@ class Access:
             return None
         return Refused(
             MISDIRECTED,
-            f"{', '.join(hosts)!r} is no name of this daemon; right would be localhost, its "
+            f"{', '.join(hosts)!r} is no name of this daemon; expected localhost, its "
             "host's own name, the address it listens on, or a name in its setting host_names",
         )
 
     def judge(self, request: web.Request) -> Allowed | Refused:
-        """Whether a client may look, and what it sees."""
+        """Return whether a client may look, and what it sees."""
         local = _unix_socket_of(request)
         if local is not None:
             return self._judge_peer(local)
@@ -216,7 +216,7 @@ class Access:
         return self._allowed(authorised=True)
 
     def judge_command(self, request: web.Request) -> Commander | Refused:
-        """Whether a client may change something."""
+        """Return whether a client may change something."""
         local = _unix_socket_of(request)
         if local is None:
             return Refused(405, "commands are given over the Unix socket alone")
@@ -227,7 +227,7 @@ class Access:
         if not may_enter(peer, self.admin_gid):
             return Refused(
                 403,
-                f"user {peer.uid} may look but not command; right would be root, the daemon's own "
+                f"user {peer.uid} may look but not command; expected root, the daemon's own "
                 f"user or a member of the group {self.admin_group} (gpasswd --add NAME "
                 f"{self.admin_group})",
             )
@@ -257,7 +257,7 @@ def _unix_socket_of(request: web.Request) -> socket.socket | None:
 
 
 def is_local(request: web.Request) -> bool:
-    """Whether a client came over the Unix socket."""
+    """Return whether a client came over the Unix socket."""
     return _unix_socket_of(request) is not None
 
 
@@ -301,7 +301,7 @@ def peer_of(connection: socket.socket | TransportSocket) -> Peer:
 
 
 def may_enter(peer: Peer, *gids: int | None) -> bool:
-    """Whether a peer is root, our own user, or a member of one of these groups.
+    """Return whether a peer is root, our own user, or a member of one of these groups.
 
     Args:
         peer: who connected.
@@ -341,7 +341,7 @@ def read_token(path: Path) -> str:
 
 
 def is_allowed(authorization: str, token: str) -> bool:
-    """Whether an Authorization header carries the token.
+    """Return whether an Authorization header carries the token.
 
     As ``Bearer TOKEN``, or as the password of ``Basic``, whoever the user. The time this takes
     does not depend on how much of the token is right.

@@ -275,21 +275,19 @@ async def read_post(request: web.Request, post: Post[Any]) -> Any:
         BadPostError: it is a page's, no JSON, too long, too slow, or of another shape.
     """
     if "Origin" in request.headers or "Sec-Fetch-Site" in request.headers:
-        raise BadPostError(403, "a page may not command; right would be the command `outrider`")
+        raise BadPostError(403, "a page may not command; expected the command `outrider`")
     if request.content_type != JSON:
-        raise BadPostError(415, f"Content-Type is {request.content_type!r}; right would be {JSON}")
+        raise BadPostError(415, f"Content-Type is {request.content_type!r}; expected {JSON}")
     try:
         async with asyncio.timeout(WITHIN_S):
             body = await request.read()
     except TimeoutError as error:
         raise BadPostError(408, f"the body did not come within {WITHIN_S:g} s") from error
     except web.HTTPRequestEntityTooLarge as error:
-        raise BadPostError(
-            413, f"longer than {MOST_BYTES:,} bytes, and right would be less"
-        ) from error
+        raise BadPostError(413, f"longer than {MOST_BYTES:,} bytes, and expected less") from error
     except (web.RequestPayloadError, OSError) as error:
         raise BadPostError(400, f"the body cannot be read: {error}") from error
     try:
         return msgspec.json.decode(body, type=post.body)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise BadPostError(400, f"{error}; right would be such as {post.example}") from error
+        raise BadPostError(400, f"{error}; expected such as {post.example}") from error

@@ -184,7 +184,7 @@ def read_query(record: type[Q], given: Iterable[tuple[str, str]]) -> Q:
             msgspec.convert({name: value}, record, strict=False)
         except msgspec.ValidationError as error:
             raise BadQueryError(
-                f'"{name}" = {value!r}: right would be {_in_words(right[name])}'
+                f'"{name}" = {value!r}: expected {_in_words(right[name])}'
             ) from error
     return msgspec.convert(values, record, strict=False)
 

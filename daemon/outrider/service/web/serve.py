@@ -187,12 +187,12 @@ class Connection(asyncio.Protocol):
         return 0 if self._transport is None else self._transport.get_write_buffer_size()
 
     def has_read_more(self) -> bool:
-        """Whether the client took bytes since the last time that this was asked."""
+        """Return whether the client took bytes since the last time that this was asked."""
         before, self._unread_before = self._unread_before, self.unread_bytes
         return self._unread_before < before
 
     def has_asked(self) -> bool:
-        """Whether bytes of the client wait that it was not heard yet with."""
+        """Return whether bytes of the client wait that it was not heard yet with."""
         waiting = array("i", [0])
         try:
             fcntl.ioctl(self._transport.get_extra_info("socket"), termios.FIONREAD, waiting)  # type: ignore[union-attr]
@@ -237,7 +237,7 @@ class Connection(asyncio.Protocol):
 
 
 def most_connections() -> int:
-    """How many connections the process's limit on descriptors allows, with some in reserve."""
+    """Return how many connections the process's limit on descriptors allows, with some in reserve."""
     descriptors, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if descriptors == resource.RLIM_INFINITY:
         return MOST_CONNECTIONS
@@ -317,8 +317,8 @@ async def _listen(
         )
     except OSError as error:
         raise ConfigurationError(
-            f'"listen" = "{host}:{port}": cannot listen there: {error.strerror}; right would '
-            "be an address of this machine and a free port"
+            f'"listen" = "{host}:{port}": cannot listen there: {error.strerror}; expected '
+            "an address of this machine and a free port"
         ) from error
 
 
@@ -331,7 +331,7 @@ def tls_context(cert: Path, key: Path | None) -> ssl.SSLContext:
         context.load_cert_chain(cert, key, password=lambda: "")
     except (OSError, ValueError) as error:  # ssl.SSLError is an OSError
         raise ConfigurationError(
-            f'"tls_cert" = "{cert}", "tls_key" = "{key}": {error}; right would be PEM files of a '
+            f'"tls_cert" = "{cert}", "tls_key" = "{key}": {error}; expected PEM files of a '
             "certificate and of its own private key, without a passphrase"
         ) from error
     return context

@@ -150,7 +150,7 @@ def _let_admins_in(path: Path, gid: int | None, admins: str | None) -> int | Non
 
 def _cannot(path: Path, why: str) -> ConfigurationError:
     return ConfigurationError(
-        f'"socket" = "{path}": cannot listen there: {why}; right would be a path of its own in a '
+        f'"socket" = "{path}": cannot listen there: {why}; expected a path of its own in a '
         "folder that the daemon may write"
     )
 

@@ -75,7 +75,7 @@ class AskedPolicy:
         self._rng = rng
 
     def odds(self, job: Job, places: OpenPlaces) -> Mapping[int, float]:
-        """Where it would start the job if it had to; empty once it has failed."""
+        """Return where it would start the job if it had to; empty once it has failed."""
         return self._runner.would_choose(job, places.site, self._rng)
 
 
@@ -197,7 +197,7 @@ def off_policy_of_journal(
         PluginError: there is no such policy, or it cannot be made.
     """
     if not 0.0 < level < 1.0:
-        raise ConfigurationError(f"level {level:g}: right would be between 0 and 1, as in 0.9")
+        raise ConfigurationError(f"level {level:g}: expected between 0 and 1, as in 0.9")
     made = [make_policy(p, {}, seed, "off-policy") if isinstance(p, str) else p for p in policies]
     names = [*(policy.name for policy in made), *recorded]
     if len(set(names)) < len(names):
@@ -246,7 +246,7 @@ def _unfit(incumbent: str | None) -> list[str]:
     if incumbent not in UNIFORM:
         right = ", ".join(sorted(UNIFORM))
         why = "does not choose machines at random, and what it never does cannot be weighed"
-        return [f"the incumbent {incumbent} {why}; right would be {right}"]
+        return [f"the incumbent {incumbent} {why}; expected {right}"]
     return []
 
 
@@ -348,7 +348,7 @@ class RecordedStarts:
         return StartTable(self.starts, len(self._site.cluster_names), policy)
 
     def left_out(self, table: StartTable) -> dict[str, int]:
-        """How many starts are not in the table of a candidate, by why: as `OffPolicyCheck` has it.
+        """Return how many starts are not in the table of a candidate, by why: as `OffPolicyCheck` has it.
 
         Runs that go on are counted once, whatever else may be said of them.
         """
@@ -360,7 +360,7 @@ class RecordedStarts:
         }
 
     def propensities(self, machine_names: Sequence[str]) -> PropensityCheck:
-        """Whether they fell as a uniform draw between the free machines would."""
+        """Return whether they fell as a uniform draw between the free machines would."""
         return checked(
             self._groups, self._machines,
             dict(enumerate(self._site.cluster_names)), dict(enumerate(machine_names)),

@@ -101,7 +101,7 @@ def history(size: Size, weights: str) -> list[PolicySpec]:
 
 
 def epochs(size: Size) -> list[PolicySpec]:
-    """How long a job that was kept queued waits before it is decided again; not in the paper."""
+    """Return how long a job that was kept queued waits before it is decided again; not in the paper."""
     pairs = product(size.epoch_epsilons, size.epochs_s)
     return [paper_bandit(epsilon=e, reconsider_s=s) for e, s in pairs]
 

@@ -353,7 +353,7 @@ def _stretches(policy: PolicySpec, rows: Rows, which: str, name: str) -> Series:
 
 
 def figures_of_options(size: Size, rows: Rows) -> Iterator[Drawing]:
-    """How much history counts, how long the epoch is, and what else one could run."""
+    """Return how much history counts, how long the epoch is, and what else one could run."""
     yield _of_history(18, "plain", size, rows)
     yield _of_history(19, "gaussian", size, rows)
     yield from _of_epochs(size, rows)

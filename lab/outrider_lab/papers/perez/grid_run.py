@@ -137,7 +137,7 @@ def _arrivals(trace: TraceSource) -> Workload:
     if isinstance(trace, WorkloadFile):
         return trace.load()
     if not isinstance(trace, DrawnWorkload):
-        raise TypeError(f"{trace.name}: a campus; right would be a workload")
+        raise TypeError(f"{trace.name}: a campus; expected a workload")
     if trace.generator == "egee":
         return egee_window(trace.seed, trace.option("jobs"))
     return perez_grid(float(trace.option("row")), trace.seed, jobs=trace.option("jobs"))

@@ -111,7 +111,7 @@ class FuzzyTdSettings(PlanningSettings, frozen=True):
         if self.first_outputs and len(self.first_outputs) != rules_n:
             raise ValueError(
                 f"first_outputs has {len(self.first_outputs)} values; "
-                f"{self.inputs} inputs have {rules_n} rules; right would be one value a rule, or []"
+                f"{self.inputs} inputs have {rules_n} rules; expected one value a rule, or []"
             )
 
 
@@ -219,7 +219,7 @@ class FuzzyTd(RoundPlanner[FuzzyTdSettings]):
         return [move for draft in drafts for move in draft.plan.moves()]
 
     def _has_news(self, machine: int, runs: dict[int, int]) -> bool:
-        """Whether a machine is new, a run ended there, or others run there than were planned."""
+        """Return whether a machine is new, a run ended there, or others run there than were planned."""
         transitions = self._transitions.get(machine)
         if transitions is None or transitions.has_changed:
             return True

@@ -138,7 +138,7 @@ class Transitions:
         self._planned.pop(job, None)
 
     def went_as_planned(self, runs: dict[int, int]) -> bool:
-        """Whether the machine's runs (job number to CPUs) are those planned, less ended ones."""
+        """Return whether the machine's runs (job number to CPUs) are those planned, less ended ones."""
         return runs == self._planned
 
     def find(self, state: list[float], value: ValueFunction | None) -> None:

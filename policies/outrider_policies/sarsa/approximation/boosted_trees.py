@@ -95,7 +95,7 @@ class BoostedTrees:
         if inputs.shape != (len(targets), self._inputs_n):
             raise ValueError(
                 f"it was fitted to inputs of shape {inputs.shape} and {len(targets)} targets; "
-                f"right would be {self._inputs_n} features for each"
+                f"expected {self._inputs_n} features for each"
             )
         self._fit(inputs, targets, saved["seed"])
 
@@ -123,7 +123,7 @@ class Retraining:
 
     @property
     def is_open(self) -> bool:
-        """Whether a training has begun whose result is not adopted yet."""
+        """True if a training has begun whose result is not adopted yet."""
         return self._task is not None
 
     def begin(self, old: ValueFunction, inputs: Floats, targets: Floats, seed: int) -> None:

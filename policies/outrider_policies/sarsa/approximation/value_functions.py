@@ -58,6 +58,6 @@ def checked(saved: dict[str, Any], kind: str, size: int) -> Floats:
     parameters = np.array(saved.get("parameters"), dtype=float)
     if parameters.shape != (size,) or not np.isfinite(parameters).all():
         raise ValueError(
-            f"it holds parameters of shape {parameters.shape}; right would be {size} finite numbers"
+            f"it holds parameters of shape {parameters.shape}; expected {size} finite numbers"
         )
     return parameters

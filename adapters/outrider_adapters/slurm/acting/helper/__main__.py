@@ -31,7 +31,7 @@ def main(words: Sequence[str]) -> int:
     listener = _handed_over()
     if listener is None:
         print(  # noqa: T201 - a command
-            "no socket was handed over; right would be: started by outrider-slurm.socket",
+            "no socket was handed over; use: started by outrider-slurm.socket",
             file=sys.stderr,
         )
         return _BAD_USE

@@ -113,7 +113,7 @@ class HelperClient:
         self._ask(RenewFence(number, until_s))
 
     def check(self) -> None:
-        """Whether it is there and hears this user. Raises `CommandError`: not so."""
+        """Return whether it is there and hears this user. Raises `CommandError`: not so."""
         self._ask(Check())
 
     def _ask(self, request: Request) -> None:
@@ -126,12 +126,12 @@ class HelperClient:
             answer = _ANSWERS.decode(line)
         except OSError as error:
             raise CommandError(
-                f"the helper at {self._path} {CANNOT_BE_REACHED}: {error}; right would be: "
+                f"the helper at {self._path} {CANNOT_BE_REACHED}: {error}; use: "
                 "systemctl enable --now outrider-slurm.socket, for this user"
             ) from error
         except msgspec.MsgspecError as error:
             raise CommandError(
-                f"the helper at {self._path} does not hear this user; right would be: its name as "
+                f"the helper at {self._path} does not hear this user; use: its name as "
                 "--user of outrider-slurm.service"
             ) from error
         if not answer.ok:

@@ -96,7 +96,7 @@ class Helper:
             if isinstance(request, Update):
                 edit = Edit(request.begin_s, request.site_factor, request.nice)
                 if edit == Edit():
-                    raise ValueError("nothing to give; right would be begin_s, site_factor or nice")
+                    raise ValueError("nothing to give; expected begin_s, site_factor or nice")
                 self._check_time(request.begin_s)
                 self._scontrol.update(request.jobs, edit)
             elif isinstance(request, RenewFence):

@@ -88,7 +88,7 @@ def job_counts(options: CampusOptions) -> JobCounts:
     if bad > jobs:
         raise ConfigurationError(
             f"generate campus: bad_jobs = {bad} is more than all jobs ({jobs}); "
-            f"right would be 0 to {jobs}"
+            f"expected 0 to {jobs}"
         )
     in_storm = min(round(jobs * storm_ratio), jobs - bad)
     return JobCounts(jobs - bad - in_storm, bad, in_storm)
@@ -109,7 +109,7 @@ def check(options: CampusOptions) -> None:
     if slots > _MOST_DEMAND_SLOTS:
         raise ConfigurationError(
             f"generate campus: clusters = {options.clusters} over {options.days} days need "
-            f"{slots * 8 / 1e9:.1f} GB; right would be clusters x days of at most "
+            f"{slots * 8 / 1e9:.1f} GB; expected clusters x days of at most "
             f"{_MOST_DEMAND_SLOTS // 288}"
         )
     try:

@@ -46,13 +46,13 @@ HOUR_PROFILE: Final = np.array(
 
 
 def is_term(day: dt.date) -> bool:
-    """Whether lectures are given in the week of this day."""
+    """Return whether lectures are given in the week of this day."""
     week = day.isocalendar().week
     return any(week in term for term in TERM_WEEKS)
 
 
 def is_closed(day: dt.date) -> bool:
-    """Whether the university is closed over Christmas: 23 December to 3 January."""
+    """Return whether the university is closed over Christmas: 23 December to 3 January."""
     return (day.month == 12 and day.day >= 23) or (day.month == 1 and day.day <= 3)
 
 
@@ -268,7 +268,7 @@ def generate_campus(seed: int, **options: Any) -> Campus:
     (20, 2)
     """
     if seed < 0:
-        raise ConfigurationError(f"generate campus: seed = {seed}; right would be 0 or more")
+        raise ConfigurationError(f"generate campus: seed = {seed}; expected 0 or more")
     wanted = build(CampusOptions, options, "generate campus")
     check(wanted)
     size_ratio = wanted.machines / PAPER_MACHINES
@@ -382,7 +382,7 @@ class _Clock:
             offset = float(part[-1]) + 1.0
 
     def next_login_s(self, seats: NDArray[np.int64], free_s: Floats, wait: Floats) -> Floats:
-        """When the hazard since `free_s` sums to `wait`; inf if the trace ends before."""
+        """Return when the hazard since `free_s` sums to `wait`; inf if the trace ends before."""
         first = self.cluster[seats].astype(np.int64) * self.knots
         slot, part = np.divmod(free_s / SLOT_S, 1.0)
         low = np.minimum(slot.astype(np.int64), self.knots - 2) + first

@@ -38,7 +38,7 @@ class Streams(NamedTuple):
 def streams_of(seed: int) -> Streams:
     """The streams of a seed. Raises `ConfigurationError` if it is below 0."""
     if seed < 0:
-        raise ConfigurationError(f"generate grid: seed = {seed}; right would be 0 or more")
+        raise ConfigurationError(f"generate grid: seed = {seed}; expected 0 or more")
     children = np.random.SeedSequence(seed).spawn(len(Streams._fields))
     return Streams(*(np.random.default_rng(child) for child in children))
 
@@ -187,7 +187,7 @@ def _check(row: float, jobs: int, machines: int, load: float) -> None:
         ("load", load, 0.0 < load < 10.0, "above 0 and below 10"),
     ):
         if not is_right:
-            raise ConfigurationError(f"generate grid: {name} = {value}; right would be {right}")
+            raise ConfigurationError(f"generate grid: {name} = {value}; expected {right}")
 
 
 # -- vengerov --------------------------------------------------------------------------------------
@@ -225,10 +225,10 @@ def vengerov_grid(
     if steps not in STEPS:
         raise ConfigurationError(f'generate grid: steps "{steps}"; {nearest(steps, STEPS)}')
     if not 0.0 < rate < 100.0:
-        raise ConfigurationError(f"generate grid: rate = {rate}; right would be above 0, as 0.1")
+        raise ConfigurationError(f"generate grid: rate = {rate}; expected above 0, as 0.1")
     if not 1.0 <= length_s <= 1e8:
         raise ConfigurationError(
-            f"generate grid: length = {length_s}; right would be steps, from 1 to 1e8"
+            f"generate grid: length = {length_s}; expected steps, from 1 to 1e8"
         )
     streams = streams_of(seed)
     if steps == "integer":
