@@ -163,7 +163,7 @@ class PBSWatch:
 
     def _note(self) -> str:
         n = self.jobs.unknown_n
-        return f"how {n} jobs left is not known: they count as removed" if n else ""
+        return f"the end of {n} jobs is unknown: they count as removed" if n else ""
 
 
 # -- nodes -----------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""The adapter of a Slurm cluster: jobs, nodes and limits, by its own commands."""
+"""Adapter of a Slurm cluster: jobs, nodes and limits, by Slurm's own commands."""
 
 import os
 import re
@@ -21,19 +21,19 @@ from outrider_adapters.slurm.commands import (
 from outrider_adapters.slurm.job_steps import WAITING, is_waiting, seen
 from outrider_adapters.slurm.nodes import settings_of, shown_for_s
 from outrider_adapters.slurm.queue_rows import FIELDS, QueueRow, row_of
-from outrider_adapters.slurm.reasons import Asked, waiting_reason
+from outrider_adapters.slurm.reasons import WaitingFacts, waiting_reason
 from outrider_adapters.slurm.settings import SlurmSettings
 from outrider_adapters.slurm.slurm_watch import SlurmWatch
 
 # -- diagnosis -------------------------------------------------------------------------------------
-# What a site should know of a Slurm before it lets Outrider watch it.
+# Checks of a Slurm, before Outrider watches it.
 
 Finding = tuple[str, str, str, str]
-"""What, state (ok, warn, fail), what was found, and a remedy: as ``outrider doctor`` lists it."""
+"""Subject, state (ok, warn, fail), finding and fix, as listed by ``outrider doctor``."""
 
 
 def diagnosed(commands: SlurmCommands, settings: SlurmSettings) -> Iterator[Finding]:
-    """Who answers, what may be seen and changed, and how jobs that leave unseen are known."""
+    """Check the controller, permissions, acting and accounting."""
     try:
         config = settings_of(commands.run("scontrol", "show", "config"))
         rows = commands.run("squeue", "-a", "-h", "-o", "%A").split()
@@ -65,17 +65,17 @@ def _acting(commands: SlurmCommands, config: dict[str, str], settings: SlurmSett
         except CommandError as error:
             found, _, remedy = str(error).partition("; use: ")
             return "acting", "fail", found, remedy
-        found = f"other users' jobs may be changed by the helper at {settings.helper}"
+        found = f"the helper at {settings.helper} can change other users' jobs"
         return "acting", "ok", found, ""
     if why := changes_nothing(commands, config):
         return "acting", "ok", f"enough for the modes observe and shadow alone: {why}", ""
-    return "acting", "ok", "other users' jobs may be changed in the modes canary and active", ""
+    return "acting", "ok", "other users' jobs can be changed in the modes canary and active", ""
 
 
 def _accounting(config: dict[str, str]) -> Finding:
     storage = config.get("AccountingStorageType", "accounting_storage/none")
     if storage.endswith("slurmdbd"):
-        return "accounting", "ok", "sacct tells of jobs that left unseen", ""
+        return "accounting", "ok", "sacct reports jobs that left between two looks", ""
     found = (
         "no slurmdbd: jobs that end while Outrider does not look for more than "
         f"{shown_for_s(config):g} s (MinJobAge) count as removed"
@@ -86,16 +86,16 @@ def _accounting(config: dict[str, str]) -> Finding:
 
 # -- adapter ---------------------------------------------------------------------------------------
 
-USUAL: Final = (
+CONFIG_PATHS: Final = (
     "/etc/slurm/slurm.conf", "/run/slurm/conf/slurm.conf", "/etc/slurm-llnl/slurm.conf",
 )  # fmt: skip
-"""Where slurm.conf is; the second where slurmctld hands it out."""
+"""Paths of slurm.conf; the second is where slurmctld distributes it."""
 
 
 class SlurmAdapter(PollingAdapter):
-    """Watches a cluster by ``squeue``, ``scontrol show`` and ``sacct``.
+    """Adapter that watches a cluster by ``squeue``, ``scontrol show`` and ``sacct``.
 
-    What is asked, and how often, is in the settings. Only its lever changes anything.
+    The settings define its queries and their intervals. Only its lever changes anything.
     """
 
     name: ClassVar[str] = "slurm"
@@ -109,7 +109,7 @@ class SlurmAdapter(PollingAdapter):
     )  # fmt: skip
     levers = (LeasedStartTimes,)
     pattern_setting = "machine_clusters"
-    discipline = "easy"  # its backfill lets nobody delay the first in line; further plans it redoes
+    discipline = "easy"  # its backfill never delays the first in line, and replans the others
     incumbent = "multifactor"
     state_words = STATE_WORDS
 
@@ -121,63 +121,65 @@ class SlurmAdapter(PollingAdapter):
 
     @classmethod
     def found_here(cls) -> FoundSystem | None:
-        """A Slurm of which this host has the commands and the configuration."""
-        return found_by_commands("Slurm", "squeue", (os.environ.get("SLURM_CONF", ""), *USUAL))
+        """Return the Slurm whose commands and configuration this host has, if any."""
+        return found_by_commands(
+            "Slurm", "squeue", (os.environ.get("SLURM_CONF", ""), *CONFIG_PATHS)
+        )
 
     def diagnose(self) -> list[Finding]:
-        """For ``outrider doctor``: who answers, and what may be seen."""
+        """Check the controller and permissions, for ``outrider doctor``."""
         return list(diagnosed(self._commands, self._settings))
 
     def service_needs(self) -> ServiceNeeds:
-        """Who is asked, and which files its commands read."""
+        """Return the hosts that are contacted, and the files that the commands read."""
         return needs_of(self._settings, self._commands)
 
     def begin(self, cursor: Any) -> None:
-        """Find out which cluster this is, and begin at a cursor.
+        """Find out the cluster, and continue from a cursor.
 
         Raises:
             PeerError: no controller answers, or the cluster is in a federation.
-            ValueError: the cursor is none of this adapter's.
+            ValueError: the cursor does not belong to this adapter.
         """
         self._watch = SlurmWatch(self._commands, self._settings, self.undo_log)
         self._watch.start(cursor)
 
     def look(self) -> Batch:
-        """What happened since the last look."""
+        """Return the events since the last look."""
         batch = self._watch.look()
         self.planned_starts = self._watch.planned_starts
         return batch
 
     def pause_s(self, batch: Batch) -> float:
-        """Seconds to the next look."""
+        """Return the seconds until the next look."""
         return self._watch.pause_s
 
     def end(self) -> None:
-        """Nothing is open between looks."""
+        """Do nothing: no resource is open between looks."""
 
     async def waiting_reason(self, job: str) -> WaitingReason | None:
-        """Why a job is not running, as Slurm says it now. Raises `PeerError`: no answer."""
+        """Return Slurm's reason why a job is not running now. Raises `PeerError`: no answer."""
         return await self.answer(lambda: ask_why(self._watch, self._commands, job))
 
     async def __aenter__(self) -> Self:
-        """Get a thread, and commands that may run until the adapter is left."""
+        """Start a thread, and commands that may run until the adapter is closed."""
         self._commands = SlurmCommands(self._settings)
         return await super().__aenter__()
 
     async def __aexit__(self, *raised: Any) -> None:
-        """Wait for no command; then close."""
+        """Cancel running commands, then close."""
         self._commands.close()
         await super().__aexit__(*raised)
 
 
 # -- questions -------------------------------------------------------------------------------------
-# What is asked of Slurm when somebody wants to know why a job waits.
+# Queries that explain why a job waits.
 
-_BESIDE = ("Dependency", "QOS", "PriorityLong")
+_EXTRA_FIELDS = ("Dependency", "QOS", "PriorityLong")
 
 
 def ask_why(watch: SlurmWatch, commands: SlurmCommands, name: str) -> WaitingReason | None:
-    """Why a job is not running; None for one that is, that has left, or that is another's.
+    """Return why a job waits; None if it runs, has left, or is of another cluster.
 
     Args:
         watch: of the Slurm.
@@ -191,15 +193,15 @@ def ask_why(watch: SlurmWatch, commands: SlurmCommands, name: str) -> WaitingRea
     kind = watch.jobs.kind(job) if cluster == watch.jobs.cluster else None
     if kind is None:
         return None
-    # of a task alone squeue would not say how many of its array may run
-    lines = commands.rows((*FIELDS, *_BESIDE), "-a", "-t", "all", "-j", job.partition("_")[0])
-    told = [(text, *_parsed(text)) for text in filter(None, lines)]
-    mine = next(((text, row, beside) for text, row, beside in told if job in row.jobs), None)
+    # for a task alone squeue would omit how many tasks of its array may run
+    lines = commands.rows((*FIELDS, *_EXTRA_FIELDS), "-a", "-t", "all", "-j", job.partition("_")[0])
+    parsed = [(text, *_parsed(text)) for text in filter(None, lines)]
+    mine = next(((text, row, extra) for text, row, extra in parsed if job in row.jobs), None)
     if mine is None or not is_waiting(mine[1]):
         return None
     text, shown, (dependency, qos, priority) = mine
     row = watch.jobs.as_its_user_left_it(shown)
-    asked = Asked(
+    facts = WaitingFacts(
         job=job,
         row=row,
         shown_eligible_s=shown.eligible_s,
@@ -211,57 +213,57 @@ def ask_why(watch: SlurmWatch, commands: SlurmCommands, name: str) -> WaitingRea
         nodes=watch.nodes,
         partitions=watch.partitions,
     )
-    return waiting_reason(asked, watch.eligibility)
+    return waiting_reason(facts, watch.eligibility)
 
 
 def _parsed(text: str) -> tuple[QueueRow, list[str]]:
-    """A row of `FIELDS`, and what stands behind them."""
+    """Parse a row of `FIELDS`; return it with the values that follow them."""
     values = text.split(SEPARATOR)
     try:
         row = row_of(SEPARATOR.join([*values[: len(FIELDS)], ""]))
     except ValueError as error:
-        raise PeerError(f"squeue prints what cannot be read: {error}") from error
+        raise PeerError(f"output of squeue cannot be parsed: {error}") from error
     return row, values[len(FIELDS) : -1]
 
 
 def _ahead(
     commands: SlurmCommands, partitions: tuple[str, ...], priority: int, now_s: float
 ) -> tuple[int, int]:
-    """Jobs of higher priority that wait for these partitions, and the CPUs they want."""
+    """Count the waiting jobs of higher priority in these partitions, and the CPUs they request."""
     fields = (*FIELDS, "PriorityLong")
     lines = commands.rows(fields, "-a", "-t", "PD", "-p", ",".join(partitions))
     cpus: dict[str, int] = {}
     for line in filter(None, lines):
         row, [theirs] = _parsed(line)
         if int(theirs) > priority and seen(row, now_s).status == WAITING:
-            cpus |= dict.fromkeys(row.jobs, row.cpus)  # one that may use several comes for each
+            cpus |= dict.fromkeys(row.jobs, row.cpus)  # listed once for each of its partitions
     return len(cpus), sum(cpus.values())
 
 
 # -- service needs ---------------------------------------------------------------------------------
-# What a service needs beside a Slurm: the addresses of its controllers, its configuration.
+# Needs of a service next to a Slurm: the addresses of its controllers, its configuration.
 
-_USUAL: Final = "/etc/slurm/slurm.conf"
+_DEFAULT_CONFIG: Final = "/etc/slurm/slurm.conf"
 _CONTROLLER: Final = re.compile(
     r"SlurmctldHost(\[\d+\])?|ControlMachine|BackupController", re.IGNORECASE
 )
 _DATABASE: Final = re.compile(r"AccountingStorage(Backup)?Host", re.IGNORECASE)
 _IN_BRACKETS: Final = re.compile(r"(?P<name>[^(]+)\((?P<address>[^)]+)\)")
 _SLURM_USER: Final = "slurm"
-"""Whom the unit runs as where Slurm does not say."""
+"""User of the unit if Slurm does not report one."""
 _UNSET: Final = ("", "(null)", "none")
 
 
 def needs_of(settings: SlurmSettings, commands: SlurmCommands) -> ServiceNeeds:
-    """Who is asked, and which files the commands read, as far as it can be found out."""
-    config = settings.config or os.environ.get("SLURM_CONF") or _USUAL
+    """Return the hosts that are contacted and the files that the commands read, as far as known."""
+    config = settings.config or os.environ.get("SLURM_CONF") or _DEFAULT_CONFIG
     notes: list[str] = []
     try:
         shown = commands.run("scontrol", "show", "config")
     except CommandError as error:
         shown = _text_of(Path(config))
         if not shown:
-            notes.append(f"addresses of controllers are not known: {error}")
+            notes.append(f"addresses of controllers are unknown: {error}")
     environment = {}
     if settings.config is None and "SLURM_CONF" in os.environ:
         environment["SLURM_CONF"] = os.environ["SLURM_CONF"]
@@ -277,7 +279,7 @@ def needs_of(settings: SlurmSettings, commands: SlurmCommands) -> ServiceNeeds:
 
 
 def _helper(socket: str, settings: SlurmSettings, shown: str) -> HelperUnit:
-    """What updates jobs as the user who may, by the same commands."""
+    """Return the helper that updates jobs as a permitted user, by the same commands."""
     config = settings.config or os.environ.get("SLURM_CONF")
     words = ["outrider_adapters.slurm.acting.helper"]
     words += ["--slurm-config", config] if config else []
@@ -287,21 +289,21 @@ def _helper(socket: str, settings: SlurmSettings, shown: str) -> HelperUnit:
 
 
 def hosts_in(config: str) -> dict[str, str]:
-    r"""Whom Slurm's commands ask, by its configuration, and what each is.
+    r"""Return the hosts that Slurm's commands contact, by its configuration, with their roles.
 
     >>> hosts_in("SlurmctldHost[0] = ctl(192.0.2.7)\nAccountingStorageHost = db\n")
     {'192.0.2.7': "Slurm's controller ctl", 'db': "Slurm's database"}
     """
     found: dict[str, str] = {}
     for key, value in settings_of(config).items():
-        what = "controller" if _CONTROLLER.fullmatch(key) else ""
-        what = what or ("database" if _DATABASE.fullmatch(key) else "")
-        if not what or value in _UNSET:
+        role = "controller" if _CONTROLLER.fullmatch(key) else ""
+        role = role or ("database" if _DATABASE.fullmatch(key) else "")
+        if not role or value in _UNSET:
             continue
         if (named := _IN_BRACKETS.fullmatch(value)) is not None:
-            found[named["address"]] = f"Slurm's {what} {named['name']}"
+            found[named["address"]] = f"Slurm's {role} {named['name']}"
         else:
-            found[value] = f"Slurm's {what}"
+            found[value] = f"Slurm's {role}"
     return found
 
 

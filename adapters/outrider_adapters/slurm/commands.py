@@ -1,8 +1,8 @@
-"""Slurm's commands, and their output in fields that users cannot make up.
+"""Slurm's commands, with output fields that users cannot forge.
 
-What users write into a job (its name, comment, folder, command) may hold anything, so no field of
-it is asked for. One is left: the account, which may be any text where there is no slurmdbd, line
-ends and separators included. So fields are parted by a word that nobody can know before it is used.
+What users write into a job (its name, comment, folder, command) may hold anything, so no such field
+is requested. One remains: the account, which may be any text where there is no slurmdbd, including
+line ends and separators. So fields are separated by a random word, chosen for each command.
 """
 
 import contextlib
@@ -20,28 +20,28 @@ SEPARATOR: Final = "\x1f"
 _OURS: Final = (
     "SQUEUE_", "SACCT_", "SINFO_", "SCONTROL_", "SBATCH_", "SLURM_CLUSTERS", "SLURM_TIME_FORMAT",
 )  # fmt: skip
-"""Beginnings of variables by which a shell changes what the commands print."""
+"""Prefixes of environment variables that change what the commands print."""
 
 
 class SlurmCommands(Commands):
-    """Runs them, one at a time.
+    """Runner of Slurm's commands, one at a time.
 
     Args:
-        settings: which Slurm.
+        settings: select the Slurm.
     """
 
     def __init__(self, settings: SlurmSettings) -> None:
         environment = {k: v for k, v in os.environ.items() if not k.startswith(_OURS)}
-        # Unix seconds leave no doubt of the zone; the tasks of an array are told in full
+        # Unix seconds have no ambiguous time zone; the tasks of an array are listed in full
         environment |= {"SLURM_TIME_FORMAT": "%s", "SLURM_BITSTR_LEN": "0"}
         if settings.config is not None:
             environment["SLURM_CONF"] = settings.config
         super().__init__(settings.commands, environment, settings.answer_within_s)
 
     def rows(self, fields: Sequence[str], *words: str) -> list[str]:
-        """The rows of ``squeue`` with these fields of its ``-O``, each before a `SEPARATOR`.
+        """Return the rows of ``squeue -O`` with these fields, each followed by a `SEPARATOR`.
 
-        No field of a row holds a line end or a separator: a blank stands in their place.
+        Line ends and separators within a field are replaced by a blank.
 
         Raises:
             CommandError: as `run`.
@@ -53,14 +53,14 @@ class SlurmCommands(Commands):
 
 
 def rows_of(shown: str, word: str, fields_n: int) -> list[str]:
-    r"""Rows as ``squeue -O`` prints them, with `SEPARATOR` in the place of the word in between.
+    r"""Split the output of ``squeue -O`` into rows, with `SEPARATOR` in place of the random word.
 
     >>> rows_of("7~x~ann~x~\n8~x~b\nob~x~\n", "~x~", 2) == ["7\x1fann\x1f", "8\x1fb ob\x1f"]
     True
 
     Args:
-        shown: what it printed.
-        word: that stands behind each field, and nowhere else.
+        shown: the output.
+        word: the word that follows each field, and occurs nowhere else.
         fields_n: how many fields a row has.
     """
     shown = shown.replace(SEPARATOR, " ")
@@ -73,17 +73,17 @@ def rows_of(shown: str, word: str, fields_n: int) -> list[str]:
 
 
 # -- rights ----------------------------------------------------------------------------------------
-# What Slurm shows this user, and lets it change: an empty queue may be one that is hidden.
+# Permissions: what Slurm shows this user, and lets it change. An empty queue may be a hidden one.
 
 _HIDES = {"jobs", "nodes", "all"}
 _LEVELS = {"operator", "administrator"}
 
 
 def hidden_from_us(commands: SlurmCommands, config: dict[str, str]) -> str:
-    """What Slurm hides from this user, as a sentence; empty: nothing.
+    """Return a sentence about what Slurm hides from this user; empty if nothing.
 
-    Where ``PrivateData`` hides jobs or nodes, an ordinary user is shown none of the others', and no
-    error.
+    Where ``PrivateData`` hides jobs or nodes, an ordinary user sees none of other users', and gets
+    no error.
 
     Args:
         commands: of the Slurm.
@@ -100,7 +100,7 @@ def hidden_from_us(commands: SlurmCommands, config: dict[str, str]) -> str:
 
 
 def changes_nothing(commands: SlurmCommands, config: dict[str, str]) -> str:
-    """Why this user cannot change other users' jobs, as a sentence; empty: it can.
+    """Return why this user cannot change other users' jobs; empty if it can.
 
     Args:
         commands: of the Slurm.
@@ -119,7 +119,7 @@ def changes_nothing(commands: SlurmCommands, config: dict[str, str]) -> str:
 
 
 def acting_users(commands: SlurmCommands, config: dict[str, str]) -> frozenset[str]:
-    """The users who may change everybody's jobs, as far as Slurm tells, and this one.
+    """Return this user and the users who may change all users' jobs, as far as Slurm reports them.
 
     Args:
         commands: of the Slurm.
@@ -129,7 +129,7 @@ def acting_users(commands: SlurmCommands, config: dict[str, str]) -> frozenset[s
     if _has_accounting(config):
         for level in ("Operator", "Administrator"):
             words = ("-n", "-P", "show", "user", "where", f"adminlevel={level}", "format=user")
-            with contextlib.suppress(CommandError):  # then those above are all that is known
+            with contextlib.suppress(CommandError):  # then only the users above are known
                 users |= set(commands.run("sacctmgr", *words).split())
     return frozenset(users)
 
@@ -150,7 +150,7 @@ def _is_operator(commands: SlurmCommands, config: dict[str, str]) -> bool:
 def _user() -> str:
     try:
         return pwd.getpwuid(os.geteuid()).pw_name
-    except KeyError:  # a user of systemd's, or of a container
+    except KeyError:  # a dynamic user of systemd, or a user of a container
         return str(os.geteuid())
 
 

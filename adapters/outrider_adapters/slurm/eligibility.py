@@ -1,4 +1,4 @@
-"""Classes of nodes: which of them jobs of a kind may use, told anew when that changes."""
+"""Eligibility: the nodes that each kind of job may use, published when they change."""
 
 import hashlib
 import re
@@ -14,12 +14,12 @@ from outrider_adapters.readers.slurm.record_events import hosts_of
 from outrider_adapters.slurm.nodes import Node, Partition, amount_of
 from outrider_adapters.slurm.queue_rows import QueueRow
 
-_MOST_KINDS: Final = 10_000
-"""Of jobs, that are remembered; beyond it those of which none waits are forgotten."""
+_MAX_KINDS: Final = 10_000
+"""Limit of remembered kinds of jobs; above it, kinds without a waiting job are forgotten."""
 
 
 class JobKind(NamedTuple):
-    """What says which nodes a job may use, in Slurm's own terms; all amounts are of one node."""
+    """Request of a job, in Slurm's own terms, that determines its nodes; amounts are per node."""
 
     partitions: tuple[str, ...]
     limit_s: float | None
@@ -34,7 +34,7 @@ class JobKind(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Of the class of nodes that jobs of this kind may use."""
+        """Name of the class of nodes that jobs of this kind may use."""
         return f"slurm-{_digest(tuple(self))}"
 
 
@@ -43,10 +43,10 @@ def _digest(of: tuple[object, ...]) -> str:
 
 
 def kind_of(row: QueueRow, excluded: str) -> JobKind:
-    """The kind of a job.
+    """Return the kind of a job.
 
     Args:
-        row: of it.
+        row: the job's row.
         excluded: the nodes that its user excludes, as a host list.
     """
     return JobKind(
@@ -64,9 +64,9 @@ def kind_of(row: QueueRow, excluded: str) -> JobKind:
 
 
 class Eligibility:
-    """Which nodes the jobs of a Slurm may use, as far as their requests and its limits say.
+    """Nodes that the jobs of a Slurm may use, by their requests and its limits.
 
-    What is free there now, who is ahead and what limits of users hold is not asked here.
+    Free resources, jobs with higher priority and limits of users are not considered here.
     """
 
     def __init__(self) -> None:
@@ -74,16 +74,16 @@ class Eligibility:
         self._partitions: Mapping[str, Partition] = {}
         self._reserved: Mapping[str, frozenset[str]] = {}
         self._names: dict[JobKind, str] = {}
-        self._told: dict[str, str] = {}
+        self._published: dict[str, str] = {}
         self._due: dict[JobKind, None] = {}
 
     def save(self) -> dict[str, str]:
-        """What was told of each class, shortened: it is told again when it has changed."""
-        return dict(self._told)
+        """Return a digest of each published class, by which changes are found after a restart."""
+        return dict(self._published)
 
     def restore(self, saved: Any) -> None:
-        """Go on from what `save` gave. Raises `msgspec.ValidationError` if it is none of ours."""
-        self._told = msgspec.convert(saved, dict[str, str])
+        """Restore what `save` returned. Raises `msgspec.ValidationError` if it is invalid."""
+        self._published = msgspec.convert(saved, dict[str, str])
 
     def know(
         self,
@@ -91,7 +91,7 @@ class Eligibility:
         partitions: Mapping[str, Partition],
         reserved: Mapping[str, frozenset[str]],
     ) -> None:
-        """What there is now; classes that this may change are worked out anew.
+        """Set the current nodes and partitions; classes that this may change are recomputed.
 
         Args:
             nodes: by name.
@@ -106,7 +106,7 @@ class Eligibility:
         self._nodes, self._partitions, self._reserved = nodes, partitions, reserved
 
     def class_of(self, kind: JobKind) -> str:
-        """The name of the class of nodes that jobs of a kind may use."""
+        """Return the name of the class of nodes that jobs of a kind may use."""
         name = self._names.get(kind)
         if name is None:
             name = self._names[kind] = kind.name
@@ -114,33 +114,35 @@ class Eligibility:
         return name
 
     def news(self, at_s: float) -> list[NamedEvent]:
-        """Classes that are new or have changed since the last call, told at this time."""
-        told: list[NamedEvent] = []
+        """Return events for classes that are new or have changed since the last call."""
+        found: list[NamedEvent] = []
         for kind in self._due:
             name, may_use = self._names[kind], self.nodes_for(kind)
             nodes = tuple(sorted(may_use))
             digest = _digest(nodes)
-            if self._told.get(name) != digest:
-                self._told[name] = digest
-                told.append((at_s, events.ELIGIBLE, name, nodes))
+            if self._published.get(name) != digest:
+                self._published[name] = digest
+                found.append((at_s, events.ELIGIBLE, name, nodes))
         self._due = {}
-        return told
+        return found
 
     def forget_all_but(self, kinds: set[JobKind]) -> None:
-        """Forget kinds of which no job is left, once there are many."""
-        if len(self._names) > _MOST_KINDS:
+        """Forget kinds without a remaining job, if there are many."""
+        if len(self._names) > _MAX_KINDS:
             self._names = {kind: name for kind, name in self._names.items() if kind in kinds}
             kept = set(self._names.values())
-            self._told = {name: nodes for name, nodes in self._told.items() if name in kept}
+            self._published = {
+                name: nodes for name, nodes in self._published.items() if name in kept
+            }
             self._due = {kind: None for kind in self._due if kind in kinds}
 
     def nodes_for(self, kind: JobKind) -> frozenset[str]:
-        """The nodes that a job of a kind may use; none where its request cannot be read."""
+        """Return the nodes that a job of a kind may use; none if its request cannot be parsed."""
         found = frozenset(self._nodes)
         return found.intersection(*(nodes for _, nodes in self.conditions(kind)))
 
     def conditions(self, kind: JobKind) -> list[tuple[str, frozenset[str]]]:
-        """What a job of a kind asks of its nodes, each with those that meet it."""
+        """Return each condition of a job kind on its nodes, with the nodes that meet it."""
         found = [self._partition(kind)]
         for text, meets in _requests(kind):
             by_kind: dict[tuple[object, ...], bool] = {}
@@ -160,7 +162,7 @@ class Eligibility:
         return found
 
     def _partition(self, kind: JobKind) -> tuple[str, frozenset[str]]:
-        """Nodes of the partitions in which the job may start, by what these ask of it."""
+        """Return the nodes of the partitions that admit the job."""
         admit = {
             name
             for name in kind.partitions
@@ -175,7 +177,7 @@ class Eligibility:
 
 
 def _requests(kind: JobKind) -> Iterator[tuple[str, Callable[[Node], bool]]]:
-    """What a job wants of every node, all of it free, and how to tell whether one has it."""
+    """Yield each request for node resources, with a test of a node that is wholly free."""
     yield f"{kind.cpus} CPUs", lambda node: node.cpus >= kind.cpus
     if kind.memory_mib:
         text = f"{kind.memory_mib:,.0f} MiB of memory"
@@ -192,7 +194,7 @@ def _has(resource: str, amount: float, node: Node) -> bool:
 
 
 def _admits(expression: str, node: Node) -> bool:
-    """Return whether a node has the features; no node does where they cannot be read."""
+    """Return whether a node has the features; False if the expression cannot be parsed."""
     try:
         return has_features(expression, node.features)
     except ValueError:
@@ -200,7 +202,7 @@ def _admits(expression: str, node: Node) -> bool:
 
 
 def _generic_of_a_node(row: QueueRow) -> tuple[tuple[str, float], ...]:
-    """Generic resources that a job wants of each of its nodes, were it spread evenly."""
+    """Return the generic resources per node that a job requests, assuming it is spread evenly."""
     per_node, per_job, per_task = row.generic
     wanted = wanted_generic(per_node)
     wanted += [(name, float(ceil(n / row.nodes))) for name, n in wanted_generic(per_job)]
@@ -209,7 +211,7 @@ def _generic_of_a_node(row: QueueRow) -> tuple[tuple[str, float], ...]:
 
 
 def wanted_generic(asked: str) -> list[tuple[str, float]]:
-    """Generic resources by name, as a user asks for them.
+    """Return generic resources by name, as a user requests them.
 
     >>> wanted_generic("gres:gpu:a100:2,gres:shard"), wanted_generic("gres/gpu:1")
     ([('gpu:a100', 2.0), ('shard', 1.0)], [('gpu', 1.0)])
@@ -231,32 +233,33 @@ def wanted_generic(asked: str) -> list[tuple[str, float]]:
 _TOKEN = re.compile(r"\s*([&|()\[\],]|[^&|()\[\],*\s]+)(?:\*\d+)?")
 _OPERATORS: Final = frozenset("&|,)]")
 _CLOSES: Final = {"(": ")", "[": "]"}
-_MOST_TOKENS: Final = 200
-"""Of an expression; each bracket is a call deeper."""
+_MAX_TOKENS: Final = 200
+"""Limit of tokens in an expression: each bracket is a nested call."""
 
 
 def has_features(expression: str, features: Collection[str]) -> bool:
-    """Return whether a node with these features is among those that an expression admits.
+    """Return whether an expression admits a node with these features.
 
-    ``&`` and a comma stand for *and*, ``|`` for *or*; they bind alike, from left to right, as in
-    Slurm. The brackets of *matching or* say how nodes are combined, not which. So do counts
-    (``a*2&b*1``): with them, every node that has one of the features may be among those of a job.
+    ``&`` and a comma mean *and*, ``|`` means *or*. They have the same precedence, from left to
+    right, as in Slurm. The brackets of *matching or* define how nodes are combined, not which. So
+    do counts (``a*2&b*1``): with them, every node that has one of the features may be among those
+    of a job.
 
     >>> has_features("intel&(ssd|nvme)", {"intel", "nvme"}), has_features("a*2&b*1", {"b"})
     (True, True)
 
     Raises:
-        ValueError: it is no such expression.
+        ValueError: it is not such an expression.
     """
     tokens = _TOKEN.findall(expression)
-    if not tokens or len(tokens) > _MOST_TOKENS or _TOKEN.sub("", expression).strip():
-        raise ValueError(f'"{expression[:60]}" is no expression of features')
+    if not tokens or len(tokens) > _MAX_TOKENS or _TOKEN.sub("", expression).strip():
+        raise ValueError(f'"{expression[:60]}" is not an expression of features')
     if "*" in expression:
         return any(token in features for token in tokens)
     tokens.reverse()
     found = _value(tokens, features, "")
     if tokens:
-        raise ValueError(f'"{expression[:60]}" closes what it has not opened')
+        raise ValueError(f'"{expression[:60]}" closes a bracket that is not open')
     return found
 
 
@@ -270,13 +273,13 @@ def _value(tokens: list[str], features: Collection[str], until: str) -> bool:
         elif operator == "|":
             found = found or other
         else:
-            raise ValueError(f'"{operator[:60]}" where & or | would be right')
+            raise ValueError(f'unexpected "{operator[:60]}" among features; expected & or |')
     return found
 
 
 def _one(tokens: list[str], features: Collection[str]) -> bool:
     if not tokens:
-        raise ValueError("an expression of features that ends too early")
+        raise ValueError("an expression of features ends too early")
     token = tokens.pop()
     if token in _CLOSES:
         found = _value(tokens, features, _CLOSES[token])
@@ -285,5 +288,5 @@ def _one(tokens: list[str], features: Collection[str]) -> bool:
         tokens.pop()
         return found
     if token in _OPERATORS:
-        raise ValueError(f'"{token}" where a feature would be right')
+        raise ValueError(f'unexpected "{token}" among features; expected a feature')
     return token in features

@@ -1,7 +1,7 @@
-"""Two looks at a job's row made into the events that lie between them.
+"""Events of a job, derived from two successive looks at its row.
 
-A row has the times of the present or last run. A run that was begun and lost between two looks is
-known by the count of restarts alone, and is not told; the accounting has every one.
+A row has the times of the present or last run. A run that began and was lost between two looks is
+visible only in the count of restarts, and yields no event. The accounting records every run.
 """
 
 from typing import Final
@@ -28,13 +28,13 @@ _ENDED: Final = COMPLETED | frozenset({*REMOVED_FOR, *LOST_RUNS, REVOKED})
 
 
 class SeenJob(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """A job as it was seen last.
+    """State of a job at the last look.
 
     Attributes:
         status: one of `WAITING`, `HELD`, `RUNNING`, `SUSPENDED`, `ENDED`.
-        submit_s: when it was submitted, or queued again.
+        submit_s: when it was submitted or requeued.
         start_s: start of its run; 0 while it has none.
-        restarts: how often it was queued again.
+        restarts: how often it was requeued.
     """
 
     status: int
@@ -49,10 +49,10 @@ class SeenJob(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 
 def seen(row: QueueRow, now_s: float) -> SeenJob:
-    """What there is to remember of a row."""
+    """Return the state of a job to remember, from its row."""
     status = RUNNING
     if row.state in _WAITING:
-        status = HELD if keeps_back(row, now_s) else WAITING
+        status = HELD if is_blocked(row, now_s) else WAITING
     elif row.state in _ENDED:
         status = ENDED
     elif row.state == "SUSPENDED":
@@ -62,19 +62,19 @@ def seen(row: QueueRow, now_s: float) -> SeenJob:
 
 
 def is_waiting(row: QueueRow) -> bool:
-    """Return whether a job is not running yet, or not again."""
+    """Return whether a job waits for its first or next run."""
     return row.state in _WAITING
 
 
 def is_another(before: SeenJob, row: QueueRow) -> bool:
-    """Return whether a row is about another job, to which Slurm gave an old number again."""
+    """Return whether a row is about another job, to which Slurm assigned a reused number."""
     return row.submit_s != before.submit_s and row.restarts <= before.restarts
 
 
 def is_between_runs(row: QueueRow, before: SeenJob | None) -> bool:
     """Return whether a job is being cleared from its nodes to be queued again.
 
-    Its row then has the count of its next run and the times of none: the next look tells.
+    Its row then has the count of its next run but no times; the next look has both.
     """
     restarts = 0 if before is None else before.restarts
     return row.state == "COMPLETING" and row.restarts > restarts
@@ -83,52 +83,52 @@ def is_between_runs(row: QueueRow, before: SeenJob | None) -> bool:
 def steps(
     job: str, before: SeenJob | None, row: QueueRow, spec: JobSpec, now_s: float
 ) -> list[NamedEvent]:
-    """What happened to a job since it was seen before, in order.
+    """Return the events of a job since it was last seen, in order.
 
     Args:
         job: its name.
         before: as it was then; None: it is new.
         row: of now.
         spec: what it asks for.
-        now_s: when it was looked at; what Slurm gives no time for is told with this.
+        now_s: time of the look; used for events to which Slurm gives no time.
     """
-    told: list[NamedEvent] = []
+    found: list[NamedEvent] = []
     now = seen(row, now_s)
     if before is None:
-        if row.restarts:  # its first submission is not known any more
+        if row.restarts:  # its first submission is no longer known
             spec = msgspec.structs.replace(spec, seen_submit=False, recalled=True)
-        told.append((row.submit_s, events.SUBMITTED, job, spec))
+        found.append((row.submit_s, events.SUBMITTED, job, spec))
         before = SeenJob(WAITING, row.submit_s, 0.0, row.restarts)
         now_s = row.submit_s if now.status == HELD else now_s
     if now.restarts > before.restarts and before.runs:
-        # Slurm takes the moment at which it is queued again for its submission
-        told.append((max(row.submit_s, before.start_s), events.EVICTED, job, "unknown"))
+        # Slurm reports the time of the requeue as the time of submission
+        found.append((max(row.submit_s, before.start_s), events.EVICTED, job, "unknown"))
     waited = not before.runs or now.restarts > before.restarts
     started = waited and now.start_s > 0.0
     if before.status == HELD and (started or now.status not in (HELD, ENDED)):
-        told.append((_released_s(row, now, now_s), events.RELEASED, job, None))
+        found.append((_released_s(row, now, now_s), events.RELEASED, job, None))
     if started:
         place = (first_host(row.hosts), row.cpus)
-        told.append((now.start_s, events.STARTED, job, place))
+        found.append((now.start_s, events.STARTED, job, place))
     if now.status == HELD and (before.status != HELD or before.runs):
-        told.append((now_s, events.HELD, job, row.reason or None))
+        found.append((now_s, events.HELD, job, row.reason or None))
     elif now.status == SUSPENDED and before.status != SUSPENDED:
-        told.append((now_s, events.SUSPENDED, job, None))
+        found.append((now_s, events.SUSPENDED, job, None))
     elif now.status == RUNNING and before.status == SUSPENDED and not started:
-        told.append((now_s, events.RESUMED, job, None))
+        found.append((now_s, events.RESUMED, job, None))
     elif now.status == ENDED:
-        told += _ended(job, row, started or before.runs, now_s)
-    return _in_order(told)
+        found += _ended(job, row, started or before.runs, now_s)
+    return _in_order(found)
 
 
 def _released_s(row: QueueRow, now: SeenJob, now_s: float) -> float:
-    """Return when it was let go: when it became eligible, else at the latest when it started."""
+    """Return when a hold ended: when the job became eligible, at the latest when it started."""
     latest_s = now.start_s or now_s
     return min(row.eligible_s or latest_s, latest_s)
 
 
 def _ended(job: str, row: QueueRow, ran: bool, now_s: float) -> list[NamedEvent]:
-    """How a job left: as the reader of ``sacct`` takes the same states."""
+    """Return the last events of a job; states map as in the reader of ``sacct``."""
     end_s = row.end_s or now_s
     if row.state in COMPLETED and (ran or row.state != "FAILED"):
         return [(end_s, events.COMPLETED, job, None)]
@@ -141,21 +141,21 @@ def _ended(job: str, row: QueueRow, ran: bool, now_s: float) -> list[NamedEvent]
     return [(end_s, events.REMOVED, job, REMOVED_FOR.get(row.state, "removed"))]
 
 
-def _in_order(told: list[NamedEvent]) -> list[NamedEvent]:
-    """The events with times that never fall: Slurm's are whole seconds, ours are not."""
-    least_s, ordered = 0.0, list[NamedEvent]()
-    for time_s, kind, job, extra in told:
-        least_s = max(least_s, time_s)
-        ordered.append((least_s, kind, job, extra))
+def _in_order(found: list[NamedEvent]) -> list[NamedEvent]:
+    """Return the events with non-decreasing times: Slurm's are whole seconds, ours are not."""
+    floor_s, ordered = 0.0, list[NamedEvent]()
+    for time_s, kind, job, extra in found:
+        floor_s = max(floor_s, time_s)
+        ordered.append((floor_s, kind, job, extra))
     return ordered
 
 
 # -- keeping back ----------------------------------------------------------------------------------
-# Which waiting jobs Slurm itself keeps back, whatever is free.
+# Waiting jobs that Slurm blocks regardless of free resources.
 #
 # A job that is not eligible (held, waiting for another job or for its begin time), or that runs
-# against a limit, is *held* for Outrider: nobody can start it now, and no policy is asked about it.
-# One that Outrider itself keeps waits: its policy goes on deciding about it.
+# against a limit, is *held* for Outrider: it cannot start now, and no policy is asked about it.
+# A job that Outrider itself keeps in the queue waits: its policy continues to decide about it.
 
 FOR_NOW: Final = frozenset(
     {
@@ -164,14 +164,14 @@ FOR_NOW: Final = frozenset(
         "BurstBufferStageIn", "JobLaunchFailure", "JobHoldMaxRequeue", "ReservationDeleted",
     }
 )  # fmt: skip
-"""Reasons that pass, or that somebody can lift."""
+"""Reasons that pass, or that a user or an admin can remove."""
 NEVER: Final = frozenset(
     {
         "DependencyNeverSatisfied", "PartitionTimeLimit", "PartitionNodeLimit", "BadConstraints",
         "InvalidAccount", "InvalidQOS", "QOSNotAllowed", "AccountNotAllowed", "PartitionConfig",
     }
 )  # fmt: skip
-"""Reasons with which a job never starts as it stands."""
+"""Reasons with which a job never starts unless it is changed."""
 _IN_LINE: Final = frozenset({"", "Priority", "Resources", DEFERRED})
 _HOLDS: Final = frozenset({"REQUEUE_HOLD", "SPECIAL_EXIT", "RESV_DEL_HOLD"})
 _LIMITS: Final = ("QOS", "Assoc", "MaxQOS")
@@ -182,8 +182,8 @@ def is_limit(reason: str) -> bool:
     return reason.startswith(_LIMITS) and reason not in NEVER
 
 
-def keeps_back(row: QueueRow, now_s: float) -> bool:
-    """Return whether Slurm will not start a waiting job now, whatever is free."""
+def is_blocked(row: QueueRow, now_s: float) -> bool:
+    """Return whether Slurm will not start a waiting job now, regardless of free resources."""
     if row.state in _HOLDS or (row.eligible_s is not None and row.eligible_s > now_s):
         return True
     reason = row.reason.partition(",")[0].strip()

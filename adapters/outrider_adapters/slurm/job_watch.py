@@ -1,4 +1,4 @@
-"""The jobs of a Slurm: one look at its queue after the other."""
+"""Watcher of a Slurm's jobs: events from successive looks at its queue."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, NamedTuple
@@ -15,20 +15,20 @@ from outrider_adapters.slurm.job_steps import (
     SeenJob,
     is_another,
     is_between_runs,
+    is_blocked,
     is_waiting,
-    keeps_back,
     seen,
     steps,
 )
 from outrider_adapters.slurm.queue_rows import QueueRow, row_of
 
-_WHAT: Final = ("user", "vo", "cpus", "estimate_s", "resources", "eligible")
-_WHEN: Final = ("eligible_s",)
-"""Slurm moves it when a job is queued again; the wait for its first run stays what it was."""
+_EDITABLE: Final = ("user", "vo", "cpus", "estimate_s", "resources", "eligible")
+_EDITABLE_TIMES: Final = ("eligible_s",)
+"""Slurm moves it when a job is requeued; the wait for its first run does not change."""
 
 
 class _Line(NamedTuple):
-    """A line of ``squeue``, and what it asks for; its jobs share one object."""
+    """Line of ``squeue``, with its request; its jobs share one object."""
 
     row: QueueRow
     kind: JobKind
@@ -36,23 +36,23 @@ class _Line(NamedTuple):
 
 
 class _Known(NamedTuple):
-    """A job as it was seen last; `line` is None where that was before a restart."""
+    """State of a job at the last look; `line` is None if that was before a restart."""
 
     seen: SeenJob
     line: _Line | None
 
 
 class JobWatch:
-    """Remembers the jobs of a queue, and tells what happened to them between two looks.
+    """Watcher of the jobs of a queue: compares two looks and returns the events between them.
 
     Args:
-        cluster: whose jobs they are.
+        cluster: the cluster of the jobs.
         eligibility: names the class of nodes that jobs of a kind may use.
-        undo_log: what Outrider wrote over.
+        undo_log: values that Outrider replaced.
 
     Attributes:
         cluster: as above.
-        rejected: rows of the last look that could not be read, by reason.
+        rejected: rows of the last look that could not be parsed, by reason.
     """
 
     def __init__(self, cluster: str, eligibility: Eligibility, undo_log: UndoLog) -> None:
@@ -65,17 +65,17 @@ class JobWatch:
         self.rejected: dict[str, int] = {}
 
     def name_of(self, job: str) -> str:
-        """The name of a job, from its id: every cluster counts its jobs from 1."""
+        """Return the name of a job, from its id: every cluster counts its jobs from 1."""
         return f"{self.cluster}:{job}"
 
     # -- state --------------------------------------------------------------------------------
 
     def save(self) -> dict[str, Any]:
-        """The jobs that were told of and have not been forgotten, by their ids."""
+        """Return the reported jobs that have not been forgotten, by their ids."""
         return {job: msgspec.to_builtins(known.seen) for job, known in self._known.items()}
 
     def restore(self, saved: Any) -> None:
-        """Go on from what `save` gave. Raises `msgspec.ValidationError` if it is none of ours."""
+        """Restore what `save` returned. Raises `msgspec.ValidationError` if it is invalid."""
         jobs = msgspec.convert(saved, dict[str, SeenJob])
         self._known = {job: _Known(one, None) for job, one in jobs.items()}
 
@@ -91,18 +91,18 @@ class JobWatch:
         leaves_out_ended: bool,
         gapless: bool,
     ) -> list[NamedEvent]:
-        """What happened to jobs since the last look; the events of each job are in order.
+        """Return the events of jobs since the last look; the events of each job are in order.
 
         Args:
             lines: of ``squeue``.
-            excluded: nodes that users exclude, by the number of the job.
-            now_s: when it was asked.
-            ended_of: how jobs ended (their ids) that are in the queue no more.
-            leaves_out_ended: jobs that had ended before they were first seen are not told.
-            gapless: whatever has ended since the last look is still in the queue.
+            excluded: nodes that users exclude, by job number.
+            now_s: time of the query.
+            ended_of: returns the end events of jobs (their ids) that are no longer in the queue.
+            leaves_out_ended: omit jobs that had ended before they were first seen.
+            gapless: every job that has ended since the last look is still in the queue.
 
         Raises:
-            CommandError: as `ended_of`; the next look tells it all.
+            CommandError: as `ended_of`; the next look then returns all events.
         """
         jobs = self._read(lines, excluded)
         missing = {
@@ -110,12 +110,14 @@ class JobWatch:
             for job, one in self._known.items()
             if job not in jobs and one.seen.status != ENDED
         }
-        # a task that is cancelled before it is split off leaves its array without a word, while
+        # a task that is cancelled before it is split off leaves its array without a trace, while
         # one that ran would still be shown
         cancelled = {job for job, one in missing.items() if gapless and not one.runs}
         gone = [job for job in missing if job not in cancelled]
-        told = ended_of(gone) if gone else []  # may fail; nothing is forgotten then
-        told += [(now_s, events.REMOVED, self.name_of(job), "removed") for job in sorted(cancelled)]
+        found = ended_of(gone) if gone else []  # may fail; nothing is forgotten then
+        found += [
+            (now_s, events.REMOVED, self.name_of(job), "removed") for job in sorted(cancelled)
+        ]
         noted = self._undo_log.entries
         self._undo_log.forget(noted.keys() - {self.name_of(job) for job in jobs} if noted else ())
         known, self._known, self._jobs = self._known, {}, jobs
@@ -124,70 +126,70 @@ class JobWatch:
             if before is not None and before.line is line and _is_as_before(before, now_s):
                 self._known[job] = before
             else:
-                told += self._take(job, line, before, now_s, leaves_out_ended)
-        return told
+                found += self._take(job, line, before, now_s, leaves_out_ended)
+        return found
 
     def as_its_user_left_it(self, row: QueueRow) -> QueueRow:
-        """A row without what Outrider wrote into it."""
+        """Return a row without Outrider's changes."""
         if not (noted := self._undo_log.entries):
             return row
         return as_its_user_left_it(row, lambda job: noted.get(self.name_of(job)))
 
     def planned_starts(self, now_s: float) -> PlannedStarts:
-        """Return when Slurm itself expects to start the jobs of the last look, as far as it says so.
+        """Return when Slurm itself expects to start the jobs of the last look.
 
-        Of tasks of an array that are as yet alike it says that of the first. The time of a job that
-        is kept back is no plan, nor is one that Outrider gave it.
+        Of an array with tasks in the same state, only the first has a time. The time of a job that
+        is blocked is not a plan, nor is a time that Outrider gave it.
         """
         starts_s = {
             self.name_of(line.row.jobs[0]): line.row.start_s
             for line in self._lines.values()
             if line.row.start_s is not None
             and is_waiting(line.row)
-            and not keeps_back(line.row, now_s)
+            and not is_blocked(line.row, now_s)
             and not line.row.reason.startswith(DEFERRED)
         }
         return PlannedStarts(now_s, starts_s)
 
     def kind(self, job: str) -> JobKind | None:
-        """What says which nodes a job may use, by its id; None for one that is not in the queue."""
+        """Return the kind of a job, by its id; None for one that is not in the queue."""
         line = self._jobs.get(job)
         return None if line is None else line.kind
 
     def kinds(self) -> set[JobKind]:
-        """Of the jobs of the last look."""
+        """Return the kinds of the jobs of the last look."""
         return {line.kind for line in self._lines.values()}
 
     def _take(
         self, job: str, line: _Line, before: _Known | None, now_s: float, leaves_out_ended: bool
     ) -> list[NamedEvent]:
-        """What a line tells of a job, and remember it."""
-        told: list[NamedEvent] = []
+        """Return the events of a job from its line, and remember the job."""
+        found: list[NamedEvent] = []
         if is_between_runs(line.row, before.seen if before else None):
             if before is not None:
                 self._known[job] = before
-            return told
+            return found
         name, now = self.name_of(job), seen(line.row, now_s)
         self._known[job] = _Known(now, line)
         if before is not None and before.seen.status == ENDED:
             if now.status == ENDED:
-                return told
-            before = None  # queued again after its end, or its number was given out again
+                return found
+            before = None  # requeued after its end, or its number was reused
         elif before is not None and is_another(before.seen, line.row):
             # a controller that lost its state counts from the beginning
-            told.append((line.row.submit_s, events.REMOVED, name, "unknown"))
+            found.append((line.row.submit_s, events.REMOVED, name, "unknown"))
             before = None
         if before is None and leaves_out_ended and now.status == ENDED:
-            return told
+            return found
         known = before.line if before is not None else None
         if known is not None and before is not None and not before.seen.runs:
             changes = _edited(known.spec, line.spec, _may_change(now))
             changed_s = min(now_s, now.start_s or now_s)
-            told += [(changed_s, events.CHANGED, name, changes)] if changes else []
-        return told + steps(name, before.seen if before else None, line.row, line.spec, now_s)
+            found += [(changed_s, events.CHANGED, name, changes)] if changes else []
+        return found + steps(name, before.seen if before else None, line.row, line.spec, now_s)
 
     def _read(self, lines: Iterable[str], excluded: Mapping[str, str]) -> dict[str, _Line]:
-        """Lines by the id of each job; one that is as before is not read again."""
+        """Parse lines into jobs by id; an unchanged line is not parsed again."""
         self.rejected = {}
         before, self._lines = self._lines, {}
         jobs: dict[str, _Line] = {}
@@ -210,7 +212,7 @@ class JobWatch:
 
 
 def _is_as_before(before: _Known, now_s: float) -> bool:
-    """Return whether a job whose line has not changed stands as it did: it may have become eligible."""
+    """Return whether a job with an unchanged line is in the same state, e.g. not yet eligible."""
     if before.seen.status != HELD or before.line is None:
         return True
     return seen(before.line.row, now_s) == before.seen
@@ -230,13 +232,13 @@ def _spec_of(row: QueueRow, eligible: str) -> JobSpec:
 
 
 def _may_change(now: SeenJob) -> tuple[str, ...]:
-    """Return which fields may tell of an edit: what a job is given when it starts is none."""
-    what = _WHAT if now.status in (WAITING, HELD) else ()
-    return what if now.restarts else (*what, *_WHEN)
+    """Return the fields whose change is an edit: not those that a job is given when it starts."""
+    what = _EDITABLE if now.status in (WAITING, HELD) else ()
+    return what if now.restarts else (*what, *_EDITABLE_TIMES)
 
 
 def _edited(before: JobSpec, after: JobSpec, fields: tuple[str, ...]) -> dict[str, Any]:
-    """Return which of these fields somebody changed."""
+    """Return which of these fields were edited, with their new values."""
     return {
         field: getattr(after, field)
         for field in fields

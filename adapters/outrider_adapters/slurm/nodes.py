@@ -1,4 +1,4 @@
-"""``scontrol show node`` made into machines, and two looks at a node into what happened between."""
+"""Parser of ``scontrol show node``, and events from two successive looks at a node."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -22,13 +22,13 @@ _CLOSED: Final = frozenset(
         "PERFCTRS",
     }
 )  # fmt: skip
-"""States and flags with which no job outside a reservation is begun on a node."""
+"""States and flags with which no job outside a reservation starts on a node."""
 _ASLEEP: Final = frozenset({"POWERED_DOWN"})
 _NOTHING: Final = frozenset({"", "(null)", "N/A", "None"})
 
 
 class SeenNode(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """What was told of a node: what there is to remember of it over a restart.
+    """Last published state of a node, kept over a restart.
 
     Attributes:
         cluster, cpus, memory_mib, gpus, usable, asleep, watts: as in `Node`.
@@ -44,24 +44,24 @@ class SeenNode(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
     @property
     def size(self) -> tuple[object, ...]:
-        """What makes it another machine when it changes."""
+        """Properties that make it another machine when they change."""
         return self.cluster, self.cpus, self.memory_mib, self.gpus
 
 
 class Node(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """A node at the moment of a look.
+    """State of a node at a look.
 
     Attributes:
-        cluster, cpus: as in `MachineSpec`; CPUs that jobs may use.
-        memory_mib, gpus: of it.
+        cluster, cpus: as in `MachineSpec`; CPUs usable by jobs.
+        memory_mib, gpus: its memory and number of GPUs.
         usable: jobs may start on it (or did, where they run).
-        asleep: Slurm has switched it off, and will wake it for a job.
-        allocated: CPUs that are given to jobs.
-        watts: as its energy plugin measures them; None: it does not.
-        features: that are active on it.
-        generic: its generic resources, in Slurm's words.
-        partitions: that have it.
-        state, reason: as Slurm says them.
+        asleep: Slurm has powered it down, and will wake it for a job.
+        allocated: CPUs allocated to jobs.
+        watts: as measured by its energy plugin; None if not measured.
+        features: active features.
+        generic: its generic resources, in Slurm's notation.
+        partitions: partitions that contain it.
+        state, reason: as reported by Slurm.
     """
 
     cluster: str
@@ -79,7 +79,7 @@ class Node(msgspec.Struct, frozen=True, array_like=True, gc=False):
     reason: str
 
     def spec(self, consumes_memory: bool) -> MachineSpec:
-        """What is told when it joins; Slurm does not tell the watts of an idle node."""
+        """Return the machine for its `joined` event; Slurm does not report watts of idle nodes."""
         resources = Resources(
             memory_mib=self.memory_mib if consumes_memory else None, gpus=self.gpus
         )
@@ -89,7 +89,7 @@ class Node(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
     @property
     def seen(self) -> SeenNode:
-        """What there is to remember of it."""
+        """State of the node to remember."""
         return SeenNode(
             self.cluster,
             self.cpus,
@@ -102,17 +102,17 @@ class Node(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
     @property
     def kind(self) -> tuple[object, ...]:
-        """What says which jobs it may run; nodes of one kind may run the same."""
+        """Properties that determine which jobs it may run: the same for nodes of one kind."""
         return self.cpus, self.memory_mib, self.features, self.generic, self.partitions
 
 
 def nodes_of(shown: str, cluster_of: Callable[[str, tuple[str, ...]], str]) -> dict[str, Node]:
-    """Nodes by name, from what ``scontrol show node -o`` prints.
+    """Parse the output of ``scontrol show node -o`` into nodes by name.
 
     Args:
-        shown: a line for each node. A pair that comes twice counts where it comes first: what
-            administrators write (the reason, a comment) stands at the end.
-        cluster_of: the cluster of a node, by its name and partitions.
+        shown: a line for each node. The first of two pairs with the same name counts: what
+                    administrators write (the reason, a comment) comes at the end.
+        cluster_of: returns the cluster of a node, by its name and partitions.
     """
     return {name: _node(name, pairs, line, cluster_of) for name, pairs, line in _lines(shown)}
 
@@ -154,28 +154,28 @@ def _node(
 def changes(
     name: str, before: SeenNode | None, node: Node, at_s: float, consumes_memory: bool
 ) -> list[NamedEvent]:
-    """What must have happened to a node between two looks, in order.
+    """Return the events of a node between two looks, in order.
 
     Args:
-        name: of the node.
-        before: as it was; None: it is new.
-        node: as it is.
-        at_s: when it was looked at: Slurm does not say when a state was entered.
-        consumes_memory: whether Slurm gives memory to jobs, and not CPUs alone.
+        name: the node's name.
+        before: its last state; None: it is new.
+        node: its current state.
+        at_s: time of the look: Slurm does not report when a state was entered.
+        consumes_memory: whether Slurm allocates memory to jobs, and not CPUs alone.
     """
-    told: list[NamedEvent] = []
+    found: list[NamedEvent] = []
     after = node.seen
     if before is None or before.size != after.size:
-        told.append((at_s, events.JOINED, name, node.spec(consumes_memory)))
+        found.append((at_s, events.JOINED, name, node.spec(consumes_memory)))
     if before is None:
         before = msgspec.structs.replace(after, asleep=False, watts=None)
     if after.asleep != before.asleep:
-        told.append((at_s, events.ASLEEP if after.asleep else events.WOKEN, name, None))
+        found.append((at_s, events.ASLEEP if after.asleep else events.WOKEN, name, None))
     if after.usable != before.usable:
-        told.append((at_s, events.USABLE if after.usable else events.DRAINED, name, None))
+        found.append((at_s, events.USABLE if after.usable else events.DRAINED, name, None))
     if after.watts is not None and after.watts != before.watts:
-        told.append((at_s, events.POWER, name, after.watts))
-    return told
+        found.append((at_s, events.POWER, name, after.watts))
+    return found
 
 
 def amount_of(generic: str, wanted: str) -> float:
@@ -207,33 +207,33 @@ _UNLIMITED = 4_294_967_293
 
 
 class Partition(NamedTuple):
-    """What a partition asks of its jobs.
+    """Limits of a partition on its jobs.
 
     Attributes:
-        is_up: whether jobs are begun in it.
-        max_s: longest time limit, seconds; None: none.
-        least_nodes, most_nodes: of a job.
+        is_up: whether jobs start in it.
+        max_s: longest time limit, seconds; None: unlimited.
+        min_nodes, max_nodes: limits on a job's number of nodes.
     """
 
     is_up: bool
     max_s: float | None
-    least_nodes: int
-    most_nodes: int
+    min_nodes: int
+    max_nodes: int
 
     def admits(self, limit_s: float | None, nodes: int) -> bool:
-        """Return whether a job of this time limit (None: unlimited) and so many nodes may start in it."""
+        """Return whether a job of this time limit (None: unlimited) and node count may start."""
         short = self.max_s is None or (limit_s is not None and limit_s <= self.max_s)
-        return self.is_up and short and self.least_nodes <= nodes <= self.most_nodes
+        return self.is_up and short and self.min_nodes <= nodes <= self.max_nodes
 
 
 def partitions_of(shown: str) -> dict[str, Partition]:
-    """Partitions by name, from what ``scontrol show partition -o`` prints."""
+    """Parse the output of ``scontrol show partition -o`` into partitions by name."""
     return {
         pairs["PartitionName"]: Partition(
             is_up=pairs.get("State", "").upper() == "UP",
             max_s=limit_s(pairs.get("MaxTime", "")),
-            least_nodes=_count(pairs.get("MinNodes", ""), 0),
-            most_nodes=_count(pairs.get("MaxNodes", ""), _UNLIMITED),
+            min_nodes=_count(pairs.get("MinNodes", ""), 0),
+            max_nodes=_count(pairs.get("MaxNodes", ""), _UNLIMITED),
         )
         for pairs in _pairs(shown)
         if "PartitionName" in pairs
@@ -241,7 +241,7 @@ def partitions_of(shown: str) -> dict[str, Partition]:
 
 
 def reserved_nodes(shown: str) -> dict[str, frozenset[str]]:
-    """Nodes of each reservation, from what ``scontrol show reservation -o`` prints."""
+    """Parse the output of ``scontrol show reservation -o`` into the nodes of each reservation."""
     return {
         pairs["ReservationName"]: frozenset(hosts_of(pairs.get("Nodes", "")))
         for pairs in _pairs(shown)
@@ -250,7 +250,7 @@ def reserved_nodes(shown: str) -> dict[str, frozenset[str]]:
 
 
 def settings_of(shown: str) -> dict[str, str]:
-    """Slurm's configuration by name, from what ``scontrol show config`` prints."""
+    """Parse the output of ``scontrol show config`` into settings by name."""
     found: dict[str, str] = {}
     for line in shown.split("\n"):
         name, equals, value = line.partition("=")
@@ -260,9 +260,9 @@ def settings_of(shown: str) -> dict[str, str]:
 
 
 def shown_for_s(config: dict[str, str]) -> float:
-    """For how many seconds ``squeue`` shows jobs that have ended, by Slurm's configuration."""
+    """Return for how many seconds ``squeue`` shows ended jobs, by Slurm's configuration."""
     age = config.get("MinJobAge", "").partition(" ")[0]
-    return float(_count(age, 0)) or inf  # of 0 Slurm says that it keeps them
+    return float(_count(age, 0)) or inf  # 0 means that it keeps them
 
 
 def _pairs(shown: str) -> list[dict[str, str]]:

@@ -1,4 +1,4 @@
-"""Rows of ``squeue``: a job, or several tasks of an array that are as yet alike."""
+"""Parser of ``squeue`` rows: a job, or several tasks of an array in the same state."""
 
 import re
 from collections.abc import Iterable
@@ -13,29 +13,29 @@ FIELDS: Final = (
     "RestartCnt", "Feature", "tres-alloc", "tres-per-node", "tres-per-job", "tres-per-task",
     "NumTasks", "ReqNodes", "Reservation", "Reason",
 )  # fmt: skip
-"""Asked of ``squeue -O``: what users cannot write, or only within what Slurm knows."""
+"""Fields of ``squeue -O``: users cannot write them, or only values that Slurm validates."""
 _NOTHING: Final = frozenset({"", "(null)", "N/A", "None", "none"})
 _AMOUNT = re.compile(r"(\d+(?:\.\d+)?)([KMGTP]?)", re.ASCII)
 _MIB: Final = {"K": 1 / 1024, "": 1.0, "M": 1.0, "G": 1024.0, "T": 1024.0**2, "P": 1024.0**3}
 
 
 class QueueRow(NamedTuple):
-    """A row, in Slurm's own terms; times are Unix seconds, None where Slurm has none.
+    """Row of ``squeue``, in Slurm's own terms; times are Unix seconds, None if Slurm has none.
 
     Attributes:
-        jobs: ids of the jobs that it is about, without the cluster.
-        start_s: of the present or last run; while it waits, when Slurm expects to start it.
+        jobs: ids of the row's jobs, without the cluster.
+        start_s: of the present or last run; for a waiting job, when Slurm expects to start it.
         vo: its account, else its user's group.
         limit_s: its time limit, seconds; None: unlimited.
         partitions: in which it may run.
         hosts: where it runs or ran; empty where it never did.
-        restarts: how often it was queued again.
-        tres: what it is given, or asks for: ``cpu``, ``mem`` (MiB), ``gres/gpu``, ...
-        generic: generic resources as the user asked for them, of each node, for the whole job, and
+        restarts: how often it was requeued.
+        tres: what is allocated, or requested: ``cpu``, ``mem`` (MiB), ``gres/gpu``, ...
+        generic: generic resources as the user requested them, of each node, for the whole job, and
             of each task: ``gres:gpu:a100:2``.
-        tasks: of it.
-        required: nodes that it has to have, as a host list.
-        reservation: in which it runs; empty: none.
+        tasks: number of tasks.
+        required: nodes that the user requires, as a host list.
+        reservation: its reservation; empty: none.
         reason: why it waits, in Slurm's words.
     """
 
@@ -62,15 +62,15 @@ class QueueRow(NamedTuple):
     reason: str
 
     def amount(self, resource: str) -> float:
-        """Return how much it is given, or asks for, of a trackable resource; 0 if none."""
+        """Return the allocated or requested amount of a trackable resource; 0 if none."""
         return dict(self.tres).get(resource, 0.0)
 
 
 def row_of(line: str) -> QueueRow:
-    """A line of ``squeue`` with `FIELDS`.
+    """Parse a line of ``squeue`` with `FIELDS`.
 
     Raises:
-        ValueError: it is none; the message says what is wrong.
+        ValueError: the line is invalid; the message contains the fault.
     """
     values = line.split(SEPARATOR)
     if len(values) != len(FIELDS) + 1 or values[-1]:
@@ -80,7 +80,7 @@ def row_of(line: str) -> QueueRow:
      reservation, reason, _) = values  # fmt: skip
     submit_s = _moment(submit)
     if submit_s is None:
-        raise ValueError(f'"{submit[:40]}" is no time of a submission')
+        raise ValueError(f'"{submit[:40]}" is not a time of submission')
     return QueueRow(
         jobs=jobs_of(job),
         state=state,
@@ -89,25 +89,25 @@ def row_of(line: str) -> QueueRow:
         start_s=_moment(start),
         end_s=_moment(end),
         user=user,
-        vo=_said(account) or _said(group) or "all",
+        vo=_value_or_empty(account) or _value_or_empty(group) or "all",
         cpus=_count(cpus),
         nodes=_count(nodes),
         limit_s=limit_s(limit),
         partitions=tuple(partitions.split(",")),
-        hosts=_said(hosts),
+        hosts=_value_or_empty(hosts),
         restarts=int(restarts),
-        features=_said(features),
+        features=_value_or_empty(features),
         tres=trackable(tres),
-        generic=(_said(per_node), _said(per_job), _said(per_task)),
+        generic=(_value_or_empty(per_node), _value_or_empty(per_job), _value_or_empty(per_task)),
         tasks=_count(tasks),
-        required=_said(required),
-        reservation=_said(reservation),
-        reason=_said(reason),
+        required=_value_or_empty(required),
+        reservation=_value_or_empty(reservation),
+        reason=_value_or_empty(reason),
     )
 
 
 def trackable(text: str) -> tuple[tuple[str, float], ...]:
-    """Trackable resources by name; memory in MiB.
+    """Parse trackable resources by name; memory in MiB.
 
     >>> trackable("cpu=3,mem=1.50G,node=3,gres/gpu=2")
     (('cpu', 3.0), ('mem', 1536.0), ('node', 3.0), ('gres/gpu', 2.0))
@@ -123,32 +123,32 @@ def trackable(text: str) -> tuple[tuple[str, float], ...]:
 
 
 def _moment(text: str) -> float | None:
-    """Unix seconds; None where Slurm has none (``N/A``, 0)."""
+    """Return Unix seconds; None where Slurm has none (``N/A``, 0)."""
     return float(text) or None if text.isascii() and text.isdigit() else None
 
 
 def _count(text: str) -> int:
-    """A number, or the least of a range (``2-4`` nodes); at least 1. Raises `ValueError`."""
+    """Return a number, or the start of a range (``2-4`` nodes), at least 1. Raises `ValueError`."""
     return max(1, int(text.partition("-")[0]))
 
 
-def _said(text: str) -> str:
+def _value_or_empty(text: str) -> str:
     return "" if text in _NOTHING else text
 
 
 # -- arrays ----------------------------------------------------------------------------------------
 # Tasks of job arrays: how Slurm writes several of them as one.
 
-MOST_TASKS: Final = 100_000
-"""Of one row; a site that lets users wait with more hears of the first of them only."""
-MOST_RANGES: Final = 100
-"""Of one word."""
+MAX_TASKS: Final = 100_000
+"""Limit of tasks of one row; of an array with more waiting tasks only the first are followed."""
+MAX_RANGES: Final = 100
+"""Limit of ranges in one word."""
 _FOLDED = re.compile(r"(\d+)_\[([\d,:-]+)(?:%\d+)?\]", re.ASCII)
 _PART = re.compile(r"(\d{1,9})(?:-(\d{1,9})(?::(\d{1,9}))?)?", re.ASCII)
 
 
 def jobs_of(job: str) -> tuple[str, ...]:
-    """The ids of the jobs that a row is about.
+    """Return the ids of a row's jobs.
 
     >>> jobs_of("12_[1-2,7-11:2%3]")
     ('12_1', '12_2', '12_7', '12_9', '12_11')
@@ -156,33 +156,33 @@ def jobs_of(job: str) -> tuple[str, ...]:
     (('12_4',), ('13+1',))
 
     Raises:
-        ValueError: it begins like a row of several tasks and is none.
+        ValueError: the text begins like a row of several tasks but is invalid.
     """
     if "[" not in job:
         return (job,)
     match = _FOLDED.fullmatch(job)
     if match is None:
-        raise ValueError(f'"{job[:60]}" names no tasks; expected "12_[1-5%2]"')
+        raise ValueError(f'"{job[:60]}" contains no tasks; expected "12_[1-5%2]"')
     array, parts = match.groups()
     tasks: list[int] = []
     for part in parts.split(","):
-        tasks += _range(part, MOST_TASKS - len(tasks))
+        tasks += _range(part, MAX_TASKS - len(tasks))
     return tuple(f"{array}_{task}" for task in tasks)
 
 
-def _range(part: str, most: int) -> list[int]:
+def _range(part: str, max_n: int) -> list[int]:
     match = _PART.fullmatch(part)
     if match is None:
-        raise ValueError(f'"{part[:60]}" is no range of tasks; expected "1-5" or "1-9:2"')
+        raise ValueError(f'"{part[:60]}" is not a range of tasks; expected "1-5" or "1-9:2"')
     first, last, step = match.groups()
     until = int(last or first) + 1
-    return list(range(int(first), until, int(step or 1) or 1)[:most])
+    return list(range(int(first), until, int(step or 1) or 1)[:max_n])
 
 
 def folded(jobs: Iterable[str]) -> list[str]:
-    """Jobs as ``scontrol`` takes them: tasks of an array together, so that it can stay whole.
+    """Return jobs as ``scontrol`` takes them: array tasks together, so that it can stay whole.
 
-    One of more than a hundred ranges comes in several words.
+    Tasks with more than a hundred ranges are split into several words.
 
     >>> folded(["12_1", "13", "12_3", "12_2", "12_7", "14+1"])
     ['12_[1-3,7]', '13', '14+1']
@@ -207,5 +207,5 @@ def _words(array: str, tasks: list[int]) -> list[str]:
         else:
             ranges.append([task])
     parts = ["-".join(map(str, one)) for one in ranges]
-    some = (parts[first : first + MOST_RANGES] for first in range(0, len(parts), MOST_RANGES))
+    some = (parts[first : first + MAX_RANGES] for first in range(0, len(parts), MAX_RANGES))
     return [f"{array}_[{','.join(one)}]" for one in some]

@@ -1,4 +1,4 @@
-"""Why a job waits, as Slurm says it: its reason in a user's words, with Slurm's own numbers."""
+"""Explain why a job waits: Slurm's reason in plain words, with Slurm's own numbers."""
 
 import datetime as dt
 import re
@@ -14,25 +14,25 @@ from outrider_adapters.slurm.queue_rows import QueueRow
 
 _THROTTLE: Final = re.compile(r"%(\d+)\]")
 _WORD: Final = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
-_MOST_NODES: Final = 3
+_MAX_NAMES: Final = 3
 _BY_NODES: Final = frozenset(
     {"Resources", "Priority", "ReqNodeNotAvail", "BadConstraints", "PartitionConfig"}
 )
-"""Reasons for which it matters which nodes a job may use."""
+"""Reasons that depend on which nodes a job may use."""
 
 
-class Asked(NamedTuple):
-    """What was asked about a job at the moment when somebody wants to know why it waits.
+class WaitingFacts(NamedTuple):
+    """Facts about a waiting job, collected when its waiting reason is requested.
 
     Attributes:
         job: its id.
-        row: of the queue, as its user left it.
-        shown_eligible_s: when it may begin, with what Outrider wrote over that.
-        row_id: of the row: it may be about several tasks of an array.
+        row: of the queue, without Outrider's changes.
+        shown_eligible_s: when it may begin, including Outrider's changes.
+        row_id: id of the row, which may cover several tasks of an array.
         dependency: what it waits for, in Slurm's words; may be empty.
         qos: its quality of service.
         ahead: jobs of higher priority that wait for one of its partitions, and the CPUs they want.
-        kind: what says which nodes it may use.
+        kind: determines which nodes it may use.
         nodes: by name.
         partitions: by name.
     """
@@ -50,12 +50,12 @@ class Asked(NamedTuple):
 
     @property
     def code(self) -> str:
-        """Slurm's word for the reason, without what it says beside."""
+        """Slurm's reason code, without the details that follow it."""
         return self.row.reason.partition(",")[0].strip()
 
 
-def waiting_reason(asked: Asked, eligibility: Eligibility) -> WaitingReason:
-    """Why a job waits."""
+def waiting_reason(asked: WaitingFacts, eligibility: Eligibility) -> WaitingReason:
+    """Return why a job waits."""
     conditions = eligibility.conditions(asked.kind)
     nodes = frozenset(asked.nodes)
     may_use = nodes.intersection(*(met for _, met in conditions))
@@ -86,62 +86,62 @@ def waiting_reason(asked: Asked, eligibility: Eligibility) -> WaitingReason:
     )
 
 
-def _words(asked: Asked, may_use: frozenset[str]) -> tuple[str, list[str]]:
-    """The sentence, and what would change it."""
+def _words(asked: WaitingFacts, may_use: frozenset[str]) -> tuple[str, list[str]]:
+    """Return a sentence that explains the reason, and possible fixes."""
     explained = _EXPLAINED.get(asked.code)
     if explained is not None:
         return explained(asked, may_use)
     code, job = asked.code, asked.job
     if not code:
-        return "Slurm has not looked at it yet", ["wait for the next cycle of the scheduler"]
+        return "Slurm has not considered it yet", ["wait for the next cycle of the scheduler"]
     if is_limit(code):
         whose = f"QOS {asked.qos}" if "QOS" in code else f"account {asked.row.vo}"
         sentence = f"a limit of {whose} holds it back: {_spelt(code)} ({code})"
         return sentence, ["wait until jobs that count against it have ended, or have it raised"]
     if asked.row.reason.startswith(("Nodes ", "ReqNodeNotAvail")):
         return _closed(asked, may_use)
-    never = f"it never starts as it stands: {_spelt(code)} ({code})"
+    never = f"it never starts as submitted: {_spelt(code)} ({code})"
     if code in NEVER:
         return never, [f"change what it asks for, or cancel it: scancel {job}"]
-    return f"Slurm says: {asked.row.reason}", []
+    return f"Slurm reports: {asked.row.reason}", []
 
 
-def _held_by_user(asked: Asked, _: frozenset[str]) -> tuple[str, list[str]]:
+def _held_by_user(asked: WaitingFacts, _: frozenset[str]) -> tuple[str, list[str]]:
     sentence = "it is held: by its user, or by a coordinator of its account"
     return sentence, [f"release it: scontrol release {asked.job}"]
 
 
-def _held_by_admin(asked: Asked, _: frozenset[str]) -> tuple[str, list[str]]:
+def _held_by_admin(asked: WaitingFacts, _: frozenset[str]) -> tuple[str, list[str]]:
     sentence = "it is held by an administrator, or has priority 0"
     return sentence, [f"ask an administrator to release it: scontrol release {asked.job}"]
 
 
-def _dependency(asked: Asked, _: frozenset[str]) -> tuple[str, list[str]]:
+def _dependency(asked: WaitingFacts, _: frozenset[str]) -> tuple[str, list[str]]:
     return f"it waits for other jobs: {asked.dependency}", [
         "wait for these jobs",
-        f"let it wait no more: scontrol update JobId={asked.job} Dependency=",
+        f"remove the dependency: scontrol update JobId={asked.job} Dependency=",
     ]
 
 
-def _dependency_never(asked: Asked, _: frozenset[str]) -> tuple[str, list[str]]:
-    sentence = f"it never starts: what it waits for will not come, {asked.dependency}"
+def _dependency_never(asked: WaitingFacts, _: frozenset[str]) -> tuple[str, list[str]]:
+    sentence = f"it never starts: its dependency can never be satisfied, {asked.dependency}"
     return sentence, [
-        f"let it wait no more: scontrol update JobId={asked.job} Dependency=",
+        f"remove the dependency: scontrol update JobId={asked.job} Dependency=",
         f"cancel it: scancel {asked.job}",
     ]
 
 
-def _begin_time(asked: Asked, _: frozenset[str]) -> tuple[str, list[str]]:
+def _begin_time(asked: WaitingFacts, _: frozenset[str]) -> tuple[str, list[str]]:
     begin_s = asked.row.eligible_s
     when = "its begin time" if begin_s is None else f"{_utc(begin_s)} UTC"
     if asked.row.restarts:
         sentence = f"it was queued again {asked.row.restarts} times, and pauses until {when}"
         return sentence, ["wait: Slurm pauses two minutes before a job's next run"]
-    sentence = f"it was told to begin at {when} (--begin), not before"
+    sentence = f"its begin time is {when} (--begin)"
     return sentence, [f"let it begin now: scontrol update JobId={asked.job} StartTime=now"]
 
 
-def _deferred(asked: Asked, _: frozenset[str]) -> tuple[str, list[str]]:
+def _deferred(asked: WaitingFacts, _: frozenset[str]) -> tuple[str, list[str]]:
     until_s = asked.shown_eligible_s
     when = "a begin time" if until_s is None else f"{_utc(until_s)} UTC"
     sentence = (
@@ -151,7 +151,7 @@ def _deferred(asked: Asked, _: frozenset[str]) -> tuple[str, list[str]]:
     return sentence, [f"let it begin now: scontrol update JobId={asked.job} StartTime=now"]
 
 
-def _array_limit(asked: Asked, _: frozenset[str]) -> tuple[str, list[str]]:
+def _array_limit(asked: WaitingFacts, _: frozenset[str]) -> tuple[str, list[str]]:
     array = asked.job.partition("_")[0]
     throttle = _THROTTLE.search(asked.row_id)
     most = f"at most {throttle[1]} of its tasks" if throttle else "only some of its tasks"
@@ -159,14 +159,14 @@ def _array_limit(asked: Asked, _: frozenset[str]) -> tuple[str, list[str]]:
     return sentence, [f"let more run: scontrol update JobId={array} ArrayTaskThrottle=N"]
 
 
-def _priority(asked: Asked, _: frozenset[str]) -> tuple[str, list[str]]:
+def _priority(asked: WaitingFacts, _: frozenset[str]) -> tuple[str, list[str]]:
     jobs, cpus = asked.ahead
     where = " or ".join(asked.row.partitions)
     sentence = f"{jobs} jobs of higher priority, which want {cpus:,} CPUs, wait for {where}, too"
     return sentence, ["wait; a shorter time limit helps it to start in a gap before them"]
 
 
-def _resources(asked: Asked, may_use: frozenset[str]) -> tuple[str, list[str]]:
+def _resources(asked: WaitingFacts, may_use: frozenset[str]) -> tuple[str, list[str]]:
     kind = asked.kind
     free = sum(_is_free(asked.nodes[name], kind) for name in may_use)
     sentence = (
@@ -177,7 +177,7 @@ def _resources(asked: Asked, may_use: frozenset[str]) -> tuple[str, list[str]]:
     return sentence, ["wait for jobs to end there, or ask for less"]
 
 
-def _time_limit(asked: Asked, _: frozenset[str]) -> tuple[str, list[str]]:
+def _time_limit(asked: WaitingFacts, _: frozenset[str]) -> tuple[str, list[str]]:
     limit_s = asked.row.limit_s
     asks = "no limit" if limit_s is None else _span(limit_s)
     longest = {
@@ -194,32 +194,32 @@ def _time_limit(asked: Asked, _: frozenset[str]) -> tuple[str, list[str]]:
         if partition.admits(limit_s, asked.row.nodes)
     )  # fmt: skip
     if elsewhere:
-        remedies.append(f"use a partition that allows it: {', '.join(elsewhere[:_MOST_NODES])}")
-    return f"it never starts as it stands: it asks for {asks}, {gives} at most", remedies
+        remedies.append(f"use a partition that allows it: {', '.join(elsewhere[:_MAX_NAMES])}")
+    return f"it never starts as submitted: it asks for {asks}, {gives} at most", remedies
 
 
-def _partition_closed(asked: Asked, _: frozenset[str]) -> tuple[str, list[str]]:
+def _partition_closed(asked: WaitingFacts, _: frozenset[str]) -> tuple[str, list[str]]:
     where = " or ".join(asked.row.partitions)
     sentence = f"its partition {where} starts no jobs now: an administrator has closed it"
     return sentence, ["wait until it is opened, or use another partition"]
 
 
-def _licences(asked: Asked, _: frozenset[str]) -> tuple[str, list[str]]:
+def _licences(asked: WaitingFacts, _: frozenset[str]) -> tuple[str, list[str]]:
     return "licences that it asks for are in use", ["wait until a job that has them ends"]
 
 
-def _closed(asked: Asked, may_use: frozenset[str]) -> tuple[str, list[str]]:
+def _closed(asked: WaitingFacts, may_use: frozenset[str]) -> tuple[str, list[str]]:
     shut = [name for name in sorted(may_use) if not asked.nodes[name].usable]
-    said = [
+    closed = [
         f"{name} is {asked.nodes[name].state} ({asked.nodes[name].reason or 'no reason given'})"
-        for name in shut[:_MOST_NODES]
+        for name in shut[:_MAX_NAMES]
     ]
-    sentence = f"Slurm says: {asked.row.reason}; {len(shut)} of the {len(may_use)} nodes that it "
-    sentence += "may use are closed" + (f": {'; '.join(said)}" if said else "")
+    sentence = f"Slurm reports: {asked.row.reason}; {len(shut)} of the {len(may_use)} nodes that "
+    sentence += "it may use are closed" + (f": {'; '.join(closed)}" if closed else "")
     return sentence, ["wait until they are back, or ask for other nodes"]
 
 
-_EXPLAINED: Final[Mapping[str, Callable[[Asked, frozenset[str]], tuple[str, list[str]]]]] = {
+_EXPLAINED: Final[Mapping[str, Callable[[WaitingFacts, frozenset[str]], tuple[str, list[str]]]]] = {
     "JobHeldUser": _held_by_user,
     "JobHeldAdmin": _held_by_admin,
     "Dependency": _dependency,
@@ -241,7 +241,7 @@ def _is_free(node: Node, kind: JobKind) -> bool:
 
 
 def _spelt(code: str) -> str:
-    """Slurm's word in words: ``QOSMaxJobsPerUserLimit`` as *QOS max jobs per user limit*."""
+    """Spell out Slurm's code: ``QOSMaxJobsPerUserLimit`` as *QOS max jobs per user limit*."""
     words = _WORD.split(code)
     return " ".join(word if word.isupper() else word.lower() for word in words)
 
@@ -251,7 +251,7 @@ def _utc(time_s: float) -> str:
 
 
 def _span(seconds: float) -> str:
-    """As Slurm writes and reads it: ``[days-]hours:minutes:seconds``."""
+    """Format seconds in Slurm's notation: ``[days-]hours:minutes:seconds``."""
     minutes, rest_s = divmod(int(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     days, hours = divmod(hours, 24)

@@ -1,4 +1,4 @@
-"""The settings of the `slurm` adapter."""
+"""Settings of the `slurm` adapter."""
 
 from typing import Annotated, Literal
 
@@ -9,7 +9,7 @@ from outrider_adapters.polling import StartAt
 
 
 class SlurmSettings(AdapterSettings, frozen=True, kw_only=True):
-    """Which Slurm, and how it is watched."""
+    """Settings of a watched Slurm: its commands, intervals and actions."""
 
     config: Annotated[
         Annotated[str, Meta(min_length=1)] | None,
@@ -22,7 +22,7 @@ class SlurmSettings(AdapterSettings, frozen=True, kw_only=True):
     commands: Annotated[
         Annotated[str, Meta(min_length=1)] | None,
         Meta(
-            description="Folder of squeue, scontrol, sdiag and sacct. Unset: as PATH has it.",
+            description="Folder of squeue, scontrol, sdiag and sacct. Unset: found by PATH.",
             examples=["/opt/slurm/bin"],
         ),
     ] = None
@@ -30,7 +30,7 @@ class SlurmSettings(AdapterSettings, frozen=True, kw_only=True):
         dict[str, str],
         Meta(
             description="Clusters of nodes: pattern of the node's name (as in a shell) to cluster, "
-            'such as "gpu*" = "gpus". Else the first partition that has the node.'
+            'such as "gpu*" = "gpus". Otherwise the first partition that has the node.'
         ),
     ] = field(default_factory=dict)
     start_at: StartAt = "now"
@@ -40,7 +40,7 @@ class SlurmSettings(AdapterSettings, frozen=True, kw_only=True):
             ge=1,
             le=60,
             description="Seconds from one look at the jobs to the next. With more than 10,000 rows "
-            "of jobs, or while the controller has much to do, it is three times as long.",
+            "of jobs, or while the controller is busy, it is three times as long.",
         ),
     ] = 10.0
     nodes_s: Annotated[
@@ -59,7 +59,7 @@ class SlurmSettings(AdapterSettings, frozen=True, kw_only=True):
         Meta(
             ge=1,
             le=600,
-            description="Seconds after which a command that is silent is ended. Slurm's own wait "
+            description="Seconds after which a silent command is terminated. Slurm's own timeout "
             "for a controller that is down is half a minute and more.",
         ),
     ] = 10.0
@@ -67,8 +67,8 @@ class SlurmSettings(AdapterSettings, frozen=True, kw_only=True):
         float,
         Meta(
             ge=5,
-            description="In the modes canary and active: for how long a job's start time lies "
-            "ahead when it is not renewed.",
+            description="In the modes canary and active: how far ahead a job's start time is set. "
+            "It takes effect unless it is renewed.",
         ),
     ] = 300.0
     updates_per_s: Annotated[
@@ -76,8 +76,8 @@ class SlurmSettings(AdapterSettings, frozen=True, kw_only=True):
         Meta(
             gt=0,
             le=1000,
-            description="In these modes: most updates of jobs that Slurm is asked for in a second; "
-            "tasks of an array that are alike count once. What takes longer is spread over the "
+            description="In these modes: maximum number of job updates per second; "
+            "array tasks in the same state count once. More updates are spread over the "
             "lease.",
         ),
     ] = 100.0
@@ -86,7 +86,7 @@ class SlurmSettings(AdapterSettings, frozen=True, kw_only=True):
         Meta(
             description="Let one Outrider act on this Slurm at a time: it keeps a job named "
             "outrider-acts in the queue, which never runs, and others that find it change "
-            "nothing. Off: for a user who may not submit a job; see to it then that there is no "
+            "nothing. Off: for a user who may not submit a job; make sure then that there is no "
             "second one.",
         ),
     ] = True
@@ -98,29 +98,30 @@ class SlurmSettings(AdapterSettings, frozen=True, kw_only=True):
         bool,
         Meta(
             description="Give a job that was deferred its age back: where Slurm enforces limits of "
-            "accounts, a new start time makes the job's age count anew for its priority. Its site "
-            "factor is raised by what that took, until it starts, leaves or is as old again. That "
-            "does not lapse by itself: see `outrider release --stale`.",
+            "accounts, a new start time resets the job's age, which counts for its priority. Its "
+            "site factor is raised by the loss, until it starts, leaves or is as old again. That "
+            "does not expire automatically: see `outrider release --stale`.",
         ),
     ] = False
     order_by: Annotated[
         Literal["none", "site_factor", "nice"],
         Meta(
             description="How a job that the policy starts comes before the others in Slurm's own "
-            "order: by its site factor, or by its nice value where that has to be left alone. That "
-            "does not lapse by itself: see `outrider release --stale`. none: the order is Slurm's.",
+            "order: by its site factor, or by its nice value if the site factor has to be left "
+            "alone. That does not expire automatically: see `outrider release --stale`. none: "
+            "Slurm's order.",
         ),
     ] = "none"
     helper: Annotated[
         Annotated[str, Meta(min_length=1)] | None,
         Meta(
             description="Socket of the helper that updates jobs where the daemon's user may not: "
-            "a site without slurmdbd, where SlurmUser alone has that right. Unset: its own right.",
+            "a site without slurmdbd, where only SlurmUser has that right. Unset: its own right.",
             examples=["/run/outrider-slurm.sock"],
         ),
     ] = None
 
     @property
     def changes_last(self) -> bool:
-        """True if something is changed that does not lapse by itself."""
+        """True if something is changed that does not expire automatically."""
         return self.keeps_age or self.order_by != "none"

@@ -1,4 +1,4 @@
-"""One look at a Slurm after the other: jobs, nodes and limits made into one batch."""
+"""Poller of a Slurm: each look at jobs, nodes and limits becomes one batch."""
 
 import re
 import time
@@ -33,26 +33,26 @@ from outrider_adapters.slurm.settings import SlurmSettings
 _VERSION: Final = 1
 _CONTROLLER: Final = "controller"
 _MANY_ROWS: Final = 10_000
-_SLOWER: Final = 3
-_BEHIND_S: Final = 1.0
-"""Slurm's times are whole seconds: what happens within the second of a look may be told later."""
+_BUSY_FACTOR: Final = 3
+_TIME_RESOLUTION_S: Final = 1.0
+"""Slurm's times are whole seconds: events within the second of a look may be reported later."""
 
 
 class SlurmWatch:
-    """Everything that is seen of a Slurm. Synchronous, and it blocks as long as its commands do.
+    """Watcher of a Slurm's jobs, nodes and limits; blocks while its commands run.
 
     Args:
         commands: of the Slurm.
         settings: how it is watched.
         undo_log: what Outrider changed in it.
-        clock: Unix seconds now.
+        clock: returns Unix seconds.
 
     Attributes:
-        jobs: that are in its queue.
-        nodes: by name, as of the last look.
-        partitions: by name, as of the last look.
+        jobs: those in its queue.
+        nodes: by name, at the last look.
+        partitions: by name, at the last look.
         eligibility: which nodes its jobs may use.
-        planned_starts: when Slurm itself expects to start jobs, as of the last look.
+        planned_starts: when Slurm itself expects to start jobs, at the last look.
     """
 
     def __init__(
@@ -78,7 +78,7 @@ class SlurmWatch:
         self._problem = ""
         self._accounting = Accounting(commands, "", "")
         self._reserved: dict[str, frozenset[str]] = {}
-        self._told: dict[str, SeenNode] = {}
+        self._published: dict[str, SeenNode] = {}
         self.eligibility = Eligibility()
         self.jobs = JobWatch("", self.eligibility, self._undo_log)
         self._fences = FencesLeftOut(commands)
@@ -87,19 +87,19 @@ class SlurmWatch:
         self.planned_starts = PlannedStarts(-inf)
 
     def start(self, cursor: Any) -> None:
-        """Ask which cluster this is, and begin at the cursor of an earlier batch; None: anew.
+        """Find out the cluster, and continue from the cursor of an earlier batch, if there is one.
 
         Raises:
             PeerError: no controller answers, or it is one of a federation.
-            ValueError: the cursor is none of this watch's.
+            ValueError: the cursor does not belong to this watch.
         """
         config = settings_of(self._commands.run("scontrol", "show", "config"))
         cluster = config.get("ClusterName", "")
         federation = self._commands.run("scontrol", "show", "federation").strip()
         if federation.startswith("Federation:"):
             raise PeerError(
-                f"{cluster} is in a {federation.split(chr(10))[0].lower()}: its jobs go by numbers "
-                "of all its clusters, which this adapter does not follow; expected a cluster "
+                f"{cluster} is in a {federation.split(chr(10))[0].lower()}: its jobs are numbered "
+                "across all its clusters, which this adapter does not support; expected a cluster "
                 "outside a federation, or the adapter logtail with a dump of sacct"
             )
         self._accounting = Accounting(
@@ -111,7 +111,7 @@ class SlurmWatch:
                 if cursor["version"] != _VERSION or cursor["cluster"] != cluster:
                     raise ValueError(f"of {cursor['cluster']!r}")
                 self.jobs.restore(cursor["jobs"])
-                self._told = msgspec.convert(cursor["nodes"], dict[str, SeenNode])
+                self._published = msgspec.convert(cursor["nodes"], dict[str, SeenNode])
                 self.eligibility.restore(cursor["classes"])
                 self._looked_s = float(cursor["looked_s"])
         except (KeyError, TypeError, ValueError, msgspec.ValidationError) as error:
@@ -129,20 +129,20 @@ class SlurmWatch:
     def now_s(self) -> float:
         """Unix seconds now, whole as all of Slurm's times.
 
-        Else what has no time of Slurm's own would seem to come after what followed in its second.
+        Otherwise events without a Slurm time would seem to follow later ones of the same second.
         """
         return float(floor(self._clock()))
 
     @property
     def pause_s(self) -> float:
-        """Seconds to the next look."""
+        """Seconds until the next look."""
         is_slow = self._is_busy or self._rows_n > _MANY_ROWS
-        return self._settings.look_s * (_SLOWER if is_slow else 1)
+        return self._settings.look_s * (_BUSY_FACTOR if is_slow else 1)
 
     def look(self) -> Batch:
-        """What happened since the last look, by time.
+        """Return the events since the last look, ordered by time.
 
-        Where the controller does not answer, the batch is empty, says so and grows old.
+        If the controller does not answer, the batch is empty and reports that; its age grows.
         """
         now_s = self.now_s
         return self._asking.batch(_CONTROLLER, now_s, lambda: self._batch(now_s), self._cursor)
@@ -160,11 +160,11 @@ class SlurmWatch:
         looks_at_nodes = self._is_due("nodes", now_s, self._settings.nodes_s)
         nodes = self._look_at_nodes() if looks_at_nodes else self.nodes
         lines = self._fences.of(self._commands.rows(FIELDS, "-a", "-t", "all"))
-        # of all jobs: one that waits above may have started, or ended, by now
+        # list all jobs: a job that waits in the rows above may have started or ended since
         excluded = _excluded(self._commands.run("squeue", "-a", "-h", "-t", "all", "-o", "%i|%x"))
         self.eligibility.know(nodes, self.partitions, self._reserved)
         history = self._is_first and self._settings.start_at == "now"
-        told = self.jobs.look(
+        found = self.jobs.look(
             lines,
             excluded,
             now_s,
@@ -174,13 +174,13 @@ class SlurmWatch:
         )
         self._looked_s = now_s
         self.planned_starts = self.jobs.planned_starts(now_s)
-        first_s = min((event[0] for event in told), default=now_s)
+        first_s = min((event[0] for event in found), default=now_s)
         # at equal times nodes come first: a machine opens before a job starts there, and a class
-        # is told before a job of it is submitted
-        # (what jobs may use is no history: the journal, too, must have it)
+        # is published before a job of it is submitted
+        # (eligibility is not history: the journal needs it, too)
         before = [] if history else self.eligibility.news(min(first_s, now_s))
         if looks_at_nodes:
-            begun_s = min((e[0] for e in told if e[1] == events.STARTED), default=now_s)
+            begun_s = min((e[0] for e in found if e[1] == events.STARTED), default=now_s)
             before += self._node_events(nodes, min(begun_s, now_s), now_s)
             self._asked_s["nodes"] = now_s
         self.eligibility.forget_all_but(self.jobs.kinds())
@@ -190,14 +190,14 @@ class SlurmWatch:
             "version": _VERSION,
             "cluster": self.jobs.cluster,
             "jobs": self.jobs.save(),
-            "nodes": msgspec.to_builtins(self._told),
+            "nodes": msgspec.to_builtins(self._published),
             "classes": self.eligibility.save(),
             "looked_s": now_s,
         }
         return Batch(
-            events=sorted(before + told, key=lambda event: event[0]),
+            events=sorted(before + found, key=lambda event: event[0]),
             cursor=self._cursor,
-            seen_until_s=None if history else now_s - _BEHIND_S,
+            seen_until_s=None if history else now_s - _TIME_RESOLUTION_S,
             rejected=dict(self.jobs.rejected),
             history=history,
             standing=history,
@@ -215,16 +215,16 @@ class SlurmWatch:
     def _node_events(
         self, nodes: dict[str, Node], first_s: float, now_s: float
     ) -> list[NamedEvent]:
-        """What happened to nodes. One that is new was there before the jobs that are told now."""
-        told: list[NamedEvent] = []
+        """Return the events of nodes; a new node gets a time before the jobs reported now."""
+        found: list[NamedEvent] = []
         for name, node in nodes.items():
-            before = self._told.get(name)
+            before = self._published.get(name)
             at_s = first_s if before is None else now_s
-            told += changes(name, before, node, at_s, self._consumes_memory)
-        gone = sorted(set(self._told) - set(nodes))
-        told += [(now_s, events.LEFT, name, None) for name in gone]
-        self.nodes, self._told = nodes, {name: node.seen for name, node in nodes.items()}
-        return told
+            found += changes(name, before, node, at_s, self._consumes_memory)
+        gone = sorted(set(self._published) - set(nodes))
+        found += [(now_s, events.LEFT, name, None) for name in gone]
+        self.nodes, self._published = nodes, {name: node.seen for name, node in nodes.items()}
+        return found
 
     def _cluster_of(self, name: str, partitions: tuple[str, ...]) -> str:
         for pattern, cluster in self._settings.machine_clusters.items():
@@ -233,11 +233,11 @@ class SlurmWatch:
         return partitions[0] if partitions else "default"
 
     def _load_note(self) -> str:
-        return "the controller has much to do and is asked less often" if self._is_busy else ""
+        return "the controller is busy and is queried less often" if self._is_busy else ""
 
 
 def _excluded(shown: str) -> dict[str, str]:
-    """Nodes that users exclude, as host lists, by the number of the job."""
+    """Return the nodes that users exclude, as host lists, by job number."""
     found: dict[str, str] = {}
     for line in shown.split("\n"):
         job, _, nodes = line.partition("|")
@@ -247,26 +247,26 @@ def _excluded(shown: str) -> dict[str, str]:
 
 
 # -- accounting ------------------------------------------------------------------------------------
-# What Slurm's accounting knows of jobs that are in the queue no more.
+# Slurm's accounting, for jobs that are no longer in the queue.
 
 _COLUMNS: Final = (
     "Cluster,JobID,State,Submit,Eligible,Start,End,AllocCPUS,ReqCPUS,User,Account,Group,Timelimit,"
     "NodeList"
 )
-_AT_ONCE: Final = 500
-"""Jobs in one question: a command line has an end."""
+_MAX_JOBS_PER_QUERY: Final = 500
+"""Jobs in one query, since the length of a command line is limited."""
 
 
 class Accounting:
-    """Asks ``sacct`` for jobs that left unseen: while nobody looked, or too quickly.
+    """Client of ``sacct`` for jobs that left between two looks or while the adapter was down.
 
     Args:
         commands: of the Slurm.
         storage: its ``AccountingStorageType``.
-        cluster: whose jobs they are.
+        cluster: the cluster of the jobs.
 
     Attributes:
-        unknown_n: jobs whose end nobody knows, since the adapter was started.
+        unknown_n: jobs with an unknown end since the adapter was started.
     """
 
     def __init__(self, commands: SlurmCommands, storage: str, cluster: str) -> None:
@@ -278,33 +278,33 @@ class Accounting:
     def ends_of(
         self, jobs: list[str], name_of: Callable[[str], str], now_s: float
     ) -> list[NamedEvent]:
-        """How jobs ended; those of which nothing is known are taken as removed now.
+        """Return the end events of jobs; a job that accounting does not know counts as removed now.
 
         Args:
             jobs: their ids.
-            name_of: makes names of them.
-            now_s: when they were missed.
+            name_of: returns the name of a job id.
+            now_s: when they were found missing.
 
         Raises:
-            CommandError: the accounting does not answer; they are to be asked for again.
+            CommandError: the accounting does not answer; query these jobs again later.
         """
-        told: list[NamedEvent] = []
+        found: list[NamedEvent] = []
         if self._has_accounting:
-            for first in range(0, len(jobs), _AT_ONCE):
-                told += self._asked(jobs[first : first + _AT_ONCE])
-        ended = {e[2] for e in told if e[1] in (events.COMPLETED, events.REMOVED)}
+            for first in range(0, len(jobs), _MAX_JOBS_PER_QUERY):
+                found += self._queried(jobs[first : first + _MAX_JOBS_PER_QUERY])
+        ended = {e[2] for e in found if e[1] in (events.COMPLETED, events.REMOVED)}
         unknown = [name for job in jobs if (name := name_of(job)) not in ended]
         self.unknown_n += len(unknown)
-        return told + [(now_s, events.REMOVED, name, "unknown") for name in unknown]
+        return found + [(now_s, events.REMOVED, name, "unknown") for name in unknown]
 
     @property
     def note(self) -> str:
-        """What the person on call should know of them; empty: nothing."""
+        """Note on jobs with an unknown end, for the operator; empty if there are none."""
         if not self.unknown_n:
             return ""
-        return f"how {self.unknown_n} jobs left is not known: they count as removed"
+        return f"the end of {self.unknown_n} jobs is unknown: they count as removed"
 
-    def _asked(self, jobs: list[str]) -> list[NamedEvent]:
+    def _queried(self, jobs: list[str]) -> list[NamedEvent]:
         words = ("-P", "-a", "-X", "-D", "-j", ",".join(jobs), "--format", _COLUMNS)
         dump = self._commands.run("sacct", *words)
         reader = SacctReader(ReaderOptions(system=self._cluster))
@@ -312,13 +312,13 @@ class Accounting:
 
 
 # -- load ------------------------------------------------------------------------------------------
-# Whether the controller has so much to do that it should be asked less often.
+# Load of the controller: a busy controller is queried less often.
 
 _NUMBER = re.compile(r"^(Server thread count|Agent queue size):\s*(\d+)", re.MULTILINE)
-_MUCH: Final = {"Server thread count": 100, "Agent queue size": 1_000}
-"""Of 256 threads that a controller has at most; of messages to nodes that wait to be sent."""
+_BUSY_FROM: Final = {"Server thread count": 100, "Agent queue size": 1_000}
+"""Limits: of at most 256 threads of a controller, and of queued messages to nodes."""
 
 
 def is_busy(shown: str) -> bool:
-    """Return whether a controller is busy, by what ``sdiag`` prints."""
-    return any(int(number) >= _MUCH[what] for what, number in _NUMBER.findall(shown))
+    """Return whether a controller is busy, from the output of ``sdiag``."""
+    return any(int(number) >= _BUSY_FROM[name] for name, number in _NUMBER.findall(shown))

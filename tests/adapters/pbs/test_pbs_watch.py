@@ -183,7 +183,7 @@ def test_jobs_that_left_and_of_which_nothing_is_known_count_as_removed(
     assert sorted(site.look()) == (["completed", "removed"] if history else ["removed"] * 2)
     assert site.told[-1][3] == "unknown"
     n = 1 if history else 2
-    assert site.batch.note == f"how {n} jobs left is not known: they count as removed"
+    assert site.batch.note == f"the end of {n} jobs is unknown: they count as removed"
 
 
 def test_suspended_resumed_edited_and_moved(watched: Callable[..., Watched]) -> None:

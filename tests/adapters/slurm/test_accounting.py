@@ -63,7 +63,7 @@ def test_what_it_does_not_know_counts_as_removed_and_is_told(tmp_path: Path) -> 
     told = asked.ends_of(["8", "9"], "c:{}".format, T + 900)
     assert of(told, "9") == [(900, "removed")]
     assert of(told, "8")[-1] == (900, "removed"), "it is in the queue no more"
-    assert asked.note == "how 2 jobs left is not known: they count as removed"
+    assert asked.note == "the end of 2 jobs is unknown: they count as removed"
 
 
 def test_without_a_database_nobody_is_asked(tmp_path: Path) -> None:

@@ -66,7 +66,7 @@ def test_waits_for_another_job_and_one_that_never_comes(watched: Watched, folder
     watched.slurm.run("scancel", first)
     never = why(watched, job, "DependencyNeverSatisfied")
     assert never.never
-    assert never.remedies[0] == f"let it wait no more: scontrol update JobId={job} Dependency="
+    assert never.remedies[0] == f"remove the dependency: scontrol update JobId={job} Dependency="
     watched.slurm.run("scontrol", "update", f"JobId={job}", "Dependency=")
     watched.look_until("its end", lambda: "completed" in watched.kinds_of(job))
 
@@ -105,7 +105,7 @@ def test_a_longer_time_than_its_partition_gives(watched: Watched, folder: Path) 
     assert told.never
     assert told.machines == 0
     assert told.sentence == (
-        "it never starts as it stands: it asks for 0:20:00, express gives 0:10:00 at most"
+        "it never starts as submitted: it asks for 0:20:00, express gives 0:10:00 at most"
     )
     shorter, elsewhere = told.remedies
     assert elsewhere == "use a partition that allows it: batch"

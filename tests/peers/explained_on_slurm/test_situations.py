@@ -72,16 +72,16 @@ EXPLAINED: Final[dict[str, tuple[str, str | None, bool]]] = {
     "next in line": ("what it asks for is not free: .* 0 of the 1 nodes", "wait for jobs", False),
     "others are ahead": ("1 jobs of higher priority, which want 2 CPUs", "wait", False),
     "depends on another": ("it waits for other jobs: afterok:", "wait for these jobs", False),
-    "depends on one that never comes": ("it never starts", "let it wait no more", True),
+    "depends on one that never comes": ("it never starts", "remove the dependency", True),
     "held by its user": ("it is held: by its user", "release it: scontrol release", False),
     "held by an administrator": ("held by an administrator", "ask an administrator", False),
     "begins later": (
-        "told to begin at 2030-01-02 03:04:05 UTC", "let it begin now: scontrol", False),
+        "its begin time is 2030-01-02 03:04:05 UTC", "let it begin now: scontrol", False),
     "longer than its partition gives": (
         "it asks for 0:20:00, express gives 0:10:00 at most", "ask for at most 0:10:00", True),
     "more nodes than its partition has": (
-        "it never starts as it stands: partition node limit", "change what it asks for", True),
-    "more CPUs than there are": ("it never starts as it stands", "change what it asks for", True),
+        "it never starts as submitted: partition node limit", "change what it asks for", True),
+    "more CPUs than there are": ("it never starts as submitted", "change what it asks for", True),
     "a feature that nobody has any more": (
         "features gone removes most nodes: 4 of 4", "change what it asks for", True),
     "its node is drained": ("n3 is .*DRAIN.*broken disk", "wait until they are back", False),
