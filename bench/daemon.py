@@ -30,7 +30,7 @@ from options import parsed
 
 LOG_WRITER = Path(__file__).parent.parent / "tests" / "service" / "restarting" / "log_writer.py"
 OUTRIDER = Path(sys.executable).with_name("outrider")
-URL = re.compile(r"start_daemon.*?url=(\S+)|\"url\": ?\"http://([^\"]+)\"")
+URL = re.compile(r"daemon_started.*?url=(\S+)|\"url\": ?\"http://([^\"]+)\"")
 CONFIG = """\
 state_dir = "{folder}/state"
 listen = "127.0.0.1:0"

@@ -130,7 +130,7 @@ def test_a_journal_whose_writing_fails_for_another_reason_than_damage_is_opened_
         journal, note = open_or_begin_anew(path)
     assert (note, len(entry_numbers(journal))) == (None, 90)
     journal.close()
-    assert [line["event"] for line in lines] == ["fail_writing"]
+    assert [line["event"] for line in lines] == ["write_failed"]
 
     def malformed(self: Journal) -> None:
         raise LedgerError(f"{self.path}: cannot record: database disk image is malformed")

@@ -129,7 +129,7 @@ becomes() {
 }
 podman run --detach --name pool $with --volume /var/log/condor:/var/log/condor:ro \\
     --volume state:/var/lib/outrider outrider
-becomes sh -c 'podman logs pool 2>&1 | grep -q lose_source'
+becomes sh -c 'podman logs pool 2>&1 | grep -q adapter_down'
 ! podman healthcheck run pool
 podman inspect pool | grep -o "[^\\"]*EventLog is not there" | head -1
 touch /var/log/condor/EventLog

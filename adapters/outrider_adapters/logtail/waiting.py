@@ -119,7 +119,9 @@ def tell_of_polling(error: OSError, path: Path, told: bool) -> bool:
     """
     if told or error.errno in (errno.ENOENT, errno.ENOTDIR):
         return told
-    log.warning("poll_log", path=str(path), reason=_reason(error), hint=_HINTS.get(error.errno))
+    log.warning(
+        "log_watch_failed", path=str(path), error=_reason(error), hint=_HINTS.get(error.errno)
+    )
     return True
 
 
@@ -135,5 +137,5 @@ def waiting(inotify: bool) -> tuple[Waiting, str]:
         return InotifyWaiting(), ""
     except OSError as error:
         reason, hint = _reason(error), _HINTS.get(error.errno)
-        log.warning("poll_logs", reason=f"inotify is not to be had: {reason}", hint=hint)
-        return PollingWaiting(), f"inotify is not to be had ({reason}): polling"
+        log.warning("inotify_unavailable", error=reason, hint=hint)
+        return PollingWaiting(), f"inotify is unavailable ({reason}): polling"

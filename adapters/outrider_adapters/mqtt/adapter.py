@@ -257,7 +257,7 @@ class MqttAdapter(Adapter):
             if self._elapsed_s() - self._told_of_drops_s >= DROPS_LOGGED_EVERY_S:
                 self._told_of_drops_s = self._elapsed_s()
                 log.warning(
-                    "drop_messages", adapter=self.label, dropped=self._lost_n,
+                    "messages_dropped", adapter=self.label, dropped=self._lost_n,
                     waiting=len(self._arrived), reason="more come than can be taken",
                 )  # fmt: skip
                 self._lost_n = 0

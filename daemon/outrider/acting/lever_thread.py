@@ -115,7 +115,7 @@ class LeverThread:
         try:
             self.lever.hurry()
         except Exception as error:  # noqa: BLE001 - a plugin's fault
-            log.warning("fail_lever", lever=self._name, reason=f"told to hurry: {error}")
+            log.warning("lever_failed", lever=self._name, error=f"flush failed: {error}")
         self._thread.join(within_s)
         return not self._thread.is_alive()
 
@@ -128,7 +128,7 @@ class LeverThread:
                 pause_s = self._round()
             except Exception as error:  # a fault of our own: what stands lapses, and is told
                 self.failure = f"{type(error).__name__}: {error}"
-                log.exception("fail_lever", lever=self._name)
+                log.exception("lever_failed", lever=self._name)
                 pause_s = None
             if pause_s is None:
                 self._ended.wait(AGAIN_IN_S)
@@ -145,7 +145,7 @@ class LeverThread:
         try:
             self.lever.close()
         except Exception as error:  # noqa: BLE001 - a plugin's fault
-            log.warning("fail_lever", lever=self._name, reason=f"at its end: {error}")
+            log.warning("lever_failed", lever=self._name, error=f"at its end: {error}")
 
     def _round(self) -> float | None:
         """Do what is due; seconds to the next look unless it is asked, None: a call failed."""
@@ -194,7 +194,7 @@ class LeverThread:
             self.failure = f"{type(error).__name__}: {error}"
             with self._lock:
                 self._counts["failed"] += 1
-            log.warning("fail_lever", lever=self._name, reason=self.failure)
+            log.warning("lever_failed", lever=self._name, error=self.failure)
             return None
         self.failure = ""
         if refused:
@@ -205,5 +205,7 @@ class LeverThread:
                 self.refusals |= refused
                 while len(self.refusals) > _REFUSALS_KEPT:
                     del self.refusals[next(iter(self.refusals))]
-            log.warning("refuse_lever", lever=self._name, jobs=len(refused), first=self.failure)
+            log.warning(
+                "lever_changes_refused", lever=self._name, jobs=len(refused), first=self.failure
+            )
         return refused

@@ -66,7 +66,7 @@ def oldest_standing(folder: Path) -> Standing | None:
             seq, state = read_snapshot(path)
             return _standing(seq, state)
         except (LedgerError, LookupError, TypeError, ValueError) as error:
-            log.warning("pass_over_snapshot", file=str(path), reason=str(error))
+            log.warning("snapshot_skipped", file=str(path), error=str(error))
     return None
 
 

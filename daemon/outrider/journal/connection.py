@@ -160,9 +160,9 @@ def back_up_before_migration(source: sqlite3.Connection, path: Path, version: in
     try:
         write_backup(source, target)
     except (OSError, sqlite3.Error) as error:
-        log.error("skip_backup", path=str(target), reason=str(error))
+        log.error("backup_failed", path=str(target), error=str(error))
         return None
-    log.warning("keep_old_journal", path=str(target), schema=version)
+    log.warning("old_journal_kept", path=str(target), schema=version)
     return target
 
 

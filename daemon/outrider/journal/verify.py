@@ -306,7 +306,7 @@ def open_or_begin_anew(path: Path) -> tuple[Journal, str | None]:
             f"the journal was damaged and could not be opened ({error}); it was put aside as "
             f"{aside}, and another was begun: what was learned is learned anew from the sources"
         )
-        log.critical("begin_new_journal", path=str(path), aside=str(aside), reason=str(error))
+        log.critical("journal_replaced", path=str(path), aside=str(aside), error=str(error))
         return Journal(path), note
 
 
@@ -318,7 +318,7 @@ def _opened(path: Path) -> tuple[Journal, str | None]:
         journal.probe()
         if journal.mend_counter():
             note = f"{path}: its counter was behind its last row, and was set to it"
-            log.error("mend_counter", path=str(path))
+            log.error("counter_repaired", path=str(path))
         _probe_writing(journal)
     except BaseException:
         journal.close()
@@ -333,7 +333,7 @@ def _probe_writing(journal: Journal) -> None:
     except LedgerError as error:
         if _is_damage(error):
             raise
-        log.error("fail_writing", reason=str(error))
+        log.error("write_failed", error=str(error))
 
 
 def _is_ours(path: Path) -> bool:

@@ -25,8 +25,8 @@ def test_without_a_descriptor_left_it_polls_and_says_why() -> None:
     assert isinstance(made, PollingWaiting)
     assert "Too many open files" in note
     (line,) = lines
-    assert (line["event"], line["log_level"]) == ("poll_logs", "warning")
-    assert line["reason"] == "inotify is not to be had: Too many open files"
+    assert (line["event"], line["log_level"]) == ("inotify_unavailable", "warning")
+    assert line["error"] == "Too many open files"
     assert "max_user_instances" in line["hint"]
 
 
@@ -44,7 +44,7 @@ def test_a_path_that_cannot_be_watched_is_told_once(code: int) -> None:
         assert tell_of_polling(error, Path("/logs/a"), told=False)
         assert tell_of_polling(error, Path("/logs/b"), told=True)
     (line,) = lines
-    assert (line["event"], line["path"], line["reason"]) == ("poll_log", "/logs/a", "no")
+    assert (line["event"], line["path"], line["error"]) == ("log_watch_failed", "/logs/a", "no")
 
 
 def test_a_log_that_is_not_there_yet_is_no_fault() -> None:

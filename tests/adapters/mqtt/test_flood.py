@@ -56,7 +56,7 @@ async def test_a_flood_of_invented_meters_is_bounded_counted_and_logged_once() -
                     break
     assert lost > 0
     assert any("messages are dropped" in note for note in told)
-    assert [line["event"] for line in lines].count("drop_messages") == 1
+    assert [line["event"] for line in lines].count("messages_dropped") == 1
     assert max(ages) > 0.1
     assert ages[-1] == pytest.approx(0.0, abs=0.5)
 

@@ -101,7 +101,7 @@ def test_without_the_right_to_edit_nothing_is_changed_and_that_is_told(
         job = pool.submit(f"{SLEEP}queue\n", "alice")
         pool.wait_until("its run", lambda: running(pool) == {job})
         assert queue(pool, "OutriderUntil")[job] == "undefined"
-        assert "refuse_lever" in daemon.log.read_text()
+        assert "lever_changes_refused" in daemon.log.read_text()
 
 
 def test_doctor_says_whether_leases_are_installed_and_who_heeds_them(

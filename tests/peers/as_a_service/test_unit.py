@@ -128,7 +128,7 @@ def test_its_status_line_tells_of_the_site(service: Service, log: EventLog) -> N
 
 def test_its_lines_have_priorities_names_and_fields(service: Service) -> None:
     lines = [line for line in service.lines() if line["_COMM"] != "systemd"]
-    (started, *_) = [one for one in lines if one["MESSAGE"].startswith("start_daemon ")]
+    (started, *_) = [one for one in lines if one["MESSAGE"].startswith("daemon_started ")]
     assert started["PRIORITY"] == "6"
     assert started["SYSLOG_IDENTIFIER"] == "outrider"
     assert {"mode=shadow", "url=http://127.0.0.1:9690"} < set(started["MESSAGE"].split())

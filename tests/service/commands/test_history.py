@@ -43,9 +43,9 @@ async def test_the_last_hundred_are_told_in_order_also_after_a_restart(tmp_path:
 @pytest.mark.parametrize(
     ("one", "event", "level"),
     [
-        (record(1.0, "shadow", "canary"), "change_mode", "warning"),
-        (record(1.0, "shadow", "shadow", "release"), "note_command", "warning"),
-        (record(1.0, "observe", "shadow", CONFIGURATION), "change_mode", "info"),
+        (record(1.0, "shadow", "canary"), "mode_changed", "warning"),
+        (record(1.0, "shadow", "shadow", "release"), "command_recorded", "warning"),
+        (record(1.0, "observe", "shadow", CONFIGURATION), "mode_changed", "info"),
     ],
 )
 async def test_each_is_a_line_of_the_log(
@@ -73,7 +73,7 @@ async def test_a_command_that_the_journal_has_no_room_for_is_shown_and_logged(
     monkeypatch.setattr(recording, "submit", never)
     with capture_logs() as lines:
         await told.record(record(1.0, "shadow", "canary"))
-    assert [line["event"] for line in lines] == ["change_mode", "forget_command"]
+    assert [line["event"] for line in lines] == ["mode_changed", "command_not_saved"]
     assert told.last_mode == "canary"
     recording.close()
 
@@ -89,5 +89,7 @@ def test_commands_that_cannot_be_read_keep_no_daemon_from_starting(
     recording = Recording(tmp_path)
     with capture_logs() as lines:
         assert CommandHistory(recording).records == []
-    assert [(line["event"], line["reason"]) for line in lines] == [("lose_commands", str(error))]
+    assert [(line["event"], line["error"]) for line in lines] == [
+        ("commands_unreadable", str(error))
+    ]
     recording.close()

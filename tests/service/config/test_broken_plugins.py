@@ -85,7 +85,7 @@ def test_the_rest_start_without_it_and_say_so(tmp_path: Path, environ: dict[str,
         for name in set(told):
             n = int(name in lost)
             assert metrics[f'outrider_policy_failures_total{{policy="{name}"}}'] == n
-        lines = [line for line in site.log_text().splitlines() if "lose_policy" in line]
+        lines = [line for line in site.log_text().splitlines() if "policy_failed" in line]
         for name in lost:
             (line,) = [line for line in lines if f"policy={name}" in line]
             assert "error" in line

@@ -186,7 +186,7 @@ async def test_levers_that_do_not_let_go_in_time_are_named_in_the_log(
         await close_levers(runner)
         await close_levers(None)
     assert [(line["event"], line["levers"]) for line in lines] == [
-        ("leave_levers", ["pool: blocking"])
+        ("levers_left", ["pool: blocking"])
     ]
     blocking.let_go.set()
     assert wait_until(lambda: blocking.closed and noting.closed)

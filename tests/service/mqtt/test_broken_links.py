@@ -139,7 +139,7 @@ def test_a_broker_that_drops_what_we_may_not_publish_is_found_out(
         assert status["mqtt"]["published"] == {"decisions": 0, "evictions": 0}
         assert listener.heard == []
         site.configure(tables=LOG_TABLE + mqtt_table(broker))
-        reload(site, "reload_configuration")
+        reload(site, "config_reloaded")
         wait_until_all_is_heard(site, listener)
         assert daemon.stop() == 0
 
@@ -165,7 +165,7 @@ def test_tls_is_used_and_an_unknown_authority_refused(
         assert "certificate" in status["mqtt"]["failure"]
         trusting = mqtt_table(broker, **encrypted, ca_file=str(broker.ca_file))
         site.configure(tables=LOG_TABLE + trusting)
-        reload(site, "reload_configuration")
+        reload(site, "config_reloaded")
         wait_until_all_is_heard(site, listener)
         assert daemon.stop() == 0
 
@@ -183,7 +183,7 @@ def test_a_reload_begins_and_ends_publishing_and_the_past_stays_untold(
         assert status["mqtt"] is None
         past = max(recorded(site))
         site.configure(tables=LOG_TABLE + mqtt_table(broker))
-        reload(site, "reload_configuration")
+        reload(site, "config_reloaded")
         listener.wait_for_state("online")
         site.log.run([3])
         new = listener.wait_for("a decision", lambda: listener.on("decisions"))
@@ -192,14 +192,14 @@ def test_a_reload_begins_and_ends_publishing_and_the_past_stays_untold(
 
         heard = len(listener.on("status"))
         site.configure()
-        reload(site, "reload_configuration")
+        reload(site, "config_reloaded")
         listener.wait_for_state("offline", after=heard)
         assert daemon.status()["mqtt"] is None
         site.log.run([4])
         site.wait_until_applied()
         heard = len(listener.on("status"))
         site.configure(head='mode = "observe"\n', tables=LOG_TABLE + mqtt_table(broker))
-        reload(site, "reload_configuration")
+        reload(site, "config_reloaded")
         listener.wait_for_state("online", after=heard, mode="observe")
         fourth = f"{site.log.schedd}#4.0"
         listener.wait_for(  # what was decided while nobody was told comes then
@@ -225,7 +225,7 @@ def test_a_broker_that_hangs_holds_up_neither_the_work_nor_the_stop(
             print(f"stopped in {time.monotonic() - began_s:.1f} s")  # noqa: T201
         finally:
             os.kill(broker.pid, signal.SIGCONT)
-        assert "abandon_work" not in site.log_text()
+        assert "work_abandoned" not in site.log_text()
         daemon.start()
         wait_until_all_is_heard(site, listener)
         assert daemon.stop() == 0

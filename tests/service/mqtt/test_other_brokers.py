@@ -89,7 +89,7 @@ async def test_who_is_told_and_who_not_yet_is_shown_for_the_broker_in_force(
             await until(lambda: opened == ["first", "silent"])
             assert (shown()["connected"], shown()["broker"][:6]) == (False, "silent")
         assert broker.published[-1] == ("status", 1, True), "it says goodbye"
-        assert [line["event"] for line in lines] == ["reach_broker", "leave_broker"]
+        assert [line["event"] for line in lines] == ["broker_connected", "broker_closed"]
     finally:
         running.cancel()
         with contextlib.suppress(asyncio.CancelledError):
@@ -153,12 +153,14 @@ async def test_a_broker_that_is_away_or_lost_is_tried_again_and_told_with_its_re
                 await running
             recording.close(10.0)
     assert asked == ["outrider/north/status"] * 5
-    lost = [(one["reason"], one["again_in_s"]) for one in lines if one["event"] == "lose_broker"]
+    lost = [
+        (one["error"], one["again_in_s"]) for one in lines if one["event"] == "broker_disconnected"
+    ]
     assert lost == [
         ("nobody answers", 0.1), ("KeyError: 'a fault'", 0.2),
         ("the link is lost", 0.1), ("away", 0.2),  # it was there: so it begins anew
     ]  # fmt: skip
-    assert [event["event"] for event in lines].count("fail_publisher") == 1, "of a fault of ours"
+    assert [event["event"] for event in lines].count("publisher_failed") == 1, "of a fault of ours"
     assert ("status", 1, True) in brokers[1].published[-1:], "it says goodbye to the one it has"
 
 
@@ -209,8 +211,8 @@ async def test_rows_that_were_pruned_before_they_were_published_are_counted(
         await recording.retention.prune(3.0, 1e9)
         with capture_logs() as lines:
             await publisher._publish_piece(told, settings)
-        assert [line["event"] for line in lines if "lose" in line["event"]] == [
-            "lose_unpublished_rows"
+        assert [line["event"] for line in lines if "lost" in line["event"]] == [
+            "unpublished_rows_lost"
         ]
         figures = publisher._place.figures()
         assert (figures["lost"], figures["published"]["decisions"]) == (3, 3)

@@ -44,7 +44,7 @@ async def test_it_is_told_once_until_it_can_be_read_again(
                 figures = publisher.figures()
                 assert figures is not None
                 assert figures["failure"] == "the disk is gone"
-            assert [line["event"] for line in logs] == ["skip_publishing"]
+            assert [line["event"] for line in logs] == ["publishing_failed"]
             await publisher._publish_piece(told, settings)
             assert publisher._failure is None
             recorded = await recording.submit(Entry(decisions=[decision(2.0, "2.0")]))

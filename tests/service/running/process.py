@@ -16,7 +16,7 @@ from types import TracebackType
 from typing import Any, Self
 
 OUTRIDER = Path(sys.executable).with_name("outrider")
-URL = re.compile(r"start_daemon.*?url=(\S+)|\"url\": ?\"([^\"]+)\"")
+URL = re.compile(r"daemon_started.*?url=(\S+)|\"url\": ?\"([^\"]+)\"")
 READY_WITHIN_S = 60.0
 STOP_WITHIN_S = 5.0
 HANGS_AFTER_S = 150.0

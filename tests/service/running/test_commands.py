@@ -64,7 +64,7 @@ def test_members_of_the_admin_group_alone_may_command(site: SmallSite, path: Pat
     assert f"member of the group {ADMINS.gr_name}" in by_looker.decode()
     assert status_of(as_user(NOBODY, [NOBODY, LOOKS.gr_gid], lambda: get(path))) == 200
     assert as_user(NOBODY, [NOBODY], lambda: post(path, SHADOW)) == b"PermissionError"
-    assert "refuse_command" in site.log_text()
+    assert "command_refused" in site.log_text()
     [row, _] = site.daemon.status()["commands"]
     assert (row["uid"], row["command"]) == (None, "mode")
     assert row["user"].startswith("u-"), "over TCP nobody is shown who it was"

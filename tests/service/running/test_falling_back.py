@@ -163,7 +163,7 @@ async def test_a_lever_works_no_more_also_where_no_shadow_can_be_put_in_force(
             assert status["levers"] == []
             assert any("a guard broke: x" in note for note in status["notes"])
             assert {job for what, job in Book.asked if what == "withdraw"} == {"1", "2"}
-    assert not [line for line in lines if line["event"] == "leave_levers"]
+    assert not [line for line in lines if line["event"] == "levers_left"]
 
 
 async def test_a_guard_that_cannot_look_or_fall_back_looks_again(
@@ -187,8 +187,8 @@ async def test_a_guard_that_cannot_look_or_fall_back_looks_again(
         async with asyncio.timeout(10):
             await looked.wait()
         watching.cancel()
-    assert [line["event"] for line in lines] == ["fail_fall_back", "fail_guards"]
-    assert lines[0]["reason"] == "no shadow"
+    assert [line["event"] for line in lines] == ["fallback_failed", "guards_failed"]
+    assert lines[0]["error"] == "no shadow"
 
 
 def test_a_limit_that_cannot_be_kept_or_removed_says_so(tmp_path: Path) -> None:

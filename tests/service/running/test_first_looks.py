@@ -81,7 +81,7 @@ def test_what_stands_where_an_adapter_is_added_to_a_running_daemon_is_known_too(
     with site.daemon as daemon:
         daemon.wait_until("the log", lambda s: s["adapters"][0]["up"])
         site.configure(tables=LOG_TABLE + BOARD_TABLE + policies)
-        reload(site, "reload_configuration")
+        reload(site, "config_reloaded")
         status = daemon.wait_until("its look", lambda s: s["jobs"]["running"] == 1)
         assert (status["jobs"]["queued"], status["notes"]) == (1, [])
         daemon.kill()

@@ -94,7 +94,7 @@ async def daemon(folder: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator
             assert message == b"READY=1\nSTATUS=shadow: watching log"
             yield running
             signal.raise_signal(signal.SIGTERM)
-            assert b"STATUS=told to stop" in await running.told(b"STOPPING=1")
+            assert b"STATUS=stop requested" in await running.told(b"STOPPING=1")
             assert await asyncio.wait_for(work, 20) == 0
         finally:
             work.cancel()
@@ -138,7 +138,7 @@ async def test_a_reload_is_announced_put_in_force_and_told_or_refused_with_its_r
                 message = await running.told(b"READY=1")
             assert b"STATUS=kept the old configuration: " in message
             assert wrong.split('"')[1].encode() in message
-            assert [line["event"] for line in lines].count("keep_configuration") == 1
+            assert [line["event"] for line in lines].count("config_reload_failed") == 1
             [_, note] = (await running.until(lambda s: s["notes"][1:]))["notes"]
             assert note.startswith("reload refused: ")
             assert wrong.split('"')[1] in note, "the newest takes the place of the one before"
@@ -176,7 +176,7 @@ async def test_a_sentence_that_cannot_be_made_is_logged_and_tried_again(
                 await asyncio.sleep(0.01)
         telling.cancel()
     assert told[0] == "all is well"
-    assert [line["event"] for line in lines] == ["fail_status_line"]
+    assert [line["event"] for line in lines] == ["status_line_failed"]
 
 
 def test_the_state_directory_is_systemds_or_the_configured_one(

@@ -37,8 +37,8 @@ def test_a_full_disk_stops_the_recording_loudly_and_loses_nothing(tmp_path: Path
             assert "not recording: " in ready["reasons"][0]
             assert "full" in ready["reasons"][0]
             assert site.metrics()[FAILURES] > 0
-            daemon.wait_until("said so", lambda _: "stop_recording" in site.log_text())
-            assert "[critical ] stop_recording" in site.log_text()
+            daemon.wait_until("said so", lambda _: "recording_stopped" in site.log_text())
+            assert "[critical ] recording_stopped" in site.log_text()
             assert site.recorded() != site.log.counts
 
             before = sum_of(site.log.path)
@@ -74,7 +74,7 @@ def test_a_daemon_on_a_full_disk_stops_in_time_and_the_next_start_resumes(tmp_pa
             began = time.monotonic()
             assert daemon.stop() == 0
             assert time.monotonic() - began < 5.0
-            assert "lose_entries" in site.log_text()
+            assert "entries_lost" in site.log_text()
             relieve(disk)
             daemon.start()
             status = site.wait_until_applied()
@@ -104,7 +104,7 @@ def test_an_input_for_which_there_is_no_room_is_read_again_after_a_stop(tmp_path
             for first in range(1_500, 1_700, 40):
                 site.log.run(range(first, first + 40))
                 time.sleep(0.3)
-            daemon.wait_until("holding back", lambda _: "pause_input" in site.log_text())
+            daemon.wait_until("holding back", lambda _: "input_paused" in site.log_text())
             assert daemon.stop() == 0
             relieve(disk)
             daemon.environ.clear()

@@ -65,9 +65,9 @@ async def test_a_frozen_disk_is_told_and_what_came_meanwhile_is_recorded_once_it
                 assert not any(future.done() for future in futures)
                 assert not recording.figures()["recording"]
             seqs = await asyncio.gather(*map(asyncio.wrap_future, futures))
-            await until(lambda: any(line["event"] == "resume_recording" for line in logs))
+            await until(lambda: any(line["event"] == "recording_resumed" for line in logs))
         assert [line["event"] for line in logs] == [
-            "stop_recording", "skip_snapshot", "resume_recording",
+            "recording_stopped", "snapshot_failed", "recording_resumed",
         ]  # fmt: skip
         assert seqs == sorted(seqs)
         assert recording.failure is None
@@ -96,7 +96,7 @@ async def test_a_snapshot_that_finds_no_end_holds_up_nobody_and_the_next_one_wai
         began_s = time.monotonic()
         assert not await recording.snapshot(core)
         assert time.monotonic() - began_s < HANGS_S
-    assert [line["reason"].rsplit(": ", 1)[1] for line in logs] == [
+    assert [line["error"].rsplit(": ", 1)[1] for line in logs] == [
         "no end after 0.6 s", "the last is not written yet",
     ]  # fmt: skip
     assert recording.snapshots.paths() == []
@@ -141,7 +141,7 @@ def test_a_daemon_on_a_disk_that_hangs_answers_says_so_and_loses_nothing(tmp_pat
                 )
                 assert "the disk hangs" in status["ledger"]["failure"]
                 assert not daemon.get("/readyz")["ready"]
-                assert "stop_recording" in site.log_text()
+                assert "recording_stopped" in site.log_text()
                 assert site.metrics()["outrider_ledger_lag_seconds"] > 0.0
             daemon.wait_until("recording again", lambda s: s["ledger"]["recording"])
             site.wait_until_applied(within_s=60)  # the reader of the log wrote a note of its own

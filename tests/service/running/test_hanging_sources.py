@@ -98,7 +98,7 @@ def test_what_is_no_log_is_down_at_once_and_holds_up_neither_logs_nor_the_end(
         assert daemon.stop() == 0
         assert time.monotonic() - began_s < 5.0
     assert "abandon" not in site.log_text()
-    told = [line for line in site.log_text().splitlines() if "lose_source" in line]
+    told = [line for line in site.log_text().splitlines() if "adapter_down" in line]
     assert any("odd" in line and "error" in line.lower() for line in told)
 
 
@@ -134,7 +134,7 @@ def test_a_source_that_never_gives_a_sign_of_life_is_down_and_the_others_begin_w
         began_s = time.monotonic()
         assert daemon.stop() == 0
         assert time.monotonic() - began_s < 5.0
-    lost = [line for line in site.log_text().splitlines() if "lose_source" in line]
+    lost = [line for line in site.log_text().splitlines() if "adapter_down" in line]
     assert len(lost) == 1
     assert "mute" in lost[0]
 
@@ -171,12 +171,12 @@ def test_a_source_that_falls_silent_is_down_when_stale_and_refuses_what_is_decid
         (tmp_path / "alive").touch()
         daemon.wait_until("up again", lambda s: adapter(s, "fading")["up"], within_s=10)
         assert daemon.get("/readyz")["ready"]
-        daemon.wait_until("told", lambda s: "regain_source" in site.log_text(), within_s=10)
+        daemon.wait_until("told", lambda s: "adapter_up" in site.log_text(), within_s=10)
         assert daemon.stop() == 0
 
 
 @pytest.mark.parametrize(
-    ("kind", "told"), [("blocked", "abandon_threads"), ("clinging", "abandon_source")]
+    ("kind", "told"), [("blocked", "threads_abandoned"), ("clinging", "adapter_abandoned")]
 )
 def test_a_plugin_that_blocks_or_never_closes_does_not_hold_up_the_end(
     tmp_path: Path, environ: dict[str, str], kind: str, told: str

@@ -62,7 +62,7 @@ def test_a_thread_that_hangs_is_named_and_the_process_ends_with_its_code(
     assert left == [3]
     assert time.monotonic() - began_s >= 0.1
     assert [(line["event"], line["threads"]) for line in lines] == [
-        ("abandon_threads", ["asyncio_7"])
+        ("threads_abandoned", ["asyncio_7"])
     ]
 
 

@@ -44,9 +44,9 @@ async def test_on_a_full_disk_nothing_is_pruned_and_no_snapshot_written_and_that
             await recording.retention.keep_within(1_000)
             assert not await recording.snapshot(core)
         assert [line["event"] for line in logs] == [
-            "skip_pruning", "skip_pruning", "skip_snapshot",
+            "pruning_failed", "pruning_failed", "snapshot_failed",
         ]  # fmt: skip
-        assert all("full" in line["reason"] for line in logs)
+        assert all("full" in line["error"] for line in logs)
         assert recording.failures == failures + 1
         assert recording.retention.over_budget is None
         assert len(recording.snapshots.paths()) == 1
@@ -65,7 +65,7 @@ async def test_a_state_that_cannot_be_saved_is_told_by_its_fault_and_tried_again
     with monkeypatch.context() as broken, capture_logs() as logs:
         broken.setattr(core, "save", fail)
         assert not await recording.snapshot(core)
-    assert [line["reason"] for line in logs] == ['KeyError: "a plugin\'s own"']
+    assert [line["error"] for line in logs] == ['KeyError: "a plugin\'s own"']
     assert (recording.snapshot_at, recording.failures) == (None, 1)
     assert recording.figures()["snapshot_age_s"] is None
     assert await recording.snapshot(core)
@@ -86,7 +86,7 @@ async def test_what_is_dropped_for_the_budget_is_counted_and_told_once_it_is_too
     with capture_logs() as logs:
         await recording.retention.keep_within(1)
     [line] = logs
-    assert line["event"] == "exceed_budget"
+    assert line["event"] == "budget_exceeded"
     assert recording.retention.over_budget is not None
     assert "more than its budget of 1; what is left is newer" in recording.retention.over_budget
     view = DaemonView(core, recording, Publisher(recording, lambda: core))
@@ -124,7 +124,7 @@ async def test_a_retry_that_fails_is_followed_by_others_and_told_once(
         assert (figures["lag_s"] > 0.0, figures["failures"]) == (True, 1)
         await recording.submit(big_entry(kept))
         await asyncio.to_thread(relieve, disk)
-        await until(lambda: any(line["event"] == "resume_recording" for line in logs))
+        await until(lambda: any(line["event"] == "recording_resumed" for line in logs))
         figures = recording.figures()
         assert (figures["recording"], figures["failure"], figures["lag_s"]) == (True, None, 0.0)
         mending.cancel()
@@ -132,4 +132,4 @@ async def test_a_retry_that_fails_is_followed_by_others_and_told_once(
         with Journal(recording.path, read_only=True) as journal:
             assert entry_numbers(journal)[::3] == list(range(kept + 1))
     told = [line["event"] for line in logs]
-    assert told.count("stop_recording") == told.count("resume_recording") == 1
+    assert told.count("recording_stopped") == told.count("recording_resumed") == 1

@@ -48,14 +48,16 @@ async def test_it_is_opened_again_later_and_later_until_it_gives_something(
             await until(lambda: len(Scripted.cursors) == 6)
             await until(lambda: whole_status(daemon.view)["adapters"][0]["up"])
             assert whole_status(daemon.view)["jobs"]["queued"] == 2
-    closed = named(lines, "close_source")
-    assert [(line["reason"], line["again_in_s"]) for line in closed] == [
+    closed = named(lines, "adapter_closed")
+    assert [(line["error"], line["again_in_s"]) for line in closed] == [
         ("the source ended", 0.02), ("no schedd", 0.04), ("KeyError: 'x'", 0.05),
         ("the source ended", 0.05), ("gone", 0.02),
     ]  # fmt: skip
     assert Scripted.cursors == [None, "one", "one", "one", "one", "two"]
-    assert [line["resumes"] for line in named(lines, "open_source")] == [False] + [True] * 5
-    assert len(named(lines, "fail_source")) == 1, "of a fault there is a traceback, of a peer none"
+    assert [line["resumes"] for line in named(lines, "adapter_opened")] == [False] + [True] * 5
+    assert len(named(lines, "adapter_failed")) == 1, (
+        "of a fault there is a traceback, of a peer none"
+    )
 
 
 async def test_what_is_wrong_with_it_is_told_once_and_that_it_is_right_again(
@@ -65,11 +67,11 @@ async def test_what_is_wrong_with_it_is_told_once_and_that_it_is_right_again(
     scripts["a"] = [told(), *[PeerError("no schedd")] * 3, PeerError("no such host")]
     with capture_logs() as lines:
         async with running(loaded(state, "a", "b"), state):
-            await until(lambda: named(lines, "regain_source"))
-    reasons = [line["reason"] for line in named(lines, "lose_source")]
+            await until(lambda: named(lines, "adapter_up"))
+    reasons = [line["error"] for line in named(lines, "adapter_down")]
     assert [reasons.count(why) for why in ("no schedd", "no such host")] == [1, 1]
     assert {line["adapter"] for line in lines if line["event"].endswith("e_source")} <= {"a", "b"}
-    assert len(named(lines, "regain_source")) == 1
+    assert len(named(lines, "adapter_up")) == 1
 
 
 async def test_a_batch_that_is_none_is_a_fault_of_its_source_and_nothing_of_it_counts(
@@ -80,8 +82,8 @@ async def test_a_batch_that_is_none_is_a_fault_of_its_source_and_nothing_of_it_c
     with capture_logs() as lines:
         async with running(loaded(state, "a"), state) as daemon:
             await until(lambda: whole_status(daemon.view)["jobs"]["queued"] == 1)
-    [closed] = named(lines, "close_source")
-    assert closed["reason"].startswith("a batch that is none: ")
+    [closed] = named(lines, "adapter_closed")
+    assert closed["error"].startswith("a batch that is none: ")
 
 
 async def test_what_a_source_held_before_it_was_first_read_does_not_count(
@@ -122,10 +124,10 @@ async def test_one_that_hangs_from_the_start_is_down_and_the_others_go_on_withou
             assert (ready, len(reasons)) == (False, 1)
             let_go.set()
             await until(lambda: whole_status(daemon.view)["jobs"]["queued"] == 2)
-            await until(lambda: named(lines, "regain_source"))
+            await until(lambda: named(lines, "adapter_up"))
             assert daemon.view.ready() == (True, [])
-    [lost] = named(lines, "lose_source")
-    assert (lost["adapter"], lost["reason"][:16]) == ("hangs", "no sign of life ")
+    [lost] = named(lines, "adapter_down")
+    assert (lost["adapter"], lost["error"][:16]) == ("hangs", "no sign of life ")
 
 
 async def test_of_one_that_was_taken_away_it_is_told_anew_once_it_is_back(
@@ -135,10 +137,10 @@ async def test_of_one_that_was_taken_away_it_is_told_anew_once_it_is_back(
     scripts["b"] = [PeerError("no schedd")] * 1_000
     with capture_logs() as lines:
         async with running(loaded(state, "a", "b"), state) as daemon:
-            await until(lambda: len(named(lines, "lose_source")) == 1)
+            await until(lambda: len(named(lines, "adapter_down")) == 1)
             await daemon.reload(loaded(state, "a"))
             await until(lambda: daemon.view.ready()[0])
             await asyncio.sleep(0.1)  # a look of the watch
             await daemon.reload(loaded(state, "a", "b"))
-            await until(lambda: len(named(lines, "lose_source")) == 2)
-    assert not named(lines, "regain_source")
+            await until(lambda: len(named(lines, "adapter_down")) == 2)
+    assert not named(lines, "adapter_up")

@@ -46,7 +46,7 @@ def test_settings_change_in_place_and_everything_goes_on(tmp_path: Path) -> None
             head='mode = "shadow"\nstale_after_s = 77.0\nlog_format = "json"\n',
             tables=LOG_TABLE + "[policies.lowest_watts]\n" + TWO_POLICIES.format(epsilon=0.9),
         )
-        reload(site, "reload_configuration")
+        reload(site, "config_reloaded")
         after = daemon.status()
         assert after["notes"] == [
             "policies that start afresh: lowest_watts",
@@ -56,7 +56,7 @@ def test_settings_change_in_place_and_everything_goes_on(tmp_path: Path) -> None
         assert after["jobs"] == before["jobs"]
         assert after["adapters"] == before["adapters"]
         assert counters(site).items() >= counted.items()
-        assert site.log_text().count("open_source") == 1  # the log was not even let go
+        assert site.log_text().count("adapter_opened") == 1  # the log was not even let go
         job = "60.0"
         site.log.submit(60)
         site.wait_until_applied()
@@ -83,21 +83,21 @@ def test_a_wrong_new_file_keeps_the_old_and_says_why(tmp_path: Path) -> None:
         before = site.wait_until_applied()
         for wrong in ("reconsider_z = 7.0\n", "no toml at all\n", "seed = -1\n"):
             site.configure(head=wrong)
-            reload(site, "keep_configuration")
+            reload(site, "config_reload_failed")
         site.config.unlink()
-        reload(site, "keep_configuration")
+        reload(site, "config_reload_failed")
         after = daemon.status()
         (note,) = after["notes"]
         assert note == (
-            f"reload refused: {site.config}: cannot be read: No such file or directory; right "
-            "would be a file as `outrider check-config --example` prints it"
+            f"reload refused: {site.config}: cannot be read: No such file or directory; "
+            "expected a file as `outrider check-config --example` prints it"
         )
         assert "did you mean" in site.log_text()
         assert [p["name"] for p in after["policies"]] == [p["name"] for p in before["policies"]]
         site.log.run([3])
         site.wait_until_applied()
         site.configure()
-        reload(site, "reload_configuration")
+        reload(site, "config_reloaded")
         assert daemon.status()["notes"] == []
         assert daemon.stop() == 0
     assert site.recorded() == site.log.counts
@@ -111,7 +111,7 @@ def test_adapters_come_go_and_change(tmp_path: Path) -> None:
     with site.daemon as daemon:
         site.wait_until_applied()
         site.configure(tables=LOG_TABLE + more)
-        reload(site, "reload_configuration")
+        reload(site, "config_reloaded")
         first, site.log.path = site.log.path, tmp_path / "MoreLog"
         site.log.run([2])
         site.log.path = first
@@ -122,7 +122,7 @@ def test_adapters_come_go_and_change(tmp_path: Path) -> None:
             "more": 1,
         }
         site.configure(tables=more + "inotify = false\n")  # one goes, the other changes
-        reload(site, "reload_configuration")
+        reload(site, "config_reloaded")
         daemon.wait_until("up", lambda s: s["adapters"][0]["up"])
         site.log.run([4])  # nobody reads this one any more
         site.log.path = tmp_path / "MoreLog"
@@ -137,7 +137,7 @@ def test_adapters_come_go_and_change(tmp_path: Path) -> None:
         assert again["adapters"][0]["events"] == alone["adapters"][0]["events"]
         site.log.path = first
         site.configure()  # the first comes back where it was left
-        reload(site, "reload_configuration")
+        reload(site, "config_reloaded")
         daemon.wait_until("all taken in", lambda s: s["jobs"]["completed"] == 5)
         assert daemon.stop() == 0
     assert site.recorded() == site.log.counts
@@ -156,7 +156,7 @@ def test_a_log_added_later_does_not_count_its_past(tmp_path: Path) -> None:
         site.log.counts.update(submitted=1, started=1, completed=1)
         site.log.path = first
         site.configure(tables=LOG_TABLE + added)
-        reload(site, "reload_configuration")
+        reload(site, "config_reloaded")
         daemon.wait_until("read", lambda s: "old: first read while running" in str(s["notes"]))
         site.log.path = old
         site.log.run([200])
@@ -174,14 +174,14 @@ def test_observing_only_takes_every_seat_away_and_shadow_gives_them_back(tmp_pat
     with site.daemon as daemon:
         site.wait_until_applied()
         site.configure(head='mode = "observe"\n')
-        reload(site, "reload_configuration")
+        reload(site, "config_reloaded")
         site.log.run([2, 3])
         status = site.wait_until_applied()
         assert (status["mode"], status["policies"]) == ("observe", [])
         assert status["notes"] == ["nothing is decided: the policies rest, with what they learned"]
-        assert "reload_configuration           mode=observe" in site.log_text()
+        assert "config_reloaded                mode=observe" in site.log_text()
         site.configure()
-        reload(site, "reload_configuration")
+        reload(site, "config_reloaded")
         site.log.run([4])
         [policy] = site.wait_until_applied()["policies"]
         assert (policy["name"], policy["decisions"]) == ("bandit", 2), "and what it learned"

@@ -134,5 +134,5 @@ def test_what_an_adapter_tells_wrongly_is_not_known_and_the_daemon_runs(
     facts = facts_on_record(tmp_path / JOURNAL_NAME)
     assert facts is not None
     assert (facts.incumbent, facts.habits.wake_s) == (None, None)
-    (said,) = [line for line in lines if line["event"] == "ignore_site_facts"]
+    (said,) = [line for line in lines if line["event"] == "site_facts_ignored"]
     assert said["adapter"] == "site"

@@ -45,7 +45,7 @@ def test_a_start_that_is_told_to_stop_ends_at_its_next_sign_of_life() -> None:
     assert [next(watched)[0] for _ in range(62)] == list(range(102, 164))
     with pytest.raises(StartStoppedError):
         next(watched)
-    with pytest.raises(StartStoppedError, match="told to stop while starting"):
+    with pytest.raises(StartStoppedError, match="stop requested while starting"):
         progress.begin("something else")
 
 
@@ -83,7 +83,7 @@ async def test_systemd_is_asked_for_time_as_long_as_it_goes_on(
             may_end.set()
             await asyncio.sleep(0.01)
         assert await work == "made"
-    fed = [line for line in lines if line["event"] == "feed_journal"]
+    fed = [line for line in lines if line["event"] == "journal_replayed"]
     assert fed
     assert (fed[0]["inputs"], fed[0]["ratio"]) == (64, 1.0)
 
@@ -112,8 +112,8 @@ async def test_told_to_stop_it_ends_with_the_threads_own_word() -> None:
         stopped.set()
         with pytest.raises(StartStoppedError):
             await work
-    assert [line["reason"] for line in lines if line["event"] == "stop_daemon"] == [
-        "told to stop while starting"
+    assert [line["reason"] for line in lines if line["event"] == "daemon_stopped"] == [
+        "stop requested while starting"
     ]
 
 

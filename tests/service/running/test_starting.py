@@ -21,7 +21,7 @@ from tests.service.running.small_site import LOG_TABLE, SmallSite
 JOBS = 6_000
 """Four inputs each: some seconds for three policies."""
 POLICIES = "\n[policies.bandit]\n[policies.survival]\n[policies.random_match]\n"
-ADDRESS = re.compile(r"start_reading.*?address=(\S+)|\"address\": ?\"([^\"]+)\"")
+ADDRESS = re.compile(r"startup_begun.*?address=(\S+)|\"address\": ?\"([^\"]+)\"")
 HELLO = ("status", "jobs", "machines", "decisions", "utility")
 
 
@@ -125,7 +125,7 @@ def test_a_start_that_is_told_to_stop_ends_at_once_and_the_next_one_does_it_all(
             assert ready[0] == 503, "the start was over before it was looked at"
         process.send_signal(signal.SIGTERM)
         assert process.wait(STOP_WITHIN_S) == 0
-        assert "told to stop while starting" in site.log_text()
+        assert "stop requested while starting" in site.log_text()
     finally:
         process.kill()
         process.wait()

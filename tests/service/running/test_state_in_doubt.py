@@ -57,8 +57,8 @@ async def test_it_is_tried_again_after_a_while_and_told_as_long_as_it_fails(
             await until(lambda: whole_status(daemon.view)["jobs"]["queued"] == 2)
             assert await daemon._state.snapshot()
     told_events = [line["event"] for line in lines]
-    assert told_events.count("keep_doubtful_state") == tries
-    assert told_events.count("rebuild_state") == tries + 1
+    assert told_events.count("state_rebuild_failed") == tries
+    assert told_events.count("state_rebuilt") == tries + 1
 
 
 async def test_events_that_could_not_be_repaired_are_left_out_and_the_others_kept(

@@ -70,7 +70,7 @@ def check_set_aside(folder: Path) -> None:
     with capture_logs() as logs:
         log = UndoFile(folder, "slurm")
     assert log.entries == {}
-    assert [line["event"] for line in logs] == ["set_aside_undo_log"]
+    assert [line["event"] for line in logs] == ["undo_log_quarantined"]
     assert (folder / f"{UNDO_FILE}.damaged").read_bytes() == before
     log.write({"9": begun(3.0)})
     assert UndoFile(folder, "slurm").entries == {"9": begun(3.0)}

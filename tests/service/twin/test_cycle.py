@@ -131,7 +131,7 @@ def test_it_goes_on_at_its_priority_and_follows_the_configuration(make_site: Mak
         assert process.poll() is None
         site.configure(FEW, "[policies.sjf]")
         site.wait_until("about sjf", lambda written: "sjf" in written["candidates"])
-        assert "keep_configuration" in site.log.read_text()
+        assert "config_reload_failed" in site.log.read_text()
     finally:
         process.terminate()
         assert process.wait(HANGS_AFTER_S) == 0

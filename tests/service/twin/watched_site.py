@@ -104,4 +104,4 @@ class WatchedSite:
     def askings(self) -> int:
         """Return how many askings have ended so far, by the log."""
         text = self.log.read_text()
-        return text.count("ask_twin") + text.count("refuse_twin")
+        return text.count("twin_answered") + text.count("twin_refused")

@@ -32,8 +32,8 @@ def begin(style: Style, mode: str = "shadow", level: str = "info") -> tuple[io.S
 
 def test_a_journal_line_has_priority_event_mode_and_fields() -> None:
     stream, _ = begin("journal")
-    structlog.get_logger().info("start_adapter", adapter="campus", cursor=17, note="two words")
-    expected = '<6>start_adapter mode=shadow adapter=campus cursor=17 note="two words"\n'
+    structlog.get_logger().info("adapter_started", adapter="campus", cursor=17, note="two words")
+    expected = '<6>adapter_started mode=shadow adapter=campus cursor=17 note="two words"\n'
     assert stream.getvalue() == expected
 
 
@@ -71,11 +71,11 @@ def test_a_value_cannot_forge_a_line(style: Style) -> None:
 
 def test_a_json_line_is_an_object_with_time_level_event_and_mode() -> None:
     stream, _ = begin("json")
-    structlog.get_logger().warning("lose_source", age_s=float("nan"), path=Path("/var/log/x"))
+    structlog.get_logger().warning("adapter_down", age_s=float("nan"), path=Path("/var/log/x"))
     line = json.loads(stream.getvalue())
     assert line.pop("time").endswith("Z")
     assert line == {
-        "event": "lose_source",
+        "event": "adapter_down",
         "level": "warning",
         "mode": "shadow",
         "age_s": None,
@@ -91,9 +91,9 @@ def test_a_name_that_was_no_text_still_makes_a_json_line() -> None:
 
 def test_a_person_reads_plain_lines_without_colours_where_there_is_no_terminal() -> None:
     stream, _ = begin("console")
-    structlog.get_logger().info("start_adapter", adapter="campus")
+    structlog.get_logger().info("adapter_started", adapter="campus")
     text = stream.getvalue()
-    assert "start_adapter" in text
+    assert "adapter_started" in text
     assert "adapter=campus" in text
     assert "mode=shadow" in text
     assert "\x1b" not in text
@@ -194,7 +194,7 @@ status = os.fstat(2)
 if sys.argv[1] == "journal":
     os.environ["JOURNAL_STREAM"] = f"{status.st_dev}:{status.st_ino}"
 set_up_logs(Mode("shadow"))
-structlog.get_logger().info("start_adapter", adapter="campus")
+structlog.get_logger().info("adapter_started", adapter="campus")
 """
 
 
@@ -207,7 +207,7 @@ def test_standard_error_is_written_for_whoever_reads_it(reader: str) -> None:
         timeout=60,
         check=True,
     )
-    journal_line = "<6>start_adapter mode=shadow adapter=campus\n"
+    journal_line = "<6>adapter_started mode=shadow adapter=campus\n"
     assert (ran.stderr == journal_line) == (reader == "journal")
     assert "mode=shadow" in ran.stderr
     assert ran.stdout == ""

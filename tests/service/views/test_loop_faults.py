@@ -22,7 +22,7 @@ async def test_the_same_fault_is_logged_once_a_minute_with_how_often_it_came() -
             clock.now_s = float(second)
             faults(loop, NO_DESCRIPTOR)
     assert [line["more_since"] for line in logs] == [0, int(RateLimit.EVERY_S) - 1]
-    assert "out of system resource: OSError" in logs[0]["reason"]
+    assert "out of system resource: OSError" in logs[0]["kind"]
     assert "Too many open files" in logs[0]["error"]
 
 
@@ -32,4 +32,4 @@ async def test_faults_of_ever_new_kinds_fill_no_memory_and_are_still_told() -> N
         for n in range(2 * RateLimit.MOST_KINDS):
             faults(loop, {"message": f"fault {n}"})
     assert len(logs) == RateLimit.MOST_KINDS + 1
-    assert logs[-1]["reason"] == "further kinds"
+    assert logs[-1]["kind"] == "further kinds"

@@ -233,7 +233,7 @@ async def test_a_handler_that_raises_is_answered_logged_and_survived(
         async with client.get("/metrics") as answer:
             assert "outrider_requests_failed_total 1.0" in await answer.text()
     logged = capsys.readouterr().out + caplog.text
-    assert "fail_request" in logged
+    assert "request_failed" in logged
     assert "/api/v1/status" in logged
     assert "the site caught fire" in logged
 

@@ -50,7 +50,9 @@ def test_what_an_adapter_declares_wrongly_is_logged_once_and_not_used(wrong: Any
     words = StateWords(lambda: {"bad": saying("bad", wrong), "good": saying("good", CONDOR)})
     with capture_logs() as logs:
         assert [words.now(), words.now()] == [CONDOR, CONDOR]
-    assert [(entry["event"], entry["adapter"]) for entry in logs] == [("ignore_state_words", "bad")]
+    assert [(entry["event"], entry["adapter"]) for entry in logs] == [
+        ("state_words_ignored", "bad")
+    ]
 
 
 @pytest.mark.parametrize(

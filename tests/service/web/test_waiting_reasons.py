@@ -93,7 +93,7 @@ async def test_one_that_fails_is_told_and_holds_up_no_other() -> None:
         "pool: no schedd answers",
         "broken failed: ZeroDivisionError: by zero",
     )
-    faults = [line for line in logs if line["event"] == "fail_waiting_reason"]
+    faults = [line for line in logs if line["event"] == "waiting_reason_failed"]
     assert [line["adapter"] for line in faults] == ["broken"], (
         "once a minute, and no peer's silence"
     )

@@ -176,7 +176,7 @@ async def test_a_fault_of_the_sweep_is_told_and_the_next_one_comes(
     with capture_logs() as lines:
         async with site.connections.watched(), asyncio.timeout(10):
             await swept.wait()
-    assert [line["event"] for line in lines] == ["fail_connection_sweep"]
+    assert [line["event"] for line in lines] == ["connection_sweep_failed"]
 
 
 @pytest.mark.parametrize(

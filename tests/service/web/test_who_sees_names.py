@@ -100,7 +100,7 @@ def test_a_token_beside_the_journal_that_is_none_shows_nobody_and_is_told(tmp_pa
     with capture_logs() as logs:
         access = configured(tmp_path)
     assert not access.wants_token
-    assert [line["event"] for line in logs] == ["ignore_token"]
+    assert [line["event"] for line in logs] == ["token_ignored"]
     with pytest.raises(ConfigurationError, match="token"):
         configured(tmp_path, token_file=str(tmp_path / "token"))
 

@@ -43,7 +43,7 @@ class CommandHistory:
                 found = [record for _, record in journal.latest_commands(MOST_SHOWN)]
             self._records.extend(reversed(found))
         except (LedgerError, TypeError, ValueError) as error:
-            log.error("lose_commands", reason=str(error))
+            log.error("commands_unreadable", error=str(error))
 
     @property
     def records(self) -> Sequence[CommandRecord]:
@@ -75,7 +75,7 @@ class CommandHistory:
         """
         tell = log.info if record.command == CONFIGURATION else log.warning
         tell(
-            "change_mode" if record.from_mode != record.to_mode else "note_command",
+            "mode_changed" if record.from_mode != record.to_mode else "command_recorded",
             command=record.command, uid=record.uid, user=record.user, outcome=record.outcome,
             from_mode=record.from_mode, to_mode=record.to_mode, why=record.why,
             detail=record.detail,
@@ -85,7 +85,7 @@ class CommandHistory:
             async with asyncio.timeout(_SUBMIT_S):
                 await self._recording.submit(Entry(commands=[record], meta=dict(meta)))
         except TimeoutError:
-            log.critical("forget_command", command=record.command, reason="the journal is full")
+            log.critical("command_not_saved", command=record.command, reason="the journal is full")
 
 
 # -- command ---------------------------------------------------------------------------------------

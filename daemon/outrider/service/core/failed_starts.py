@@ -114,4 +114,4 @@ class FailedStarts:
 
             self._found = black_holes(counts)
         except Exception as error:  # noqa: BLE001 - nobody waits for the thread; what was found stays
-            log.warning("fail_black_holes", reason=f"{type(error).__name__}: {error}")
+            log.warning("black_hole_check_failed", error=f"{type(error).__name__}: {error}")

@@ -73,7 +73,7 @@ class GuardedFeed:
             self._repair(asks_again=at_hand is not None)
         except Exception as second:
             self._unrepaired.append(at_hand)
-            log.exception("fail_repair", after=f"{type(error).__name__}: {error}")
+            log.exception("repair_failed", after=f"{type(error).__name__}: {error}")
             self._merger.amend_last(f"; the repair failed: {type(second).__name__}: {second}")
         return left
 

@@ -82,7 +82,7 @@ class LostPolicyLog:
         """These policies are lost now, by name, each with its reason."""
         for name, why in lost.items():
             if self._told.get(name) != why:
-                log.error("lose_policy", policy=name, reason=why)
+                log.error("policy_failed", policy=name, error=why)
         self._told = dict(lost)
 
 

@@ -187,5 +187,5 @@ class StateWords:
             if label not in self._told_wrongly:
                 self._told_wrongly.add(label)
                 why = f"{type(error).__name__}: {error}"
-                log.warning("ignore_state_words", adapter=label, reason=why)
+                log.warning("state_words_ignored", adapter=label, error=why)
             return {}

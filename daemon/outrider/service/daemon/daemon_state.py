@@ -124,7 +124,7 @@ class DaemonState:
         self.view.trial = lambda: trial_shown(self.trial, self.core.now_s)
         self.view.notes = [*([limited] if limited else []), *notes_on(loaded), *notes]
         for note in self.view.notes:
-            log.warning("note_problem", reason=note)
+            log.warning("problem_noted", reason=note)
         self.view.own_clock = any(a.own_clock for a in self.adapters.values())
         self.log_discipline()
         self._lost_policies = LostPolicyLog()
@@ -161,7 +161,7 @@ class DaemonState:
     def log_discipline(self) -> None:
         """Write which discipline is in force, and who chose it."""
         chosen = self.core.discipline
-        log.info("choose_discipline", discipline=chosen.name, source=chosen.source, why=chosen.why)
+        log.info("discipline_chosen", discipline=chosen.name, source=chosen.source, why=chosen.why)
 
     def log_lost_policies(self) -> None:
         """Write a line for each policy that is not asked any more, once."""
@@ -230,5 +230,5 @@ def _told_by(label: str, adapter: Adapter) -> tuple[str | None, SiteHabits]:
         policy = msgspec.convert(adapter.incumbent, str | None)
         return policy, msgspec.convert(msgspec.to_builtins(adapter.habits), SiteHabits)
     except Exception as error:  # noqa: BLE001 - a plugin's declaration must not end the daemon
-        log.warning("ignore_site_facts", adapter=label, reason=f"{type(error).__name__}: {error}")
+        log.warning("site_facts_ignored", adapter=label, error=f"{type(error).__name__}: {error}")
         return None, SiteHabits()

@@ -98,7 +98,7 @@ async def close_levers(runner: LeverRunner | None) -> list[str]:
     """Withdraw everything, as far as that can be done at once; the levers that could not."""
     left = [] if runner is None else await asyncio.to_thread(runner.close, CLOSE_S)
     if left:
-        log.warning("leave_levers", levers=left, reason="what they changed lapses by itself")
+        log.warning("levers_left", levers=left, reason="their changes expire automatically")
     return left
 
 
@@ -188,7 +188,7 @@ class UndoFile(UndoLog):
             aside = self._path.with_name(f"{UNDO_FILE}.damaged")
             with contextlib.suppress(OSError):
                 self._path.replace(aside)
-            log.error("set_aside_undo_log", file=str(aside), reason=str(error))
+            log.error("undo_log_quarantined", file=str(aside), error=str(error))
             return {}
 
     @contextlib.contextmanager

@@ -75,7 +75,7 @@ class Pumps:
         while True:
             try:
                 resumes = state.cursors.get(label) is not None
-                log.info("open_source", adapter=label, resumes=resumes)
+                log.info("adapter_opened", adapter=label, resumes=resumes)
                 self._source(label).note_awaited(True)
                 async with opened(adapter, state.cursors.get(label)) as batches:
                     async for batch in batches:
@@ -89,11 +89,11 @@ class Pumps:
                     raise  # but this error is Outrider's own, and the core is half way
                 problem = str(error)
                 if not isinstance(error, OutriderError):
-                    log.exception("fail_source", adapter=label)
+                    log.exception("adapter_failed", adapter=label)
                     problem = f"{type(error).__name__}: {error}"
             self._source(label).lose(problem)
             state.core.merger.excuse(label)
-            log.warning("close_source", adapter=label, reason=problem, again_in_s=backoff_s)
+            log.warning("adapter_closed", adapter=label, error=problem, again_in_s=backoff_s)
             await self._wait_for_history(label)
             await asyncio.sleep(backoff_s)
             backoff_s = min(2 * backoff_s, _LONGEST_BACKOFF_S)
@@ -146,7 +146,7 @@ class Pumps:
         state = self._state
         note = f"{label}: first read while running; what it held by then is passed over"
         if note not in state.view.notes:
-            log.warning("pass_over_history", adapter=label)
+            log.warning("history_skipped", adapter=label)
             state.view.add_note(note)
         state.cursors[label] = batch.cursor
         await state.recording.submit(Entry(cursors={label: batch.cursor}))
@@ -273,14 +273,14 @@ class Rebuilder:
             return
         self._not_before_s = time.monotonic() + _AGAIN_AFTER_S
         left_out = [key for key in old.unrepaired if key is not None]
-        log.critical("rebuild_state", reason="a fault could not be repaired", events=len(left_out))
+        log.critical("state_rebuilt", reason="a fault could not be repaired", events=len(left_out))
         try:
             await state.recording.settle()
             core, _, notes = await asyncio.to_thread(
                 bring_up, state.new_core, state.recording, left_out, state.site_clock
             )
         except Exception as error:  # the daemon goes on with the state it has
-            log.exception("keep_doubtful_state", again_in_s=_AGAIN_AFTER_S)
+            log.exception("state_rebuild_failed", again_in_s=_AGAIN_AFTER_S)
             state.view.add_note(f"the state is in doubt: {type(error).__name__}: {error}")
             return
         notes.insert(0, "the state was rebuilt after a fault that could not be repaired")
@@ -317,7 +317,7 @@ class Rebuilder:
             return
         self._waits_for_clock = True  # what fails now would fail with every batch
         ahead_s = old.merger.now - state.clock.now_s
-        log.critical("clock_put_back", site_ahead_s=round(ahead_s))
+        log.critical("clock_set_back", site_ahead_s=round(ahead_s))
         core: Core | None = None
         notes: list[str] = []
         try:
@@ -327,7 +327,7 @@ class Rebuilder:
                     bring_up, state.new_core, state.recording, (), state.site_clock
                 )
         except Exception:  # the daemon goes on with the state it has
-            log.exception("keep_site_time")
+            log.exception("clock_repair_failed")
         if core is None or core.merger.now > latest_s:
             ahead = f"the site's time is {ahead_s / 3600:.0f} h ahead of this host's clock"
             state.view.add_note(ahead + _STANDS_STILL)

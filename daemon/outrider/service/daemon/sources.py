@@ -86,7 +86,7 @@ async def opened(adapter: Adapter, cursor: Any) -> AsyncIterator[AsyncIterator[B
         except (TimeoutError, asyncio.CancelledError):
             if not limit.expired():  # Python before 3.11.3 makes no TimeoutError of it in a task
                 raise  # that is being cancelled
-            log.error("abandon_source", adapter=adapter.label, after_s=CLOSES_WITHIN_S)
+            log.error("adapter_abandoned", adapter=adapter.label, after_s=CLOSES_WITHIN_S)
 
 
 def check_batch(batch: Batch) -> None:

@@ -1,10 +1,10 @@
 """Log lines: structlog set up for the journal, a person's terminal, or JSON.
 
-An event is named verb-object (``start_adapter``, ``reject_record``), what it is about stands in
+An event is named verb-object (``adapter_started``, ``reject_record``), what it is about stands in
 fields, and every line says the mode. In shadow the wording is "would".
 
     log = structlog.get_logger()
-    log.info("start_adapter", adapter="campus", cursor=17)
+    log.info("adapter_started", adapter="campus", cursor=17)
 """
 
 import datetime as dt
@@ -137,7 +137,7 @@ def _name_foreign_event(logger: Any, method: str, line: Line) -> Line:
 
 
 def _render_journal(logger: Any, method: str, line: Line) -> str:
-    """``<6>start_adapter mode=shadow ...``; a traceback follows, each line at the same priority.
+    """``<6>adapter_started mode=shadow ...``; a traceback follows, each line at the same priority.
 
     The journal takes every line for a message of its own, hence a priority on each.
     """

@@ -83,7 +83,7 @@ class Recording:
             return Pseudonyms(load_key(self.folder / KEY_NAME))
         except LedgerError as error:
             log.warning(
-                "forget_pseudonyms", reason=str(error), hint="they change at the next start"
+                "pseudonyms_not_saved", error=str(error), hint="they change at the next start"
             )
             return Pseudonyms(secrets.token_bytes())
 
@@ -128,7 +128,7 @@ class Recording:
                 break
             except LedgerError as error:
                 if not told:
-                    log.error("pause_input", reason=str(error))
+                    log.error("input_paused", error=str(error))
                 told = True
                 await asyncio.sleep(_RETRY_S)
         self.rows = rows
@@ -148,13 +148,13 @@ class Recording:
             await asyncio.sleep(_RETRY_S)
             if self.failure is None:
                 if told:
-                    log.info("resume_recording", path=str(self.path))
+                    log.info("recording_resumed", path=str(self.path))
                 told = False
                 self._waiting_since = None
                 continue
             if not told:
                 log.critical(
-                    "stop_recording", path=str(self.path), reason=self.failure,
+                    "recording_stopped", path=str(self.path), error=self.failure,
                     hint="the batch system is not touched; recording goes on when this is mended",
                 )  # fmt: skip
                 self._waiting_since = time.monotonic()
@@ -209,7 +209,7 @@ class Recording:
         except Exception as error:  # noqa: BLE001 - a policy's `save` is a plugin's code
             self.failures += 1
             named = "" if isinstance(error, LedgerError) else f"{type(error).__name__}: "
-            log.error("skip_snapshot", reason=f"{named}{error}")
+            log.error("snapshot_failed", error=f"{named}{error}")
             return False
         self.snapshot_at, self.snapshot_used = time.monotonic(), True
         return True
@@ -237,7 +237,7 @@ class Recording:
         try:
             self._writer.stop(min(within_s, _STOP_S))
         except LedgerError as error:
-            log.critical("lose_entries", reason=str(error))
+            log.critical("entries_lost", error=str(error))
         finally:
             self._saver.close()
             self._lock.close()
@@ -248,7 +248,7 @@ def _counts(journal: Journal, key: str, none: dict[str, int]) -> dict[str, int]:
     try:
         return none | {name: int(n) for name, n in journal.meta(key, none).items()}
     except (AttributeError, LedgerError, TypeError, ValueError) as error:
-        log.error("lose_counts", key=key, reason=str(error))
+        log.error("counters_not_saved", key=key, error=str(error))
         return dict(none)
 
 
@@ -314,9 +314,9 @@ class JournalRetention:
         try:
             n = await asyncio.wrap_future(self._writer.run(pruned))
         except LedgerError as error:
-            log.error("skip_pruning", reason=str(error))
+            log.error("pruning_failed", error=str(error))
         else:
-            log.info("prune_journal", rows=n)
+            log.info("journal_pruned", rows=n)
 
     async def keep_within(self, budget_bytes: int) -> None:
         """Drop the oldest rows while the journal takes more than its budget, and say so."""
@@ -330,20 +330,20 @@ class JournalRetention:
         try:
             gone, used, first = await asyncio.wrap_future(self._writer.run(kept))
         except LedgerError as error:
-            log.error("skip_pruning", reason=str(error))
+            log.error("pruning_failed", error=str(error))
             return
         if used > budget_bytes:
             self.over_budget = (
                 f"the journal takes {used:,} bytes, more than its budget of {budget_bytes:,}; what "
                 "is left is newer than the oldest snapshot, and a restart needs it"
             )
-            log.error("exceed_budget", used_bytes=used, budget_bytes=budget_bytes)
+            log.error("budget_exceeded", used_bytes=used, budget_bytes=budget_bytes)
         elif gone:
             self.over_budget = (
                 f"the journal reached its budget of {budget_bytes:,} bytes (journal_max_bytes): "
                 f"its oldest rows were dropped before their time, up to number {first}"
             )
-            log.warning("drop_rows", rows=gone, up_to_seq=first, budget_bytes=budget_bytes)
+            log.warning("rows_dropped", rows=gone, up_to_seq=first, budget_bytes=budget_bytes)
         if gone:
             self.dropped_rows += gone
             await self._submit(Entry(meta={DROPPED_KEY: {"rows": self.dropped_rows}}))

@@ -69,7 +69,7 @@ class StartProgress:
         """The start goes on. Raises `StartStoppedError` if it should not."""
         self.moved_at = time.monotonic()
         if self._stopped:
-            raise StartStoppedError("told to stop while starting")
+            raise StartStoppedError("stop requested while starting")
 
     def stop(self) -> None:
         """End the start at its next sign of life."""
@@ -137,7 +137,7 @@ def bring_up(
         skipped |= {key for key in core.unrepaired if key is not None}
     else:
         note = "the state is in doubt: Outrider failed, and failed again at repairing it"
-        log.critical("doubt_state", reason=note)
+        log.critical("state_inconsistent", reason=note)
         notes.append(note)
         core.unrepaired.clear()
     return core, cursors, notes
@@ -193,7 +193,7 @@ def _recall(
         )
     core.merger.leave_out = set()
     log.info(
-        "recall_state", snapshot_seq=seq, inputs_fed=recording.fed, last_seq=recording.last_seq
+        "state_restored", snapshot_seq=seq, inputs_fed=recording.fed, last_seq=recording.last_seq
     )
     return core, cursors, notes
 

@@ -60,7 +60,7 @@ def trial_on_record(path: Path) -> tuple[TrialRecord | None, str]:
             kept: Any = journal.meta(TRIAL_KEY, None)
         return (None if kept is None else msgspec.convert(kept, TrialRecord)), ""
     except (LedgerError, TypeError, ValueError) as error:  # msgspec's errors are of the last kind
-        log.error("lose_trial", reason=str(error))
+        log.error("trial_not_saved", error=str(error))
         return None, str(error)
 
 

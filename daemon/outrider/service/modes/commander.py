@@ -130,7 +130,7 @@ class Commander:
         except OutriderError as error:
             result = self._result(command, FAILED, mode, [str(error)])
         except Exception as error:  # a command must not end the daemon
-            log.exception("fail_command", command=name)
+            log.exception("command_failed", command=name)
             why = f"a fault of Outrider's own: {type(error).__name__}: {error}; its log tells more"
             result = self._result(command, FAILED, mode, [why])
         await self.history.record(

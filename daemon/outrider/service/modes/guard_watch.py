@@ -47,9 +47,9 @@ class GuardWatch:
             try:
                 await self.look()
             except OutriderError as error:
-                log.error("fail_fall_back", reason=str(error))
+                log.error("fallback_failed", error=str(error))
             except Exception:
-                log.exception("fail_guards")
+                log.exception("guards_failed")
 
     async def look(self) -> None:
         """Compare the figures with their bounds; fall back where one is past it.
@@ -73,7 +73,7 @@ class GuardWatch:
             return
         if found := breaches(bounds_of(settings), self.figures):
             why = f"a guard broke: {'; '.join(found)}"
-            log.critical("fall_back_to_shadow", reason=why)
+            log.critical("shadow_fallback_applied", reason=why)
             await self._fall_back(why)
 
 

@@ -82,7 +82,7 @@ class ModeChanges:
         try:
             await asyncio.to_thread(keep_limit, limit, state.recording.folder)
         except LedgerError as error:  # better for a while than not at all
-            log.error("forget_mode_limit", reason=str(error))
+            log.error("mode_limit_not_saved", error=str(error))
             return [f"it holds until the next restart or reload alone: {error}"]
         return []
 

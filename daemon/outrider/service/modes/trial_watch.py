@@ -70,7 +70,7 @@ class TrialWatch:
             async with self._state.lock:
                 await self.look()
         except Exception:
-            log.exception("fail_trial")
+            log.exception("trial_failed")
 
     async def look(self) -> None:
         """Do what is due now; whoever calls it holds the lock of the state.

@@ -178,10 +178,10 @@ class Publisher:
                 pause_s = next(pauses)
                 why = str(error)
                 if not isinstance(error, OutriderError):
-                    log.exception("fail_publisher")
+                    log.exception("publisher_failed")
                     why = f"{type(error).__name__}: {error}"
                 self._connected, self._failure = False, why
-                log.warning("lose_broker", reason=why, again_in_s=round(pause_s, 1))
+                log.warning("broker_disconnected", error=why, again_in_s=round(pause_s, 1))
                 try:
                     async with asyncio.timeout(pause_s):  # `wait_for` may swallow a cancellation
                         await self._changed.wait()
@@ -203,7 +203,7 @@ class Publisher:
             try:
                 await self._introduce(client, settings, online, echo)
                 self._connected, self._failure = True, None
-                log.info("reach_broker", broker=settings.address, topic=settings.base)
+                log.info("broker_connected", broker=settings.address, topic=settings.base)
                 await self._follow_journal(client, settings, link)
             finally:
                 client.timeout = _GOODBYE_S  # a broker that hangs must not delay the stop
@@ -216,7 +216,7 @@ class Publisher:
                     link.cancel()
                     await asyncio.gather(link, return_exceptions=True)
         self._connected = False
-        log.info("leave_broker", broker=settings.address)
+        log.info("broker_closed", broker=settings.address)
 
     async def _introduce(
         self, client: "aiomqtt.Client", settings: PublishSettings, online: bytes,
@@ -270,13 +270,13 @@ class Publisher:
             piece = await asyncio.to_thread(read_piece, self._recording.path, place.seq)
         except LedgerError as error:
             if self._failure is None:
-                log.error("skip_publishing", reason=str(error))
+                log.error("publishing_failed", error=str(error))
             self._failure = str(error)
             return _UNREADABLE_S
         self._failure = None
         if piece.lost:
             place.lost += piece.lost
-            log.error("lose_unpublished_rows", at_most=piece.lost, hint="pruned by retention")
+            log.error("unpublished_rows_lost", at_most=piece.lost, hint="pruned by retention")
         await self._publish_rows(client, settings, piece.rows)
         await place.move_to(piece.until, worth_keeping=bool(piece.rows))
         return len(piece.rows) / settings.most_per_s if piece.rows else _POLL_S

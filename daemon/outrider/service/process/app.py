@@ -101,7 +101,7 @@ class _Daemon:
                 )
                 self._access.gid, self._access.admin_gid = local.gid, local.admin_gid
             async with serve(app, host, port, cert, key, local=local) as bound:
-                log.info("start_reading", address=f"{host}:{bound}", pid=os.getpid())
+                log.info("startup_begun", address=f"{host}:{bound}", pid=os.getpid())
                 return await self._start(starting, folder, host, bound)
 
     async def _start(self, starting: StartingView, folder: Path, host: str, port: int) -> int:
@@ -140,19 +140,19 @@ class _Daemon:
                 tasks.create_task(tell_status(self._service, supervisor.view), name="tell-status"),
                 tasks.create_task(self._reload_on_request(supervisor), name="reload-on-request"),
             ]
-            log.info("start_daemon", version=__version__, url=url, pid=os.getpid())
+            log.info("daemon_started", version=__version__, url=url, pid=os.getpid())
             self._service.ready(f"{self._mode.name}: watching {', '.join(supervisor.adapters)}")
             if self._announce is not None:
                 self._announce(url)
             await self._stop.wait()
-            log.info("stop_daemon", reason="told to stop")
-            self._service.stopping("told to stop")
+            log.info("daemon_stopped", reason="stop requested")
+            self._service.stopping("stop requested")
             self._stop_by = asyncio.get_running_loop().time() + _STOP_S
             for task in [*tellers, work]:
                 task.cancel()
             done, _ = await asyncio.wait([work], timeout=_WORK_STOPS_S)
             if not done:
-                log.error("abandon_work", after_s=_WORK_STOPS_S)
+                log.error("work_abandoned", after_s=_WORK_STOPS_S)
                 with contextlib.suppress(OSError, ValueError):  # its reader may be gone
                     sys.stderr.flush()
                 os._exit(1)
@@ -168,13 +168,13 @@ class _Daemon:
                 access = await asyncio.to_thread(self._access_after, loaded)
                 await supervisor.reload(loaded)
             except OutriderError as error:
-                log.error("keep_configuration", reason=str(error))
+                log.error("config_reload_failed", error=str(error))
                 supervisor.view.note_refusal(str(error))
                 told = f"kept the old configuration: {error}"
             else:
                 self.loaded = loaded
                 self._access.follow(access)
-                log.info("reload_configuration", source=loaded.source)
+                log.info("config_reloaded", source=loaded.source)
                 told = f"{self._mode.name}: configuration reloaded"
             self._service.ready(told)
 
@@ -197,7 +197,7 @@ async def tell_status(service: ServiceManager, view: DaemonView) -> None:
         try:
             service.status(view.sentence())
         except Exception:
-            log.exception("fail_status_line")
+            log.exception("status_line_failed")
         await asyncio.sleep(_STATUS_EVERY_S)
 
 
@@ -257,7 +257,7 @@ def _hung(before: Collection[threading.Thread]) -> list[str]:
         thread.join(max(0.0, until_s - time.monotonic()))
     left = [thread.name for thread in ours if thread.is_alive()]
     if left:
-        log.error("abandon_threads", threads=left, after_s=_ENDS_WITHIN_S)
+        log.error("threads_abandoned", threads=left, after_s=_ENDS_WITHIN_S)
     return left
 
 
@@ -292,7 +292,7 @@ class LoopFaults:
         if self._limit.allows(kind):
             more = self._limit.take_suppressed(kind)
             log.error(
-                "fail_in_loop", reason=kind, error=str(error), more_since=more, exc_info=error
+                "event_loop_failed", kind=kind, error=str(error), more_since=more, exc_info=error
             )
 
 
@@ -359,15 +359,15 @@ class Start:
         if time.monotonic() - progress.moved_at < _STUCK_S:
             self._service.starting(progress.sentence, _EXTEND_S)
         if progress.fed:
-            log.info("feed_journal", inputs=progress.fed, ratio=round(progress.ratio, 3))
+            log.info("journal_replayed", inputs=progress.fed, ratio=round(progress.ratio, 3))
 
     async def _end(self, work: "asyncio.Task[T]") -> None:
-        log.info("stop_daemon", reason="told to stop while starting")
-        self._service.stopping("told to stop while starting")
+        log.info("daemon_stopped", reason="stop requested while starting")
+        self._service.stopping("stop requested while starting")
         self._progress.stop()
         done, _ = await asyncio.wait([work], timeout=self._within_s)
         if not done:  # a thread cannot be ended from outside, and waiting for it would be for ever
-            log.error("abandon_start", doing=self._progress.doing, after_s=self._within_s)
+            log.error("start_abandoned", doing=self._progress.doing, after_s=self._within_s)
             sys.stderr.flush()
             os._exit(1)
 

@@ -121,7 +121,7 @@ class Supervisor:
                 state.view.commands = self._commander
                 state.view.is_ready = True
         except Exception:
-            log.critical("fail_daemon", exc_info=True)
+            log.critical("daemon_failed", exc_info=True)
             raise
         finally:
             state.view.is_ready = False
@@ -173,7 +173,7 @@ def _watched_before(recording: Recording) -> Any:
         with Journal(recording.path, read_only=True) as journal:
             return journal.meta(WATCHED_KEY)
     except (LedgerError, TypeError, ValueError) as error:
-        log.error("lose_watched_time", reason=str(error))
+        log.error("watched_time_not_saved", error=str(error))
         return None
 
 
@@ -298,8 +298,8 @@ class SourceWatch:
         if source.up:
             if told is not None:
                 del self._told[source.label]
-                log.info("regain_source", adapter=source.label)
+                log.info("adapter_up", adapter=source.label)
             return
         if not source.is_opening and told != source.problem:
             self._told[source.label] = source.problem
-            log.error("lose_source", adapter=source.label, reason=source.down_because)
+            log.error("adapter_down", adapter=source.label, error=source.down_because)

@@ -117,7 +117,7 @@ class CandidatesCycle:
             )
         self._took_s = self._clock() - began_s
         for policy, why in self.told.problems.items():
-            log.warning("miss_candidate_starts", policy=policy, reason=why)
+            log.warning("candidate_starts_unavailable", policy=policy, reason=why)
         return True
 
     def _ask(
@@ -193,7 +193,7 @@ def told_starts(
 def _why(error: Exception) -> str:
     if isinstance(error, OutriderError):
         return str(error)
-    log.error("fail_candidate_starts", exc_info=error)
+    log.error("candidate_starts_failed", exc_info=error)
     return f"{type(error).__name__}: {error}"[:_LONGEST_PROBLEM]
 
 
@@ -230,7 +230,7 @@ def recall_core(
             fresh, seq = _restored(core, snapshot), snapshot.seq
             break
         except Exception as error:  # noqa: BLE001 - of another version, or a plugin's own fault
-            log.warning("pass_over_snapshot", reason=f"{type(error).__name__}: {error}")
+            log.warning("snapshot_skipped", error=f"{type(error).__name__}: {error}")
             core = Core(loaded, [], clusters)
     with Journal(journal, read_only=True) as opened:
         refeed(core, _until(opened.inputs_after(seq), until_seq))

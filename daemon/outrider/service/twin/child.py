@@ -56,7 +56,7 @@ class TwinChild:
             deaths = 1 if time.monotonic() - began > _LIVED_S else deaths + 1
             pause_s = min(_LONGEST_S, _RETRY_S * 2.0 ** min(deaths - 1, 20))
             if code:
-                log.warning("lose_twin_process", code=code, again_after_s=pause_s)
+                log.warning("twin_process_ended", code=code, again_after_s=pause_s)
 
     async def _one(self) -> int:
         """Start it, and wait for its end; its exit code."""
@@ -67,7 +67,7 @@ class TwinChild:
                 sys.executable, "-c", _COMMAND, *words, stdin=nobody, stdout=nobody
             )
         except OSError as error:
-            log.warning("miss_twin_process", reason=str(error))
+            log.warning("twin_process_start_failed", error=str(error))
             return 0
         self.pid = process.pid
         try:

@@ -81,7 +81,7 @@ def ask(loaded: LoadedConfig, journal: Path) -> Asked:
     except OutriderError as error:
         return Asked(no_answer(str(error)), failed=True)
     except Exception as error:
-        log.exception("fail_twin")
+        log.exception("twin_failed")
         why = f"a fault of Outrider's own, or of a policy: {type(error).__name__}: {error}"
         return Asked(no_answer(why), failed=True)
 
@@ -186,9 +186,9 @@ class TwinCycle:
         took_s = max(0.0, self._clock() - began_s)
         why = asked.answer["refused"]
         if why is None:
-            log.info("ask_twin", took_s=round(took_s, 1))
+            log.info("twin_answered", took_s=round(took_s, 1))
         else:
-            log.warning("refuse_twin", reason=why, took_s=round(took_s, 1))
+            log.warning("twin_refused", reason=why, took_s=round(took_s, 1))
         self._note_answer(began_s, took_s, asked)
         return asked
 
@@ -215,7 +215,7 @@ class TwinCycle:
         since_s = self._state.get("asking_since_s")
         if since_s is not None:
             why = "the process that asked was ended before it had an answer (out of memory?)"
-            log.warning("miss_answer", reason=why)
+            log.warning("twin_result_missing", error=why)
             self._note_answer(float(since_s), 0.0, Asked(no_answer(why), failed=True))
 
     def _note_answer(self, asked_s: float, took_s: float, asked: Asked) -> None:
@@ -247,7 +247,7 @@ class TwinCycle:
         try:
             present = self._present.look()
         except LedgerError as error:
-            log.warning("miss_present_load", reason=str(error))
+            log.warning("present_load_unavailable", error=str(error))
             return None
         return None if present is None else msgspec.structs.asdict(present)
 
@@ -260,7 +260,7 @@ class TwinCycle:
         try:
             self.loaded = load_config(Path(self.loaded.source))
         except OutriderError as error:
-            log.error("keep_configuration", reason=str(error))
+            log.error("config_reload_failed", error=str(error))
 
     def _written(self) -> dict[str, Any]:
         """What stands in the file; nothing where it is not ours, or damaged."""
@@ -269,7 +269,7 @@ class TwinCycle:
                 return {}
             return twin_file.read_plain(self.folder) or {}
         except twin_file.TwinFileError as error:
-            log.warning("forget_twin", reason=str(error))
+            log.warning("twin_file_unreadable", error=str(error))
             return {}
 
     def _note(self, **fields: Any) -> None:
@@ -278,7 +278,7 @@ class TwinCycle:
         try:
             twin_file.write_plain(self.folder, self._state)
         except OSError as error:
-            log.error("lose_answer", reason=str(error))
+            log.error("twin_state_not_saved", error=str(error))
 
 
 @contextmanager

@@ -87,7 +87,7 @@ class OneMoreCycle:
                     break
             self.told, self.asked_s = told, site.now_s
         except Exception:  # expected starts must go on
-            log.exception("fail_one_more")
+            log.exception("one_more_job_failed")
             self.told, self.asked_s = [], None
         ended = self._clock()
         self._rests_until = ended + _REST_OF_ONE_MORE * (ended - began)
@@ -181,7 +181,7 @@ class StartsCycle:
             self._site = self._outlook = None
             known = isinstance(error, OutriderError)
             if not known:
-                log.exception("fail_starts")
+                log.exception("expected_starts_failed")
             why = str(error) if known else f"{type(error).__name__}: {error}"
             took_s = time.monotonic() - began_s
             told = StartsFile(asked_s=self._clock(), took_s=took_s, problem=why)
@@ -192,7 +192,7 @@ class StartsCycle:
         try:
             starts_file.write(self._folder, told)
         except OSError as error:
-            log.error("lose_starts", reason=str(error))
+            log.error("expected_starts_not_saved", error=str(error))
 
     def _told(self, began_s: float) -> StartsFile:
         site, outlook = self._followed()

@@ -154,7 +154,7 @@ def planned_near(folder: Path, now_s: float) -> dict[str, float]:
         text = read_at_most(folder / PLANNED_NAME, _MOST_BYTES)
         plans = {} if text is None else msgspec.json.decode(text, type=dict[str, PlannedStarts])
     except (OSError, ValueError, RecursionError, msgspec.MsgspecError) as error:
-        log.warning("ignore_planned_starts", reason=str(error))
+        log.warning("planned_starts_ignored", error=str(error))
         return {}
     starts_s: dict[str, float] = {}
     for plan in plans.values():
@@ -188,7 +188,7 @@ async def keep_planned_starts(
                 await asyncio.to_thread(_write, folder, plans)
                 written = plans
         except Exception as error:  # noqa: BLE001 - an adapter may be anybody's
-            log.warning("lose_planned_starts", reason=f"{type(error).__name__}: {error}")
+            log.warning("planned_starts_not_saved", error=f"{type(error).__name__}: {error}")
 
 
 def _write(folder: Path, plans: Mapping[str, PlannedStarts]) -> None:

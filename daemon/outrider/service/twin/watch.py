@@ -56,7 +56,7 @@ class TwinWatch:
             try:
                 await asyncio.to_thread(self.look)
             except Exception:
-                log.exception("fail_twin_watch")
+                log.exception("twin_watch_failed")
             await asyncio.sleep(_LOOK_S)
 
     def look(self) -> None:
@@ -72,7 +72,7 @@ class TwinWatch:
         try:
             self.file, self.problem = read(self._folder), ""
         except TwinFileError as error:
-            log.warning("ignore_twin", reason=str(error))
+            log.warning("twin_file_ignored", error=str(error))
             self.file, self.problem = None, str(error)
 
     def starts_age_s(self, asked_s: float, now_s: float) -> float:
@@ -96,5 +96,5 @@ class TwinWatch:
         try:
             self.starts, self.starts_problem = read_starts(self._folder), ""
         except (OSError, ValueError) as error:
-            log.warning("ignore_starts", reason=str(error))
+            log.warning("starts_file_ignored", error=str(error))
             self.starts, self.starts_problem = None, str(error)

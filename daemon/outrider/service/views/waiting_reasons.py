@@ -99,7 +99,7 @@ class WaitingReasons:
 
     def _log_fault(self, label: str, why: str, error: Exception) -> None:
         if self._limit.allows(label):
-            log.error("fail_waiting_reason", adapter=label, reason=why, exc_info=error)
+            log.error("waiting_reason_failed", adapter=label, error=why, exc_info=error)
 
 
 def _checked(answer: WaitingReason) -> WaitingReason:

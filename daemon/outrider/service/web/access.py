@@ -244,7 +244,7 @@ def _token_beside(path: Path) -> str | None:
     try:
         return read_token(path) if path.exists() else None
     except (ConfigurationError, OSError) as error:
-        log.warning("ignore_token", reason=str(error), hint="`outrider token --new` makes another")
+        log.warning("token_ignored", error=str(error), hint="`outrider token --new` makes another")
         return None
 
 

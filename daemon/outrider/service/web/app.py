@@ -137,7 +137,7 @@ def _post_handler(post: Post[Any], view: DaemonView | StartingView, access: Acce
     async def handle(request: web.Request) -> web.StreamResponse:
         may = access.judge_command(request)
         if isinstance(may, Refused):
-            log.warning("refuse_command", path=request.path, reason=may.why)
+            log.warning("command_refused", path=request.path, reason=may.why)
             return _refusal(may)
         seen: Any = view.view if isinstance(view, StartingView) else view
         if seen is None:
@@ -184,7 +184,7 @@ def _answer_errors(view: DaemonView | StartingView) -> Any:
             # Boundary: whatever a handler raises is its own; the other requests go on.
             now_seen = view.view or view if isinstance(view, StartingView) else view
             now_seen.failed_requests += 1
-            log.exception("fail_request", path=request.path, error=type(error).__name__)
+            log.exception("request_failed", path=request.path, error=type(error).__name__)
             return _error(500, "a fault of Outrider's own; its log tells more")
 
     return answer_errors

@@ -157,14 +157,16 @@ class Connections:
             try:
                 self.sweep()
             except Exception:
-                log.exception("fail_connection_sweep")
+                log.exception("connection_sweep_failed")
 
     def _end(self, connection: "Connection", why: str) -> None:
         self._open.pop(connection, None)
         connection.abort()
         self.ended[why] += 1
-        if self._limit.allows("end_connection"):
-            log.warning("end_connection", reason=why, ended=dict(self.ended), open=len(self._open))
+        if self._limit.allows("connection_ended"):
+            log.warning(
+                "connection_ended", reason=why, ended=dict(self.ended), open=len(self._open)
+            )
 
 
 class Connection(asyncio.Protocol):

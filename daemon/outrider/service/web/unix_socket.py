@@ -70,7 +70,7 @@ def listening_at(path: Path, group: str, admins: str | None = None) -> Iterator[
             admin_gid = _let_admins_in(path, gid, admins)
             server.listen(_BACKLOG)
             log.info(
-                "open_socket", path=str(path), group=None if gid is None else group,
+                "socket_opened", path=str(path), group=None if gid is None else group,
                 admins=None if admin_gid is None else admins,
             )  # fmt: skip
         except OSError as error:
@@ -113,7 +113,7 @@ def _give_to_group(path: Path, owner_gid: int, group: str) -> int | None:
     try:
         gid = grp.getgrnam(group).gr_gid
     except KeyError:
-        log.info("close_socket_to_groups", path=str(path), reason=f"there is no group {group!r}")
+        log.info("socket_group_ignored", path=str(path), reason=f"there is no group {group!r}")
         return None
     if gid == owner_gid:
         return gid
@@ -121,7 +121,7 @@ def _give_to_group(path: Path, owner_gid: int, group: str) -> int | None:
         os.chown(path, -1, gid, follow_symlinks=False)
     except OSError as error:
         log.warning(
-            "close_socket_to_groups", path=str(path), reason=f"{group}: {error.strerror}",
+            "socket_group_ignored", path=str(path), error=f"{group}: {error.strerror}",
             hint="run the daemon with this group",
         )  # fmt: skip
         return None
@@ -142,7 +142,7 @@ def _let_admins_in(path: Path, gid: int | None, admins: str | None) -> int | Non
         let_groups_in(path, [admin_gid] if gid is None else [gid, admin_gid])
     except OSError as error:
         log.warning(
-            "close_socket_to_admins", path=str(path), reason=f"{admins}: {error.strerror}",
+            "socket_admins_ignored", path=str(path), error=f"{admins}: {error.strerror}",
             hint="make its members members of socket_group, too",
         )  # fmt: skip
     return admin_gid

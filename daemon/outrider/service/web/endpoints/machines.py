@@ -225,7 +225,7 @@ async def answer_machine(call: Call[NoQuery]) -> Answer | web.Response:
         try:
             history = await view.machine_histories.of(machine, view.core, view.journal)
         except (LedgerError, TimeoutError) as error:
-            log.warning("fail_machine_history", machine=machine, reason=str(error))
+            log.warning("machine_history_failed", machine=machine, error=str(error))
             return json_response(
                 {"error": "the journal cannot be read now; the log tells why"}, 503
             )

@@ -49,7 +49,7 @@ async def answer_jobs_over_time(call: Call[JobsOverTimeQuery]) -> Answer | web.R
     try:
         told = await view.jobs_over_time.of(call.query.window, view.core, view.journal)
     except (LedgerError, TimeoutError) as error:
-        log.warning("fail_jobs_over_time", window=call.query.window, reason=str(error))
+        log.warning("jobs_over_time_failed", window=call.query.window, error=str(error))
         return json_response({"error": "the journal cannot be read now; the log tells why"}, 503)
     return {"mode": view.core.config.mode, **told}
 
@@ -122,7 +122,7 @@ async def answer_use(call: Call[UseQuery]) -> Answer | web.Response:
     try:
         told = await view.use_over_time.of(call.query.window, view.core, view.journal)
     except (LedgerError, TimeoutError) as error:
-        log.warning("fail_use_over_time", window=call.query.window, reason=str(error))
+        log.warning("use_over_time_failed", window=call.query.window, error=str(error))
         return json_response({"error": "the journal cannot be read now; the log tells why"}, 503)
     return {"mode": view.core.config.mode, **told}
 
