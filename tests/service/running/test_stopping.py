@@ -83,7 +83,7 @@ def test_the_service_manager_hears_of_start_reload_watchdog_and_stop(
         assert len(gaps) >= 4
         assert max(gaps) < WATCHDOG_S
         assert daemon.stop() == 0
-        assert manager.wait_for("STOPPING")["STATUS"] == "told to stop"
+        assert manager.wait_for("STOPPING")["STATUS"] == "stop requested"
 
 
 def test_a_loop_that_is_blocked_no_longer_feeds_the_watchdog(

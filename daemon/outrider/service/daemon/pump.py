@@ -362,7 +362,7 @@ class SetAsideLog:
     def _write(self, event: SetAsideRecord) -> None:
         tell = log.error if event.reason == FAULT else log.warning
         tell(
-            "set_aside_event", adapter=event.adapter, kind=event.kind, subject=event.subject,
+            "event_rejected", adapter=event.adapter, kind=event.kind, subject=event.subject,
             reason=event.reason, why=event.detail or REASONS[event.reason],
             events=1 + self._limit.take_suppressed(event.reason),
         )  # fmt: skip
