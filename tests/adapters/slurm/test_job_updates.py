@@ -92,7 +92,7 @@ def test_a_daemon_that_ends_gives_up_what_it_changes_and_not_what_it_takes_back(
     with pytest.raises(GivenUpError, match=ENDED):
         desk.updates.make(dict.fromkeys(jobs(6), LATER))
     assert len(desk.taken) == 1
-    assert desk.updates.make(dict.fromkeys(jobs(6), LATER), takes_back=True) == ""
+    assert desk.updates.make(dict.fromkeys(jobs(6), LATER), reverts=True) == ""
     assert len(desk.taken) == 1 + 3
 
 
@@ -102,4 +102,4 @@ def test_what_is_forbidden_meanwhile_is_not_done() -> None:
     with pytest.raises(GivenUpError, match="the fence has lapsed"):
         desk.updates.make({"1": LATER})
     assert not desk.taken
-    assert desk.updates.make({"1": LATER}, takes_back=True) == ""
+    assert desk.updates.make({"1": LATER}, reverts=True) == ""

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from outrider.api import PeerError
-from outrider_adapters.slurm.acting.helper.requests import MOST_BYTES
+from outrider_adapters.slurm.acting.helper.requests import MAX_BYTES
 from tests.peers.beside_slurm.levers import LEASE_S, Site, as_user, decision
 from tests.peers.beside_slurm.watched import of_slurm, submit
 from tests.peers.presence import require_peer
@@ -158,7 +158,7 @@ def test_a_fence_is_renewed_and_no_other_job_is_given_a_deadline(
     renewed = {"verb": "renew_fence", "until_s": now_s + 90}
     assert helper.ask(renewed | {"number": int(fence)}) == {"ok": True, "said": ""}
     assert of_slurm(slurm, fence)["Deadline"] == str(now_s + 91)
-    said = f"{job} is no fence of nobody"
+    said = f"{job} is not a fence of nobody"
     assert helper.ask(renewed | {"number": int(job)}) == {"ok": False, "said": said}
     assert of_slurm(slurm, job)["Deadline"] == "N/A"
     slurm.run("scancel", fence)
@@ -181,11 +181,11 @@ def test_a_fence_is_renewed_and_no_other_job_is_given_a_deadline(
         (update("{job}", begin_s=4_294_967_295), "a start time more than 86400 s ahead"),
         (update("{job}", nice=9_999_999_999), "Expected `int` <= 2000000000"),
         ({"verb": "renew_fence", "number": 1, "until_s": 4_294_967_295}, "more than 86400 s"),
-        (b"\xff\xfe\n", "no request"),
-        (b"[]\n", "no request"),
-        (b'{"verb":"check"}\n{"verb":"check"}\n', "no request"),
+        (b"\xff\xfe\n", "invalid request"),
+        (b"[]\n", "invalid request"),
+        (b'{"verb":"check"}\n{"verb":"check"}\n', "invalid request"),
         (b'{"verb":"che', "it ends before its line does"),
-        (b"x" * 1_000_000, f"more than {MOST_BYTES} bytes"),
+        (b"x" * 1_000_000, f"more than {MAX_BYTES} bytes"),
         (b'{"verb":"update","jobs":["1"' + b',"1"' * 300_000 + b"]}\n", "more than"),
     ],
 )  # fmt: skip

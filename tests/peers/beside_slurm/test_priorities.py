@@ -133,11 +133,11 @@ def test_a_value_that_somebody_else_gave_since_is_left_alone_and_told(
     site = Site(slurm, order_by="site_factor")
     assert site.start(mine, hers) == {}
     slurm.run("scontrol", "update", f"JobId={hers}", f"SiteFactor={HERS}")
-    changed = "somebody else changed its site factor since Outrider did"
+    changed = "another user or program changed its site factor"
     assert site.start(mine, hers) == {hers: changed}
     assert site.defer(hers) == {hers: changed}
     with closing(site.lever()) as lever:
-        with pytest.raises(PeerError, match=f"1 of 2 jobs are not as they were: .*{changed}"):
+        with pytest.raises(PeerError, match=f"1 of 2 jobs were not restored: .*{changed}"):
             lever.withdraw_all()
         assert lever.withdraw_all() == 0
     now = priorities(slurm)

@@ -1,1 +1,1 @@
-"""What Outrider changes in a Slurm, in the modes that act."""
+"""Levers on a Slurm, for the modes that act."""

@@ -1,4 +1,4 @@
-"""The controller of a Slurm as levers ask it: what time it is, whose jobs it has, what is set."""
+"""Queries of levers to a Slurm's controller: its clock, configuration and waiting jobs."""
 
 import re
 from collections.abc import Callable
@@ -12,15 +12,15 @@ from outrider_adapters.slurm.nodes import settings_of
 from outrider_adapters.slurm.queue_rows import QueueRow, jobs_of
 
 _CLOCK: Final = re.compile(r"^sdiag output at .*\((\d+)\)", re.MULTILINE)
-_ASK_AGAIN_S: Final = 300.0
+_CONFIG_MAX_AGE_S: Final = 300.0
 
 
 class Controller:
-    """Answers of the controller that hold for all jobs; what is set is asked anew after a while.
+    """Answers of the controller that concern all jobs; the configuration is cached for 5 minutes.
 
     Args:
         commands: of the Slurm.
-        lease_s: how long a change lasts that is not renewed.
+        lease_s: how long a change lasts unless it is renewed.
         now: this host's clock, Unix seconds.
     """
 
@@ -30,10 +30,10 @@ class Controller:
         self._now = now
         self._config: dict[str, str] = {}
         self._acting_users: frozenset[str] = frozenset()
-        self._asked_s = -inf
+        self._refreshed_s = -inf
 
     def now_s(self) -> int:
-        """Its clock, Unix seconds.
+        """Return the controller's clock, Unix seconds.
 
         Raises:
             PeerError: it does not answer, or the clock differs from this host's by more than a
@@ -41,7 +41,7 @@ class Controller:
         """
         shown = _CLOCK.search(self.commands.run("sdiag"))
         if shown is None:
-            raise PeerError('sdiag does not tell the time; expected "sdiag output at ..."')
+            raise PeerError('sdiag reports no time; expected "sdiag output at ..."')
         off_s = int(shown[1]) - self._now()
         if abs(off_s) > self.lease_s / 4.0:
             raise PeerError(
@@ -51,29 +51,29 @@ class Controller:
         return int(shown[1])
 
     def config(self) -> dict[str, str]:
-        """What is set, by name; as of the last five minutes. Raises `PeerError`: no answer."""
-        self._ask()
+        """Return the configuration, at most five minutes old. Raises `PeerError`: no answer."""
+        self._refresh()
         return self._config
 
     def acting_users(self) -> frozenset[str]:
-        """Who may change everybody's jobs, and this process's user; as `config`."""
-        self._ask()
+        """Return the users who may change all users' jobs, and this process's user; as `config`."""
+        self._refresh()
         return self._acting_users
 
     def id_of(self, name: str) -> str:
-        """A job's id, from its name; that of another cluster's job is none here."""
+        """Return a job's id, from its name; a job of another cluster has none here."""
         return name.removeprefix(f"{self.config().get('ClusterName', '')}:")
 
-    def _ask(self) -> None:
+    def _refresh(self) -> None:
         now_s = self._now()
-        if not 0.0 <= now_s - self._asked_s < _ASK_AGAIN_S:
+        if not 0.0 <= now_s - self._refreshed_s < _CONFIG_MAX_AGE_S:
             self._config = settings_of(self.commands.run("scontrol", "show", "config"))
             self._acting_users = acting_users(self.commands, self._config)
-            self._asked_s = now_s
+            self._refreshed_s = now_s
 
 
 # -- waiting jobs ----------------------------------------------------------------------------------
-# The jobs that wait in a Slurm's queue, with what levers change of them.
+# The jobs that wait in a Slurm's queue, with the attributes that levers change.
 
 _FIELDS: Final = ("JobArrayID", "JobID", "EligibleTime", "AccrueTime", "Nice", "Reason")
 _ACTIVE: Final = "R,S,CF,CG,ST,SI,SO"
@@ -81,14 +81,14 @@ _NOT_LOOKED_AT: Final = ("", "None", "Priority", "Resources")
 
 
 class WaitingJob(NamedTuple):
-    """A job as Slurm shows it now; times are Unix seconds.
+    """Waiting job as Slurm shows it now; times are Unix seconds.
 
     Attributes:
-        eligible_s: when it may begin; 0 at once, None: Slurm keeps it back.
+        eligible_s: when it may begin; 0: immediately; None: Slurm blocks it.
         accrue_s: since when its age counts for its priority; None: not yet.
         nice: its nice value.
-        site_factor: its site factor; None: not asked for, or Slurm does not tell it, which it does
-            of jobs alone that may begin.
+        site_factor: its site factor; None if it was not requested, or Slurm does not report it: it
+                does so only for jobs that may begin.
     """
 
     eligible_s: float | None
@@ -98,11 +98,11 @@ class WaitingJob(NamedTuple):
 
 
 def waiting_jobs(commands: SlurmCommands, with_factors: bool = False) -> dict[str, WaitingJob]:
-    """All that wait, by id; each task of an array is one.
+    """Return all waiting jobs by id; each task of an array is one.
 
     Args:
         commands: of the Slurm.
-        with_factors: ask for site factors, too: a second question.
+        with_factors: query site factors, too: a second command.
 
     Raises:
         CommandError: the controller does not answer.
@@ -114,16 +114,16 @@ def waiting_jobs(commands: SlurmCommands, with_factors: bool = False) -> dict[st
         job, number, eligible, accrue, nice, reason, _ = line.split(SEPARATOR)
         at_s = _moment(eligible)
         # an array has no eligible time until the scheduler has looked at it
-        kept_back = not at_s and reason.partition(",")[0] not in _NOT_LOOKED_AT
+        blocked = not at_s and reason.partition(",")[0] not in _NOT_LOOKED_AT
         one = WaitingJob(
-            None if kept_back else at_s, _moment(accrue) or None, int(nice), factors.get(number)
+            None if blocked else at_s, _moment(accrue) or None, int(nice), factors.get(number)
         )
         found |= dict.fromkeys(jobs_of(job), one)
     return found
 
 
 def active_jobs(commands: SlurmCommands) -> set[str]:
-    """Ids of the jobs that have a machine, or have just had one.
+    """Return the ids of jobs that have a machine, or have just had one.
 
     Raises:
         CommandError: as `waiting_jobs`.
@@ -133,7 +133,7 @@ def active_jobs(commands: SlurmCommands) -> set[str]:
 
 
 def site_factors(commands: SlurmCommands) -> dict[str, int]:
-    """Site factors by the numbers of jobs, of those that wait and may begin.
+    """Return the site factors of waiting jobs that may begin, by job number.
 
     Raises:
         CommandError: as `waiting_jobs`.
@@ -152,19 +152,19 @@ def _moment(text: str) -> float:
 
 BEGIN_TIME: Final = "BeginTime"
 DEFERRED: Final = "BeginTime (Outrider's)"
-"""In place of `BEGIN_TIME` where the time is ours."""
+"""Reason in place of `BEGIN_TIME` if the time is Outrider's."""
 
 
 def as_its_user_left_it(row: QueueRow, noted: Callable[[str], Undo | None]) -> QueueRow:
-    """A row without the start time that Outrider wrote over its eligible time.
+    """Return a row without the start time by which Outrider replaced its eligible time.
 
-    A job that Outrider keeps waits, for its policy as for its user: since when, and how long, is
-    counted from the eligible time before. Tasks of an array may share a row, which then shows the
+    A job that Outrider keeps in the queue waits, for its policy as for its user. The wait is
+    counted from the original eligible time. Tasks of an array may share a row, which then shows the
     time of one of them.
 
     Args:
         row: of ``squeue``.
-        noted: what is noted of a job, by its id.
+        noted: returns the note on a job, by its id.
     """
     entries = (noted(job) for job in row.jobs)
     known = next((one for one in entries if is_own(one, row.eligible_s)), None)

@@ -1,4 +1,4 @@
-"""Fences in the queue of a Slurm: whose they are, and that nobody takes them for users' jobs."""
+"""Fence jobs in a Slurm's queue: find their owners, and hide them from users' jobs."""
 
 from collections.abc import Collection, Sequence
 from typing import Final, NamedTuple
@@ -7,19 +7,19 @@ from outrider_adapters.slurm.commands import SEPARATOR, SlurmCommands
 from outrider_adapters.slurm.queue_rows import FIELDS, jobs_of
 
 NAME: Final = "outrider-acts"
-"""Of the job. Other users' jobs of this name count for nothing."""
+"""Name of fence jobs. Jobs of this name count only for some users."""
 _FIELDS: Final = ("JobID", "UserName", "State", "EligibleTime", "Comment")
 _USER: Final = FIELDS.index("UserName")
 
 
 class FenceJob(NamedTuple):
-    """A fence.
+    """Fence job in the queue of a Slurm.
 
     Attributes:
-        number: of the job.
-        user: whose job it is.
-        begins_s: when it lapses, Unix seconds; 0: it is in the queue no more.
-        who: which Outrider's it is.
+        number: the job's number.
+        user: its owner.
+        begins_s: when it expires, Unix seconds; 0: it is no longer in the queue.
+        who: identity of the Outrider that submitted it.
     """
 
     number: int
@@ -29,9 +29,9 @@ class FenceJob(NamedTuple):
 
 
 def fence_jobs(commands: SlurmCommands, users: Collection[str]) -> list[FenceJob]:
-    """All that some users have, by number.
+    """Return all fences of some users, sorted by number.
 
-    What these users write into their comments is believed; it stands last in its line.
+    The comments of these users are trusted. The comment comes last in its line.
 
     Raises:
         CommandError: the controller does not answer.
@@ -47,7 +47,7 @@ def fence_jobs(commands: SlurmCommands, users: Collection[str]) -> list[FenceJob
 
 
 class FencesLeftOut:
-    """Leaves fences out of what ``squeue`` shows of a queue.
+    """Filter that removes fence jobs from the output of ``squeue``.
 
     Args:
         commands: of the Slurm.
@@ -63,16 +63,16 @@ class FencesLeftOut:
         self._others: set[str] = set()
 
     def of(self, lines: Sequence[str]) -> Sequence[str]:
-        """The lines (with `FIELDS`) that are about other jobs.
+        """Return the lines (with `FIELDS`) of other jobs.
 
         Raises:
-            CommandError: as `fence_jobs`, which is asked where one of the users has a new job.
+            CommandError: as `fence_jobs`, which is called if one of the users has a new job.
         """
         theirs = {line: self._ids(line) for line in lines if _user_of(line) in self.users}
         seen = {job for ids in theirs.values() for job in ids}
         if seen - self._fences - self._others:
-            told = {str(job.number) for job in fence_jobs(self._commands, self.users)}
-            self._fences, self._others = seen & told, seen - told
+            fences = {str(job.number) for job in fence_jobs(self._commands, self.users)}
+            self._fences, self._others = seen & fences, seen - fences
         return [line for line in lines if not self._fences.intersection(theirs.get(line, ()))]
 
     @staticmethod
@@ -80,7 +80,7 @@ class FencesLeftOut:
         try:
             return jobs_of(line.partition(SEPARATOR)[0])
         except ValueError:
-            return ()  # whoever reads the rows counts it
+            return ()  # the parser of the rows counts it
 
 
 def _user_of(line: str) -> str:

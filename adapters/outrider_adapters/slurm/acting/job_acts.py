@@ -1,4 +1,4 @@
-"""What decisions mean for jobs of a Slurm: start times and priorities, changed together."""
+"""Apply decisions to jobs of a Slurm: start times and priorities, changed together."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -25,13 +25,13 @@ from outrider_adapters.slurm.settings import SlurmSettings
 
 
 class JobActs:
-    """Changes jobs that wait, whoever may do so for it.
+    """Changes to waiting jobs, by the daemon itself or its helper.
 
     Args:
         controller: of the Slurm.
         updates: of its jobs.
-        undo_log: of the adapter; site factors and nice values are in parts of their own.
-        settings: which of them are changed at all.
+        undo_log: of the adapter; site factors and nice values are in separate parts.
+        settings: which attributes are changed at all.
 
     Attributes:
         controller: as above.
@@ -51,21 +51,21 @@ class JobActs:
         self._undo_log = undo_log
         self._settings = settings
 
-    def priorities(self, *, takes_back: bool = False) -> list[PriorityEdits]:
-        """Site factors and nice values, as far as there is something to do about them.
+    def priorities(self, *, reverts: bool = False) -> list[PriorityEdits]:
+        """Return the planners of site factors and nice values that have something to do.
 
         Args:
-            takes_back: nothing is given; so it need not be possible any more.
+            reverts: changes are only reverted, so the settings need not be supported.
 
         Raises:
-            PeerError: what the settings ask for cannot be had of this Slurm, or nobody answers.
+            PeerError: this Slurm does not support the settings, or does not answer.
         """
         settings, config = self._settings, self.controller.config()
         age = lost_age(config, settings.lease_s) if settings.keeps_age else None
         by = 0
-        if age is not None and not takes_back:
+        if age is not None and not reverts:
             check_can_be_changed(config, "keeps_age = true")
-        if settings.order_by != "none" and not takes_back:
+        if settings.order_by != "none" and not reverts:
             check_can_be_changed(config, f'order_by = "{settings.order_by}"')
             by = raise_above(config)
         site_by = by if settings.order_by == "site_factor" else 0
@@ -78,11 +78,11 @@ class JobActs:
         return [one for one in made if not one.is_idle]
 
     def apply(self, kept: Sequence[str], free: Sequence[str], now_s: int) -> dict[str, str]:
-        """Keep jobs in the queue, and let others begin; those for which that is not so, and why.
+        """Keep jobs in the queue, and let others begin; return the failures, with reasons.
 
         Args:
             kept: names of jobs that are deferred.
-            free: of jobs that are to start.
+            free: names of jobs that are to start.
             now_s: by Slurm's clock, Unix seconds.
 
         Raises:
@@ -109,7 +109,7 @@ class JobActs:
     def waiting(
         self, names: Iterable[str], priorities: Sequence[PriorityEdits]
     ) -> dict[str, WaitingJob]:
-        """Those of these jobs that wait, by name, with what is needed for priorities."""
+        """Return those of these jobs that wait, by name, with the data needed for priorities."""
         shown, id_of = self._waiting(priorities), self.controller.id_of
         return {name: shown[job] for name in names if (job := id_of(name)) in shown}
 
@@ -121,17 +121,17 @@ class JobActs:
         priorities: Sequence[PriorityEdits],
         now_s: float,
         *,
-        takes_back: bool = False,
+        reverts: bool = False,
     ) -> dict[str, str]:
-        """Change start times and priorities together; the jobs for which that is not so, and why.
+        """Change start times and priorities together; return the failures, with reasons.
 
         Args:
             moves: plans of `start_times`.
-            wanted: what jobs are to be given of priorities.
+            wanted: requested priorities, by job.
             waiting: all these jobs.
-            priorities: of `priorities`.
+            priorities: result of `priorities`.
             now_s: by Slurm's clock, Unix seconds.
-            takes_back: as of `JobUpdates.make`.
+            reverts: as in `JobUpdates.make`.
         """
         plans = [p.wanted(wanted, waiting, now_s) for p in priorities]
         left_alone = {name: why for plan in plans for name, why in plan.refused.items()}
@@ -143,7 +143,7 @@ class JobActs:
         names = {name for change in changes for name in change.plan.notes}
         refused = carry_out(
             changes,
-            lambda values: self._updates.make(self._edits(values), takes_back=takes_back),
+            lambda values: self._updates.make(self._edits(values), reverts=reverts),
             lambda: self.waiting(names, priorities),
         )
         for p, plan in zip(priorities, plans, strict=True):
@@ -151,7 +151,7 @@ class JobActs:
         return left_alone | refused
 
     def _raise(self, names: Sequence[str], raising: Sequence[PriorityEdits]) -> dict[str, str]:
-        """Let jobs that may begin come before the others."""
+        """Raise jobs that may begin above the others."""
         now_s, waiting = self.controller.now_s(), self.waiting(names, raising)
         wanted = {
             name: Wanted(raised=True)

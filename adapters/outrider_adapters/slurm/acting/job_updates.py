@@ -1,4 +1,4 @@
-"""What jobs are given: handed to Slurm many at a time, and not more than so many in a second."""
+"""Batched and rate-limited updates of Slurm jobs."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, NamedTuple, Protocol
@@ -8,21 +8,21 @@ from outrider_adapters.polling import CommandError
 from outrider_adapters.slurm.commands import SlurmCommands
 from outrider_adapters.slurm.queue_rows import folded
 
-AT_ONCE: Final = 100
-"""Words of one ``scontrol update``; each a job, or tasks of an array."""
-ENDED: Final = "the daemon ends, and this was not asked for any more"
+MAX_WORDS: Final = 100
+"""Maximum number of words of one ``scontrol update``; each is a job, or tasks of an array."""
+ENDED: Final = "the daemon ends, and drops this update"
 CANNOT_BE_REACHED: Final = "cannot be reached"
-_NOBODY_ANSWERS: Final = (
+_UNREACHABLE: Final = (
     "did not answer within", "Unable to contact slurm controller", CANNOT_BE_REACHED,
-    # of a controller that is down, silent or dies, "scontrol update" of Slurm 22.05 says the first
+    # "scontrol update" of Slurm 22.05 prints the first if a controller is down, silent or dies
     "Unexpected message received", "Zero Bytes were transmitted or received",
     "Socket timed out on send/recv operation",
 )  # fmt: skip
-"""In what a command says: then the next one is not tried."""
+"""Signs in an error that Slurm cannot be reached: then no further command is tried."""
 
 
 class Edit(NamedTuple):
-    """What a job is given; None: that stays as it is.
+    """New values of a job; None: unchanged.
 
     Attributes:
         begin_s: its start time, Unix seconds.
@@ -35,7 +35,7 @@ class Edit(NamedTuple):
     nice: int | None = None
 
     def words(self) -> list[str]:
-        """As ``scontrol update`` takes it."""
+        """Return the edit as arguments of ``scontrol update``."""
         return [
             *([] if self.begin_s is None else [f"StartTime=uts{self.begin_s}"]),
             *([] if self.site_factor is None else [f"SiteFactor={self.site_factor}"]),
@@ -44,23 +44,23 @@ class Edit(NamedTuple):
 
 
 class Updater(Protocol):
-    """Who has the right to update everybody's jobs."""
+    """Client that has the right to update all users' jobs."""
 
     def update(self, jobs: Sequence[str], edit: Edit) -> None:
-        """Give jobs, by words of ``scontrol``, what is in an edit.
+        """Apply an edit to jobs, given as words of ``scontrol``.
 
         Raises:
-            CommandError: that was refused for one of them or more, in Slurm's words.
+            CommandError: Slurm refused it for at least one of them; the message is Slurm's.
         """
         ...
 
     def renew_fence(self, number: int, until_s: int) -> None:
-        """Let a job that is a fence lapse at this time. Raises `CommandError`: refused."""
+        """Let a fence job expire at this time. Raises `CommandError`: refused."""
         ...
 
 
 class Scontrol:
-    """Updates jobs with the right of this process's own user.
+    """Updater that uses the rights of this process's own user.
 
     Args:
         commands: of the Slurm.
@@ -70,22 +70,22 @@ class Scontrol:
         self._commands = commands
 
     def update(self, jobs: Sequence[str], edit: Edit) -> None:
-        """As `Updater.update`."""
+        """Implement `Updater.update` by ``scontrol``."""
         self._commands.run("scontrol", "update", f"JobId={','.join(jobs)}", *edit.words())
 
     def renew_fence(self, number: int, until_s: int) -> None:
-        """As `Updater.renew_fence`."""
+        """Implement `Updater.renew_fence` by ``scontrol``."""
         times = (f"StartTime=uts{until_s}", f"Deadline=uts{until_s + 1}")
         self._commands.run("scontrol", "update", f"JobId={number}", *times)
 
 
 class JobUpdates:
-    """Updates jobs, so many in a second at most.
+    """Rate-limited updates of jobs.
 
     Args:
-        updater: does it.
-        pace: of words of ``scontrol``, each a job or tasks of an array.
-        forbids: why nothing may be changed any more; empty: it may. Asked before each command.
+        updater: executes them.
+        pace: limits words of ``scontrol``, each a job or tasks of an array.
+        forbids: returns why nothing may be changed any more, else "". Called before each command.
     """
 
     def __init__(
@@ -95,37 +95,37 @@ class JobUpdates:
         self._pace = pace
         self._forbids = forbids
 
-    def make(self, edits: Mapping[str, Edit], *, takes_back: bool = False) -> str:
-        """Give each job, by its id, what it is to get.
+    def make(self, edits: Mapping[str, Edit], *, reverts: bool = False) -> str:
+        """Apply an edit to each job, by its id.
 
         Args:
             edits: by job.
-            takes_back: it is what was there before: a daemon that ends does that at once, while it
-                gives up what else would have to wait for its turn.
+            reverts: the edit restores earlier values. A daemon that ends does that immediately,
+                    and drops updates that would have to wait for their turn.
 
         Returns:
-            what Slurm said when it refused the last time; empty: it refused nothing. Reading back
-            tells of which job.
+            Slurm's last error; empty: it refused nothing. Reading the jobs again shows which were
+            refused.
 
         Raises:
-            GivenUpError: nobody answers, it is forbidden now, or the daemon ends.
+            GivenUpError: Slurm does not answer, changes are forbidden now, or the daemon ends.
         """
-        said = ""
+        error_text = ""
         alike: dict[Edit, list[str]] = {}
         for job, edit in edits.items():
             alike.setdefault(edit, []).append(job)
-        n = min(AT_ONCE, self._pace.at_once)
+        n = min(MAX_WORDS, self._pace.at_once)
         for edit, jobs in alike.items():
             words = folded(jobs)
             for first in range(0, len(words), n):
                 some = words[first : first + n]
                 ended = self._pace.waited_and_ended(len(some))
-                if not takes_back and (why := ENDED if ended else self._forbids()):
+                if not reverts and (why := ENDED if ended else self._forbids()):
                     raise GivenUpError(why)
                 try:
                     self._updater.update(some, edit)
                 except CommandError as error:
-                    said = str(error)
-                    if any(sign in said for sign in _NOBODY_ANSWERS):
-                        raise GivenUpError(said) from error
-        return said
+                    error_text = str(error)
+                    if any(sign in error_text for sign in _UNREACHABLE):
+                        raise GivenUpError(error_text) from error
+        return error_text

@@ -1,7 +1,7 @@
-"""The lever of a Slurm: jobs stay in the queue until a start time that lapses by itself.
+"""Lever of a Slurm: keeps jobs in the queue by start times that expire automatically.
 
-Where the settings ask for it, jobs that are to start are raised above the others, and are given
-back the age that their deferral took: that does not lapse.
+If the settings request it, jobs that are to start are raised above the others, and jobs get back
+the age that their deferral cost. That does not expire automatically.
 """
 
 import contextlib
@@ -22,14 +22,14 @@ from outrider_adapters.slurm.acting.priority_edits import PriorityEdits, Wanted,
 from outrider_adapters.slurm.commands import SlurmCommands
 
 # -- taking back -----------------------------------------------------------------------------------
-# What Outrider changed of jobs of a Slurm, taken back: of some, of all, or what is overdue.
+# Revert what Outrider changed of jobs of a Slurm: for some, for all, or what is overdue.
 
 
-class TakingBack:
-    """Lets jobs be as they were.
+class Reverter:
+    """Reverter of Outrider's changes to jobs.
 
     Args:
-        acts: by which they were changed.
+        acts: by which the jobs were changed.
         updates: of the jobs.
     """
 
@@ -38,42 +38,42 @@ class TakingBack:
         self._updates = updates
 
     def withdraw(self, names: Collection[str]) -> dict[str, str]:
-        """Let jobs be as they were, but for age that they lost and were given back.
+        """Revert the changes of jobs, except for age that they lost and that was restored.
 
         Returns:
             the jobs for which that was refused, and why.
         """
         now_s = self._acts.controller.now_s()
-        return self._take_back(names, self._acts.priorities(takes_back=True), now_s)[1]
+        return self._revert(names, self._acts.priorities(reverts=True), now_s)[1]
 
     def withdraw_all(self) -> int:
-        """Let all jobs be as they were; how many were not.
+        """Revert the changes of all jobs; return for how many.
 
         Raises:
-            PeerError: for some of them that was refused.
+            PeerError: that was refused for some of them.
         """
-        now_s, priorities = self._acts.controller.now_s(), self._acts.priorities(takes_back=True)
+        now_s, priorities = self._acts.controller.now_s(), self._acts.priorities(reverts=True)
         noted = (name for p in priorities for name in p.undo_log.entries)
         names = {*self._acts.start_times.kept(now_s), *noted}
-        done, refused = self._take_back(names, priorities, now_s, keeps_age=False)
-        _tell(refused, len(names))
+        done, refused = self._revert(names, priorities, now_s, keeps_age=False)
+        _raise_refusals(refused, len(names))
         return done
 
     def withdraw_stale(self) -> int:
-        """Take back what lasts and is overdue; of how many jobs. Raises as `withdraw_all`."""
-        if not any(p.undo_log.entries for p in self._acts.priorities(takes_back=True)):
+        """Revert overdue lasting changes; return for how many jobs. Raises as `withdraw_all`."""
+        if not any(p.undo_log.entries for p in self._acts.priorities(reverts=True)):
             return 0
         done, refused = self.overdue(self._acts.controller.now_s())
-        _tell(refused, done + len(refused))
+        _raise_refusals(refused, done + len(refused))
         return done
 
     def overdue(self, now_s: int) -> tuple[int, dict[str, str]]:
-        """The same at a time by Slurm's clock, and the jobs for which it was refused, with why."""
-        priorities = self._acts.priorities(takes_back=True)
+        """Revert overdue changes at a time by Slurm's clock; return the number and the refusals."""
+        priorities = self._acts.priorities(reverts=True)
         names = {name for p in priorities for name in p.overdue(now_s)}
-        return self._take_back(names, priorities, now_s, releases=False)
+        return self._revert(names, priorities, now_s, releases=False)
 
-    def _take_back(
+    def _revert(
         self,
         names: Collection[str],
         priorities: Sequence[PriorityEdits],
@@ -82,7 +82,7 @@ class TakingBack:
         keeps_age: bool = True,
         releases: bool = True,
     ) -> tuple[int, dict[str, str]]:
-        """For how many jobs there was something to take back; for which it was refused, and why."""
+        """Return for how many jobs something was reverted; and the refusals, with reasons."""
         if not names:
             return 0, {}
         waiting = self._acts.waiting(names, priorities)
@@ -92,19 +92,19 @@ class TakingBack:
             for name in waiting
             if any(name in p.undo_log.entries for p in priorities)
         }
-        changed = {*plan.values, *(n for n in names if any(p.stands(n) for p in priorities))}
-        refused = self._acts.carry_out([plan], wanted, waiting, priorities, now_s, takes_back=True)
-        for p in priorities:  # theirs are somebody else's from now on
+        changed = {*plan.values, *(n for n in names if any(p.is_changed(n) for p in priorities))}
+        refused = self._acts.carry_out([plan], wanted, waiting, priorities, now_s, reverts=True)
+        for p in priorities:  # their values belong to another user or program from now on
             p.undo_log.forget([n for n, job in waiting.items() if p.is_anothers(n, job)])
-        refused |= self._give_back(set(names) - waiting.keys(), priorities)
+        refused |= self._restore_running(set(names) - waiting.keys(), priorities)
         refused = {name: why for name, why in refused.items() if why != GONE}
-        changed = {n for n in changed if not any(p.stands(n) for p in priorities)}
+        changed = {n for n in changed if not any(p.is_changed(n) for p in priorities)}
         return len(changed - refused.keys()), refused
 
-    def _give_back(
+    def _restore_running(
         self, names: Collection[str], priorities: Sequence[PriorityEdits]
     ) -> dict[str, str]:
-        """What jobs that do not wait had before: they may be queued again. Refused: why."""
+        """Restore the values of running jobs, which may be requeued; return the refusals."""
         if not any(name in p.undo_log.entries for p in priorities for name in names):
             return {}
         commands, id_of = self._acts.controller.commands, self._acts.controller.id_of
@@ -112,51 +112,50 @@ class TakingBack:
         edits: dict[str, Edit] = {}
         for p in priorities:
             for name in names:
-                if p.stands(name) and (job := id_of(name)) in active:
+                if p.is_changed(name) and (job := id_of(name)) in active:
                     was = given_of(p.undo_log.entries[name]).was
                     edits[job] = edits.get(job, Edit())._replace(**{p.attribute: was})
-        said = self._updates.make(edits, takes_back=True)
-        there = active_jobs(commands) & edits.keys() if said else set()
-        refused = {name: said for name in names if id_of(name) in there}
+        error = self._updates.make(edits, reverts=True)
+        there = active_jobs(commands) & edits.keys() if error else set()
+        refused = {name: error for name in names if id_of(name) in there}
         for p in priorities:
             p.undo_log.forget(set(names) - refused.keys())
         return refused
 
 
-def _tell(refused: Mapping[str, str], n: int) -> None:
+def _raise_refusals(refused: Mapping[str, str], n: int) -> None:
     if refused:
         name, why = next(iter(refused.items()))
-        raise PeerError(f"{len(refused)} of {n} jobs are not as they were: {name}: {why}")
+        raise PeerError(f"{len(refused)} of {n} jobs were not restored: {name}: {why}")
 
 
 # -- fence -----------------------------------------------------------------------------------------
-# The fence of a Slurm: one Outrider acts on it, and the others see which one that is.
+# Fence of a Slurm: one Outrider acts on it, and the others see which one that is.
 #
-# It is a job that never runs: it may begin a lease from now, and its deadline is a second later. It
-# is renewed with the leases; when nobody does that any more, Slurm takes it out of its queue by
-# itself.
+# It is a job that never runs. It may begin a lease from now, and its deadline is a second later. It
+# is renewed with the leases; if it is not, Slurm automatically removes it from its queue.
 
 _RENEW_BELOW: Final = 2.0 / 3.0
-"""Of a lease: what is left when it is renewed."""
-_TOO_LATE_BELOW: Final = 1.0 / 3.0
-"""With less than this left another may have taken it before the renewal is there: it is let go."""
+"""Part of a lease: a fence with less time left is renewed."""
+_RELEASE_BELOW: Final = 1.0 / 3.0
+"""Part of a lease: with less left, another may take the fence before a renewal; it is released."""
 
 Finding = tuple[str, str, str, str]
-"""As `outrider.api.Lever.prove` gives them."""
+"""Finding as returned by `outrider.api.Lever.prove`."""
 
 
 class Fence:
-    """Says whether this Outrider is the one that acts.
+    """Fence that allows one Outrider at a time to act.
 
-    Of several fences that have not lapsed the lowest number counts.
+    Of several fences that have not expired the lowest number counts.
 
     Args:
         commands: of the Slurm, as a user who may submit a job.
-        updater: renews it.
-        who: which Outrider this is: the same after a restart, and no other is.
-        lease_s: how long a fence stands that is not renewed.
-        partition: of the job; None: Slurm's default.
-        clock: seconds that only ever go on.
+        updater: renews the fence.
+        who: identity of this Outrider: unique, and the same after a restart.
+        lease_s: how long a fence lasts unless it is renewed.
+        partition: of the fence job; None: Slurm's default.
+        clock: returns seconds of a monotonic clock.
     """
 
     def __init__(
@@ -175,21 +174,21 @@ class Fence:
         self._partition = partition
         self._clock = clock
         self._number: int | None = None
-        self._stands_until_s = 0.0
+        self._held_until_s = 0.0
 
     def hold(self, now_s: int, users: Collection[str]) -> None:
-        """Make sure that this is the one that acts, for a third of a lease at least.
+        """Make sure that this Outrider is the one that acts, for at least a third of a lease.
 
         Args:
             now_s: by Slurm's clock, Unix seconds.
             users: whose fences count.
 
         Raises:
-            PeerError: another acts, or it cannot be submitted; then nothing may be changed.
+            PeerError: another acts, or a fence cannot be submitted; then nothing may be changed.
         """
         asked_s = self._clock()
         mine = self._first_unless_anothers(now_s, users)
-        if mine is not None and mine.begins_s - now_s < _TOO_LATE_BELOW * self._lease_s:
+        if mine is not None and mine.begins_s - now_s < _RELEASE_BELOW * self._lease_s:
             self._cancel(mine.number)
             mine = None
         if mine is None or mine.begins_s - now_s < _RENEW_BELOW * self._lease_s:
@@ -201,22 +200,22 @@ class Fence:
             # two may have looked at the same moment
             mine = self._first_unless_anothers(now_s, users)
             if mine is None or mine.begins_s < until_s:
-                raise PeerError(f"Slurm does not show {self._who} the fence that it asked for")
+                raise PeerError(f"Slurm does not show {self._who} the fence that it requested")
         self._number = mine.number
-        self._stands_until_s = asked_s + mine.begins_s - now_s - 1.0
+        self._held_until_s = asked_s + mine.begins_s - now_s - 1.0
 
     @property
-    def stands(self) -> bool:
-        """True if it stands still, since it was last held."""
-        return self._clock() < self._stands_until_s
+    def is_held(self) -> bool:
+        """True if the fence that was last held has not expired."""
+        return self._clock() < self._held_until_s
 
     def leave(self) -> None:
-        """Let another act at once. Raises `CommandError`: it lapses by itself then."""
+        """Release the fence for other Outriders. Raises `CommandError`: then it expires."""
         if self._number is not None:
             self._cancel(self._number)
 
     def prove(self, now_s: int, users: Collection[str]) -> Finding:
-        """Submit one, give it a later deadline, which an ordinary user may not, and cancel it."""
+        """Submit a fence, give it a later deadline (an operator's right), and cancel it."""
         until_s = now_s + int(self._lease_s)
         number = self._submit(until_s)
         try:
@@ -232,13 +231,13 @@ class Fence:
         return "a job of its own", "ok", found, ""
 
     def _first_unless_anothers(self, now_s: int, users: Collection[str]) -> FenceJob | None:
-        """This Outrider's first fence that has not lapsed. Raises `PeerError`: another's counts."""
-        standing = [job for job in fence_jobs(self._commands, users) if job.begins_s > now_s]
-        mine = next((job for job in standing if job.who == self._who), None)
-        if standing and standing[0].who != self._who:
+        """Return this Outrider's first active fence. Raises `PeerError`: another's counts."""
+        active = [job for job in fence_jobs(self._commands, users) if job.begins_s > now_s]
+        mine = next((job for job in active if job.who == self._who), None)
+        if active and active[0].who != self._who:
             if mine is not None:
                 self._cancel(mine.number)
-            other = standing[0]
+            other = active[0]
             raise PeerError(
                 f"{other.who} acts on this Slurm already (job {other.number} of {other.user}, "
                 f"named {NAME}); expected one Outrider that acts: mode = "
@@ -247,10 +246,10 @@ class Fence:
         return mine
 
     def _submit(self, until_s: int) -> int:
-        """The number of a new one."""
+        """Submit a fence job and return its number."""
         try:
-            said = self._commands.run("sbatch", *_submission(self._who, until_s, self._partition))
-            return int(said.partition(";")[0])
+            output = self._commands.run("sbatch", *_submission(self._who, until_s, self._partition))
+            return int(output.partition(";")[0])
         except CommandError as error:
             raise PeerError(
                 f"{error}; so no fence keeps other Outriders from acting; use: its user "
@@ -260,7 +259,7 @@ class Fence:
 
     def _cancel(self, number: int) -> None:
         self._number = None
-        self._stands_until_s = 0.0
+        self._held_until_s = 0.0
         self._commands.run("scancel", str(number))
 
 
@@ -277,10 +276,10 @@ def _submission(who: str, until_s: int, partition: str | None) -> Sequence[str]:
 
 
 class LeasedStartTimes(Lever):
-    """Moves the start time of deferred jobs a lease ahead, again and again.
+    """Lever that moves the start time of deferred jobs a lease ahead, again and again.
 
-    A job that is to start may begin at once; where it runs stays Slurm's matter, and which of those
-    that may begin comes first, unless `order_by` says otherwise.
+    A job that is to start may begin immediately. Slurm decides where it runs, and which of the
+    jobs that may begin comes first, unless `order_by` says otherwise.
 
     Args:
         adapter: of the Slurm.
@@ -288,7 +287,7 @@ class LeasedStartTimes(Lever):
     """
 
     name = "leased_start_times"
-    description = "keeps jobs in the queue by a start time a lease ahead, which lapses by itself"
+    description = "keeps jobs in the queue by a start time a lease ahead, which then takes effect"
     actions = ("start", "defer")
     places = False
 
@@ -308,53 +307,53 @@ class LeasedStartTimes(Lever):
         self._updates = JobUpdates(self._updater, self._pace, self._forbids)
 
     def apply(self, decisions: Sequence[DecisionRow]) -> dict[str, str]:
-        """As `Lever.apply`."""
+        """Implement `Lever.apply` by start times."""
         controller = self._acts.controller
         now_s = controller.now_s()
         if self._fence is not None:
             self._fence.hold(now_s, controller.acting_users())
-        _, refused = self._taking_back.overdue(now_s)
+        _, refused = self._reverter.overdue(now_s)
         kept = [one.job for one in decisions if one.action == "defer"]
         free = [one.job for one in decisions if one.action == "start"]
         return refused | self._acts.apply(kept, free, now_s)
 
     def withdraw(self, jobs: Sequence[str]) -> dict[str, str]:
-        """As `Lever.withdraw`. Age that jobs lost stays given back for as long as they wait."""
-        return self._taking_back.withdraw(jobs)
+        """Implement `Lever.withdraw`; restored age stays restored for as long as jobs wait."""
+        return self._reverter.withdraw(jobs)
 
     def withdraw_all(self) -> int:
-        """As `Lever.withdraw_all`; the undo log tells of whom."""
-        return self._taking_back.withdraw_all()
+        """Implement `Lever.withdraw_all` for the jobs in the undo log."""
+        return self._reverter.withdraw_all()
 
     def withdraw_stale(self) -> int:
-        """As `Lever.withdraw_stale`."""
-        return self._taking_back.withdraw_stale()
+        """Implement `Lever.withdraw_stale` for lasting changes."""
+        return self._reverter.withdraw_stale()
 
     def prove(self) -> list[Finding]:
-        """As `Lever.prove`: by a fence that is cancelled at once."""
+        """Implement `Lever.prove` by a fence that is cancelled immediately."""
         if self._fence is None:
             return []
         controller = self._acts.controller
         return [self._fence.prove(controller.now_s(), controller.acting_users())]
 
     def hurry(self) -> None:
-        """As `Lever.hurry`."""
+        """Implement `Lever.hurry`: stop spreading updates."""
         self._pace.hurry()
 
     def close(self) -> None:
-        """Let another Outrider act, and end a command that runs."""
-        fence = self.__dict__.get("_fence")  # where one was needed
+        """Release the fence for other Outriders, and end a running command."""
+        fence = self.__dict__.get("_fence")  # only where one was created
         if fence is not None:
-            with contextlib.suppress(CommandError):  # it lapses by itself
+            with contextlib.suppress(CommandError):  # it expires automatically
                 fence.leave()
         self._commands.close()
 
     def _forbids(self) -> str:
-        if self._fence is None or self._fence.stands:
+        if self._fence is None or self._fence.is_held:
             return ""
-        return "its turn came so late that the fence had lapsed; it is asked for again"
+        return "the fence expired before this update's turn; the update is tried again later"
 
-    # what needs the undo log is made when it is needed: the adapter gets it after its levers
+    # created on first use, since the adapter gets its undo log after its levers
 
     @cached_property
     def _fence(self) -> Fence | None:
@@ -375,5 +374,5 @@ class LeasedStartTimes(Lever):
         return JobActs(controller, self._updates, self.adapter.undo_log, self.adapter.settings)
 
     @cached_property
-    def _taking_back(self) -> TakingBack:
-        return TakingBack(self._acts, self._updates)
+    def _reverter(self) -> Reverter:
+        return Reverter(self._acts, self._updates)

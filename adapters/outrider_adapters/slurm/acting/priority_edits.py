@@ -1,7 +1,7 @@
-"""Site factors and nice values of jobs: raised for those that are to start, and for age they lost.
+"""Changes of site factors and nice values: to start jobs first, and to restore lost age.
 
-Neither lapses by itself. What stood there before is in the undo log, with what is part of what
-stands there now, so that each part can be taken back when it is due no more.
+Neither expires automatically. The undo log has the value before the change and the parts of the
+present value, so that each part can be reverted when it is no longer due.
 """
 
 import re
@@ -17,25 +17,25 @@ from outrider_adapters.readers.slurm.record_events import limit_s
 from outrider_adapters.slurm.acting.controller import WaitingJob
 
 # -- multifactor -----------------------------------------------------------------------------------
-# How priority/multifactor makes a job's priority, as far as levers change a part of it.
+# How priority/multifactor computes a job's priority, as far as levers change a part of it.
 #
-# Age: where Slurm enforces limits of accounts (`AccountingStorageEnforce`), a new start time makes
-# it count the job's age anew from then on. Elsewhere the age goes on, and nothing is lost.
+# Age: where Slurm enforces limits of accounts (`AccountingStorageEnforce`), a new start time resets
+# the job's age, which then counts from that time. Elsewhere the age continues, and nothing is lost.
 
 _TYPE: Final = "priority/multifactor"
 _NUMBER: Final = re.compile(r"\d+(?:\.\d+)?")
-_LEAST_RAISE: Final = 1_000
-_MOST_RAISE: Final = 1_000_000_000
-"""A site factor is a number of 31 bits, and so is a nice value."""
+_MIN_RAISE: Final = 1_000
+_MAX_RAISE: Final = 1_000_000_000
+"""Bound of site factors and nice values, which are numbers of 31 bits."""
 
 
 class Age(NamedTuple):
-    """How Slurm makes priority of age.
+    """Slurm's parameters for priority by age.
 
     Attributes:
         weight: priority of a job of the greatest age.
-        most_s: the greatest age.
-        step: what is given back is a multiple of it, so that many jobs are given the same.
+        most_s: greatest age that counts, seconds.
+        step: restored priority is a multiple of it, so that many jobs get the same value.
     """
 
     weight: int
@@ -43,32 +43,35 @@ class Age(NamedTuple):
     step: int
 
     def points(self, since_s: float, at_s: float) -> float:
-        """Priority at a time, for a job whose age counts since another."""
+        """Return the priority by age at a time, for a job whose age counts from another time."""
         return self.weight * min(max(at_s - since_s, 0.0), self.most_s) / self.most_s
 
     def lost(self, since_s: float, counted_s: float, at_s: float) -> int:
-        """What is missing at a time, in whole steps.
+        """Return the priority that is missing at a time, in whole steps.
 
         Args:
-            since_s: since when the age would count.
-            counted_s: since when Slurm counts it instead.
+            since_s: when the true age began to count.
+            counted_s: when the age that Slurm counts began instead.
             at_s: the time.
         """
         missing = self.points(since_s, at_s) - self.points(counted_s, at_s)
         return round(missing / self.step) * self.step
 
     def right_until_s(self, since_s: float, at_s: float) -> float:
-        """Until when what is missing stays what it is at a time: then the true age is greatest."""
+        """Return until when the missing priority at a time stays the same.
+
+        From the greatest true age on it only shrinks, by a step at a time.
+        """
         full_s = since_s + self.most_s
         return full_s if at_s < full_s else at_s + self.step * self.most_s / self.weight
 
 
 def lost_age(config: Mapping[str, str], lease_s: float) -> Age | None:
-    """How age counts, where moving a start time takes it; None where it takes nothing.
+    """Return how age counts if moving a start time loses it; None if it loses nothing.
 
     Args:
         config: of Slurm.
-        lease_s: by how much a start time is moved at a time; a step is what age counts meanwhile.
+        lease_s: by how much a start time is moved each time; a step is the priority by this age.
     """
     weight = config.get("PriorityWeightAge", "0")
     most_s = limit_s(config.get("PriorityMaxAge", ""))
@@ -86,30 +89,30 @@ def lost_age(config: Mapping[str, str], lease_s: float) -> Age | None:
 
 
 def is_multifactor(config: Mapping[str, str]) -> bool:
-    """Return whether a Slurm makes priorities of factors at all, by its configuration."""
+    """Return whether a Slurm computes priorities from factors, by its configuration."""
     return config.get("PriorityType", "") == _TYPE
 
 
 def raise_above(config: Mapping[str, str]) -> int:
-    """By how much a priority is raised to be above all that its factors can make of another.
+    """Return a raise of priority that exceeds all that the factors of another job can give.
 
     Args:
         config: of Slurm.
     """
     weights = [value for name, value in config.items() if name.startswith("PriorityWeight")]
     most = sum(float(number) for value in weights for number in _NUMBER.findall(value))
-    return int(min(max(most + 1, _LEAST_RAISE), _MOST_RAISE))
+    return int(min(max(most + 1, _MIN_RAISE), _MAX_RAISE))
 
 
 def check_can_be_changed(config: Mapping[str, str], wanted: str) -> None:
-    """Return whether this Slurm makes priorities of factors that Outrider may change.
+    """Check that this Slurm computes priorities from factors that Outrider may change.
 
     Args:
         config: of Slurm.
-        wanted: the setting for which they are changed, as it is written.
+        wanted: the setting that needs the change, as it is written.
 
     Raises:
-        PeerError: it does not; the message says what would be right.
+        PeerError: it does not; the message says what is expected.
     """
     if not is_multifactor(config):
         kind = config.get("PriorityType", "none")
@@ -129,14 +132,14 @@ _WORDS: Final = {"site_factor": "site factor", "nice": "nice value"}
 
 
 class Given(msgspec.Struct, frozen=True, gc=False):
-    """What a job was given.
+    """Priority edit of a job, as noted in the undo log.
 
     Attributes:
-        was: what stood there before the first change.
-        value: what stands there since.
-        earlier: what of ours stood there before that; None: nothing.
-        since_s: since when its age would count, Unix seconds; None: none was taken from it.
-        counted_s: since when Slurm counts it.
+        was: the value before the first change.
+        value: the value since then.
+        earlier: the value that Outrider gave before that; None: none.
+        since_s: when its true age began to count, Unix seconds; None: no age was lost.
+        counted_s: when the age that Slurm counts began.
     """
 
     was: int
@@ -147,18 +150,18 @@ class Given(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def is_settled(self) -> bool:
-        """True if what was there is there again, for good."""
+        """True if the original value is restored for good."""
         return self.value == self.was and self.since_s is None
 
 
 class Wanted(NamedTuple):
-    """What a job is to be given.
+    """Requested priority of a job.
 
     Attributes:
         raised: whether it is to come before the others.
-        starts_s: the start time that it is given now, Unix seconds; None: it keeps the one it has.
-        since_s: since when its age counts, where it is about to be deferred for the first time.
-        keeps_age: whether age that it lost stays given back.
+        starts_s: its new start time, Unix seconds; None: the start time is unchanged.
+        since_s: since when its age counts, if it is about to be deferred for the first time.
+        keeps_age: whether lost age stays restored.
     """
 
     raised: bool = False
@@ -168,14 +171,14 @@ class Wanted(NamedTuple):
 
 
 class PriorityEdits:
-    """Says which site factors, or nice values, jobs are to get, and what to note of them.
+    """Planner of site factors or nice values, and of the notes to revert them.
 
     Args:
-        attribute: which of the two.
-        undo_log: where what stood before is noted.
-        lease_s: how long a job stays raised that nobody raises again.
-        raise_by: what a job that is to start gets on top; below 0 for nice values, 0: nothing.
-        age: how age counts; None: what a job loses of it is not given back by this attribute.
+        attribute: which of the two is changed.
+        undo_log: where the values before are noted.
+        lease_s: how long a job stays raised unless that is renewed.
+        raise_by: raise for a job that is to start; below 0 for nice values, 0: none.
+        age: how age counts; None: lost age is not restored by this attribute.
 
     Attributes:
         attribute, undo_log: as above.
@@ -197,21 +200,21 @@ class PriorityEdits:
 
     @property
     def raises(self) -> bool:
-        """True if jobs that are to start get something on top."""
+        """True if jobs that are to start are raised."""
         return bool(self._raise_by)
 
     @property
     def is_idle(self) -> bool:
-        """True if there is nothing to give, and nothing to take back."""
+        """True if there is nothing to change, and nothing to revert."""
         return not (self._raise_by or self._age or self.undo_log.entries)
 
     def wanted(
         self, wanted: Mapping[str, Wanted], waiting: Mapping[str, WaitingJob], now_s: float
     ) -> Plan:
-        """What jobs that wait are to be given now; those of which somebody else did are refused.
+        """Return the changes of waiting jobs now; jobs that another program changed are refused.
 
         Args:
-            wanted: of each, by name.
+            wanted: the request for each job, by name.
             waiting: the same jobs as they wait.
             now_s: by Slurm's clock, Unix seconds.
         """
@@ -220,7 +223,7 @@ class PriorityEdits:
             job, noted = waiting[name], self.undo_log.entries.get(name)
             if self.is_anothers(name, job):
                 word = _WORDS[self.attribute]
-                plan.refused[name] = f"somebody else changed its {word} since Outrider did"
+                plan.refused[name] = f"another user or program changed its {word}"
                 continue
             given = self._now_given(noted, job, want, now_s)
             if given is None:
@@ -228,54 +231,54 @@ class PriorityEdits:
             shown = self._shown(job)
             raised_by = self._raise_by if want.raised else 0
             value: int = given.was + raised_by + self._lost(given, now_s)
-            stands = given.value if shown is None else shown
+            current = given.value if shown is None else shown
             if noted is None and value == given.was and given.since_s is None:
                 continue
-            earlier = stands if stands != given.was else None
+            earlier = current if current != given.was else None
             given = msgspec.structs.replace(given, value=value, earlier=earlier)
             until_s = self._until_s(given, want.raised and bool(self._raise_by), now_s)
             plan.notes[name] = Undo(until_s, msgspec.to_builtins(given), lasts=True)
-            if value != stands:
+            if value != current:
                 plan.values[name] = value
         return plan
 
     def overdue(self, now_s: float) -> list[str]:
-        """The jobs for which something is to be taken back, unless it was renewed."""
+        """Return the jobs with a change that has to be reverted, unless it was renewed."""
         return [name for name, undo in self.undo_log.entries.items() if undo.until_s <= now_s]
 
     def is_anothers(self, name: str, job: WaitingJob) -> bool:
-        """Return whether somebody else changed what Outrider gave a job that waits."""
+        """Return whether another user or program changed the value that Outrider gave a job."""
         noted, shown = self.undo_log.entries.get(name), self._shown(job)
         if noted is None or shown is None:
             return False
         given = given_of(noted)
         return shown not in (given.value, given.earlier, given.was)
 
-    def stands(self, name: str) -> bool:
-        """Return whether a job has something now that it had not before, by what is noted."""
+    def is_changed(self, name: str) -> bool:
+        """Return whether the noted value of a job differs from its original value."""
         noted = self.undo_log.entries.get(name)
         return noted is not None and given_of(noted).value != given_of(noted).was
 
     def settle(self, names: Iterable[str]) -> None:
-        """Forget of these jobs what is as it was."""
+        """Forget those of these jobs whose original value is restored."""
         noted = self.undo_log.entries
         self.undo_log.forget([n for n in names if n in noted and given_of(noted[n]).is_settled])
 
     def change(self, plan: Plan) -> Change[WaitingJob]:
-        """How a plan of these is carried out."""
+        """Return the change that applies such a plan."""
         return Change(plan, self.attribute, self.undo_log, self._wrong)
 
     def _now_given(
         self, noted: Undo | None, job: WaitingJob, want: Wanted, now_s: float
     ) -> Given | None:
-        """What a job was given until now, with what of its age is taken from now on."""
+        """Return the edit of a job until now, updated for the age that it loses from now on."""
         shown = self._shown(job)
         if noted is not None:
             given = given_of(noted)
         elif shown is not None or want.since_s is not None:
-            given = Given(shown or 0, shown or 0)  # one that Slurm has not looked at yet has none
+            given = Given(shown or 0, shown or 0)  # a job that Slurm has not considered has none
         else:
-            return None  # Slurm does not tell what it has
+            return None  # Slurm does not report its value
         if self._age is None or not want.keeps_age:
             return msgspec.structs.replace(given, since_s=None)
         if given.since_s is None and want.since_s is not None:
@@ -304,11 +307,11 @@ class PriorityEdits:
 
     def _wrong(self, noted: Undo, job: WaitingJob) -> str:
         value, shown = given_of(noted).value, self._shown(job)
-        if shown is None or shown == value:  # of a job that may not begin yet Slurm tells none
+        if shown is None or shown == value:  # Slurm reports none of a job that may not begin yet
             return ""
         return f"its {_WORDS[self.attribute]} is {shown} and not {value}"
 
 
 def given_of(noted: Undo) -> Given:
-    """What was noted. Raises `msgspec.ValidationError`: we did not note it."""
+    """Parse an edit from a note. Raises `msgspec.ValidationError`: it is not Outrider's."""
     return msgspec.convert(noted.before, Given)

@@ -1,5 +1,5 @@
-"""The helper of sites without slurmdbd: updates jobs for a daemon that may not itself.
+"""Helper for sites without slurmdbd: updates jobs for a daemon without that right.
 
-It runs as `SlurmUser`, begun by systemd when the daemon connects (``outrider-slurm.socket``), and
-knows a closed list of requests.
+It runs as `SlurmUser`, started by systemd when the daemon connects (``outrider-slurm.socket``), and
+accepts a closed list of requests.
 """

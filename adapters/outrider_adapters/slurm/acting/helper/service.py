@@ -1,4 +1,4 @@
-"""The helper's side of its socket: who may ask, what, and what is made of it."""
+"""Server of the helper: checks clients and requests, and executes them."""
 
 import pwd
 import socket
@@ -12,8 +12,8 @@ import msgspec
 from outrider_adapters.polling import CommandError
 from outrider_adapters.slurm.acting.fence_jobs import fence_jobs
 from outrider_adapters.slurm.acting.helper.requests import (
-    MOST_AHEAD_S,
-    MOST_BYTES,
+    MAX_AHEAD_S,
+    MAX_BYTES,
     Answer,
     RenewFence,
     Request,
@@ -23,16 +23,16 @@ from outrider_adapters.slurm.acting.helper.requests import (
 from outrider_adapters.slurm.acting.job_updates import Edit, Scontrol
 from outrider_adapters.slurm.commands import SlurmCommands
 
-_ASKS_WITHIN_S: Final = 5.0
-"""For a whole request, from the connection on; so long may one client keep others waiting."""
+_REQUEST_TIMEOUT_S: Final = 5.0
+"""Timeout of a whole request, from the connection on; bounds how long a client blocks others."""
 _CREDENTIALS: Final = struct.Struct("3i")
 
 
 class Helper:
-    """Answers one connection after the other, a request each.
+    """Server that handles one connection after the other, a request each.
 
     Args:
-        user: whose requests are heard, by name; root's are, too.
+        user: name of the user whose requests are accepted; root's are, too.
         commands: of the Slurm.
         log: takes a line for each request.
         clock: Unix seconds now.
@@ -52,7 +52,7 @@ class Helper:
         self._clock = clock
 
     def serve(self, listener: socket.socket, idle_s: float) -> None:
-        """Answer until nobody has connected for so many seconds."""
+        """Serve until there was no connection for so many seconds."""
         listener.settimeout(idle_s)
         while True:
             try:
@@ -62,7 +62,7 @@ class Helper:
             with connection:
                 try:
                     self._serve_one(connection)
-                except OSError as error:  # it went away, or took too long
+                except OSError as error:  # the client left, or took too long
                     self._log(f"no answer: {error}")
 
     def _serve_one(self, connection: socket.socket) -> None:
@@ -72,26 +72,26 @@ class Helper:
         if uid not in self._allowed():
             self._log(f"refused: uid {uid}, pid {pid} is not {self._user}")
             return
-        connection.settimeout(_ASKS_WITHIN_S)
+        connection.settimeout(_REQUEST_TIMEOUT_S)
         try:
-            request = read_request(_line(connection, time.monotonic() + _ASKS_WITHIN_S))
+            request = read_request(_line(connection, time.monotonic() + _REQUEST_TIMEOUT_S))
             answer = self._answer(request)
             asked = msgspec.json.encode(request).decode()
         except ValueError as error:
             asked, answer = "a request", Answer(False, str(error)[:300])
-        said = "".join(c if c.isprintable() else " " for c in answer.said)
-        self._log(f"{asked} by uid {uid}, pid {pid}: {said or 'done'}")
-        connection.settimeout(_ASKS_WITHIN_S)
+        error_text = "".join(c if c.isprintable() else " " for c in answer.said)
+        self._log(f"{asked} by uid {uid}, pid {pid}: {error_text or 'done'}")
+        connection.settimeout(_REQUEST_TIMEOUT_S)
         connection.sendall(msgspec.json.encode(answer) + b"\n")
 
     def _allowed(self) -> set[int]:
         try:
             return {0, pwd.getpwnam(self._user).pw_uid}
-        except KeyError:  # a user of systemd's that does not run now
+        except KeyError:  # a dynamic user of systemd that does not exist now
             return {0}
 
     def _answer(self, request: Request) -> Answer:
-        """Do it. Raises `ValueError`: it asks for too much."""
+        """Execute a request of a client. Raises `ValueError`: it exceeds a limit."""
         try:
             if isinstance(request, Update):
                 edit = Edit(request.begin_s, request.site_factor, request.nice)
@@ -108,33 +108,33 @@ class Helper:
         return Answer(True)
 
     def _check_time(self, start_s: int | None) -> None:
-        if start_s is not None and start_s > self._clock() + MOST_AHEAD_S:
-            raise ValueError(f"a start time more than {MOST_AHEAD_S} s ahead")
+        if start_s is not None and start_s > self._clock() + MAX_AHEAD_S:
+            raise ValueError(f"a start time more than {MAX_AHEAD_S} s ahead")
 
     def _check_fence(self, number: int) -> None:
-        """A deadline ends a job: so it is given to none but the daemon's own fence."""
+        """Check that a job is the daemon's own fence: a deadline would end any other job."""
         fences = fence_jobs(self._commands, {self._user, "root"})
         if not any(job.number == number and job.begins_s for job in fences):
-            raise ValueError(f"{number} is no fence of {self._user}")
+            raise ValueError(f"{number} is not a fence of {self._user}")
 
 
 def _line(connection: socket.socket, until_s: float) -> bytes:
-    """What comes up to the end of a line.
+    """Return one line from a connection.
 
     Raises:
-        ValueError: it is too long, or ends before its line does.
-        OSError: it does not come in time.
+        ValueError: it is too long, or the connection ends before the line does.
+        OSError: it does not arrive in time.
     """
     read = b""
     while not read.endswith(b"\n"):
         left_s = until_s - time.monotonic()
         if left_s <= 0:
-            raise TimeoutError("the request did not come in time")
+            raise TimeoutError("the request did not arrive in time")
         connection.settimeout(left_s)
-        more = connection.recv(MOST_BYTES + 1 - len(read))
+        more = connection.recv(MAX_BYTES + 1 - len(read))
         read += more
         if not more:
-            raise ValueError("no request: it ends before its line does")
-        if len(read) > MOST_BYTES:
-            raise ValueError(f"no request: more than {MOST_BYTES} bytes")
+            raise ValueError("invalid request: it ends before its line does")
+        if len(read) > MAX_BYTES:
+            raise ValueError(f"invalid request: more than {MAX_BYTES} bytes")
     return read
