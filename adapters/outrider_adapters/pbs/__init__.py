@@ -1,4 +1,4 @@
-"""Watching a PBS server (OpenPBS, PBS Pro, Torque) by its own commands."""
+"""Adapter of a PBS server (OpenPBS, PBS Pro, Torque), by its own commands."""
 
 from outrider_adapters.pbs.adapter import PBSAdapter
 

@@ -1,4 +1,4 @@
-"""The adapter of a PBS server: jobs and nodes, by its own commands."""
+"""Adapter of a PBS server: jobs and nodes, by its own commands."""
 
 import os
 import re
@@ -20,7 +20,7 @@ from outrider.api import (
 from outrider_adapters.noted_changes import GONE, BeginTimes, GivenUpError, Pace, Plan, carry_out
 from outrider_adapters.pbs.dialects import Dialect, dialect_of, pbs_commands
 from outrider_adapters.pbs.job_rows import (
-    LATE_S,
+    MAX_DELAY_S,
     WaitingJob,
     qalter_words,
     waiting_jobs,
@@ -32,20 +32,20 @@ from outrider_adapters.polling.commands import found_by_commands
 from outrider_adapters.readers.pbs.exits import STATE_WORDS
 
 # -- lever -----------------------------------------------------------------------------------------
-# The lever of a PBS server: jobs wait for an execution time that lapses by itself.
+# Lever of a PBS server: jobs wait for an execution time that expires automatically.
 
-_AT_ONCE: Final = 100
-"""Jobs of one ``qalter``."""
-_NOBODY_ANSWERS: Final = ("did not answer within", "cannot connect to server")
-_OF_AN_ARRAY: Final = "it is a job of an array, which PBS alters as a whole alone"
-_ENDED: Final = "the daemon ends, and this was not asked for any more"
+_MAX_JOBS: Final = 100
+"""Maximum number of jobs of one ``qalter``."""
+_UNREACHABLE: Final = ("did not answer within", "cannot connect to server")
+_OF_AN_ARRAY: Final = "it is a job of an array, which PBS alters only as a whole"
+_ENDED: Final = "the daemon ends, and drops this update"
 
 
 class LeasedExecutionTimes(Lever):
-    """Moves the execution time of deferred jobs a lease ahead, again and again.
+    """Lever that moves the execution time of deferred jobs a lease ahead, again and again.
 
-    A job that is to start may begin at once; where it runs, and which of those that may begin comes
-    first, stays PBS's matter. It needs the right of an operator of the server.
+    A job that is to start may begin immediately. PBS decides where it runs, and which of the jobs
+    that may begin comes first. The lever needs the right of an operator of the server.
 
     Args:
         adapter: of the server.
@@ -54,7 +54,7 @@ class LeasedExecutionTimes(Lever):
 
     name = "leased_execution_times"
     description = (
-        "keeps jobs in the queue by an execution time a lease ahead, which lapses by itself"
+        "keeps jobs in the queue by an execution time a lease ahead, which then takes effect"
     )
     actions = ("start", "defer")
     places = False
@@ -64,12 +64,12 @@ class LeasedExecutionTimes(Lever):
         self.lease_s = adapter.settings.lease_s
         self._now = now
         self._pace = Pace(adapter.settings.updates_per_s)
-        # commands that take and print times of UTC, whatever the zone of this host
+        # commands that take and print times of UTC, regardless of this host's zone
         self._commands = pbs_commands(adapter.settings, TZ="UTC0")
         self._shown: Mapping[str, WaitingJob] = {}
 
     def apply(self, decisions: Sequence[DecisionRow]) -> dict[str, str]:
-        """As `Lever.apply`."""
+        """Implement `Lever.apply` by execution times."""
         now_s = int(self._now())
         waiting = self._waiting()
         kept = [one.job for one in decisions if one.action == "defer"]
@@ -84,24 +84,26 @@ class LeasedExecutionTimes(Lever):
         return {name: why for name, why in refused.items() if why != GONE or name in kept}
 
     def withdraw(self, jobs: Collection[str]) -> dict[str, str]:
-        """As `Lever.withdraw`."""
+        """Implement `Lever.withdraw` by releasing the jobs."""
         return self._release(jobs)[1]
 
     def withdraw_all(self) -> int:
-        """As `Lever.withdraw_all`; the undo log tells of whom."""
+        """Implement `Lever.withdraw_all` for the jobs in the undo log."""
         names = self._times.kept(int(self._now()))
         done, refused = self._release(names)
         if refused:
             name, why = next(iter(refused.items()))
-            raise PeerError(f"{len(refused)} of {len(names)} jobs are kept still: {name}: {why}")
+            raise PeerError(
+                f"{len(refused)} of {len(names)} jobs are still deferred: {name}: {why}"
+            )
         return done
 
     def hurry(self) -> None:
-        """As `Lever.hurry`."""
+        """Implement `Lever.hurry`: stop spreading updates."""
         self._pace.hurry()
 
     def close(self) -> None:
-        """End a command that runs."""
+        """End a running command."""
         self._commands.close()
 
     def _waiting(self) -> Mapping[str, WaitingJob]:
@@ -109,44 +111,44 @@ class LeasedExecutionTimes(Lever):
         return self._shown
 
     def _release(self, names: Collection[str]) -> tuple[int, dict[str, str]]:
-        """Return how many of these jobs Outrider kept and let go, and for which that was refused: why."""
+        """Release jobs that Outrider deferred; return their number, and the refusals."""
         waiting = self._waiting() if names else {}
         plan = self._times.released({name: waiting.get(name) for name in names}, int(self._now()))
-        refused = self._carry_out([plan], takes_back=True)
+        refused = self._carry_out([plan], reverts=True)
         refused = {name: why for name, why in refused.items() if why != GONE}
         return len(plan.values.keys() - refused.keys()), refused
 
-    def _carry_out(self, plans: Sequence[Plan], *, takes_back: bool = False) -> dict[str, str]:
+    def _carry_out(self, plans: Sequence[Plan], *, reverts: bool = False) -> dict[str, str]:
         return carry_out(
             [self._times.change(plan) for plan in plans],
-            lambda values: self._alter(values, takes_back),
+            lambda values: self._alter(values, reverts),
             self._waiting,
         )
 
-    def _alter(self, values: Mapping[str, Mapping[str, int]], takes_back: bool) -> str:
-        """Give jobs their execution times; what was said when that was refused the last time."""
-        said = ""
+    def _alter(self, values: Mapping[str, Mapping[str, int]], reverts: bool) -> str:
+        """Give jobs their execution times; return the last error, empty if there was none."""
+        error_text = ""
         alike: dict[int, list[str]] = {}
         for name, given in values.items():
             alike.setdefault(given["begin_s"], []).append(name)
-        n = min(_AT_ONCE, self._pace.at_once)
+        n = min(_MAX_JOBS, self._pace.at_once)
         for begin_s, names in alike.items():
             for first in range(0, len(names), n):
                 some = names[first : first + n]
-                if self._pace.waited_and_ended(len(some)) and not takes_back:
+                if self._pace.waited_and_ended(len(some)) and not reverts:
                     raise GivenUpError(_ENDED)
                 try:
                     self._commands.run("qalter", *qalter_words(begin_s, some))
-                except CommandError as error:  # of one of them; reading back tells of which
-                    said = str(error)
-                    if any(sign in said for sign in _NOBODY_ANSWERS):
-                        raise GivenUpError(said) from error
-        return said
+                except CommandError as error:  # of one of them; reading back shows which
+                    error_text = str(error)
+                    if any(sign in error_text for sign in _UNREACHABLE):
+                        raise GivenUpError(error_text) from error
+        return error_text
 
     def _check_clock(self, names: Collection[str], now_s: int) -> None:
-        """Let jobs go whose execution times end by a clock that is off.
+        """Release jobs whose execution times were computed by a clock that is off.
 
-        PBS tells its time nowhere but in what it has just changed.
+        PBS reports its time only in the attributes of what it has just changed.
 
         Raises:
             PeerError: it differs by more than a quarter of a lease.
@@ -170,19 +172,19 @@ class LeasedExecutionTimes(Lever):
 
     @cached_property
     def _times(self) -> BeginTimes:
-        # not when it is made: the adapter gets its undo log after that
-        return BeginTimes(self.adapter.undo_log, self.lease_s, LATE_S)
+        # created on first use, since the adapter gets its undo log after its levers
+        return BeginTimes(self.adapter.undo_log, self.lease_s, MAX_DELAY_S)
 
 
 # -- diagnosis -------------------------------------------------------------------------------------
-# What a site should know of a PBS server before it lets Outrider watch it.
+# Checks of a PBS server, before Outrider watches it.
 
 Finding = tuple[str, str, str, str]
-"""What, state (ok, warn, fail), what was found, and a remedy: as ``outrider doctor`` lists it."""
+"""Subject, state (ok, warn, fail), finding and fix, as listed by ``outrider doctor``."""
 
 
 def diagnosed(settings: PBSSettings) -> Iterator[Finding]:
-    """Who answers, in which dialect, and whether ends that nobody saw are known."""
+    """Check the server, its dialect, and whether the ends of unseen jobs are known."""
     commands = pbs_commands(settings)
     try:
         dialect = dialect_of(settings, commands)
@@ -194,7 +196,7 @@ def diagnosed(settings: PBSSettings) -> Iterator[Finding]:
     found = f"{dialect.name}: {len(jobs.entries)} jobs, {len(nodes.entries)} nodes"
     yield "server", "ok", found, ""
     if jobs.rejected:
-        found = f"{len(jobs.rejected)} jobs cannot be read, such as {jobs.rejected[0]}"
+        found = f"{len(jobs.rejected)} jobs cannot be parsed, such as {jobs.rejected[0]}"
         yield "jobs", "warn", found, "their users wrote attributes into their environments"
     if dialect.is_torque:
         found = "jobs that have ended are known for keep_completed seconds"
@@ -206,7 +208,7 @@ def diagnosed(settings: PBSSettings) -> Iterator[Finding]:
         yield "history", "warn", str(error), ""
         return
     if "job_history_enable = True" in server:
-        yield "history", "ok", "qstat -x tells how jobs ended", ""
+        yield "history", "ok", "qstat -x reports how jobs ended", ""
     else:
         found = "the server keeps no history: jobs that leave count as removed"
         yield "history", "warn", found, "qmgr -c 'set server job_history_enable = True'"
@@ -216,9 +218,9 @@ def diagnosed(settings: PBSSettings) -> Iterator[Finding]:
 
 
 class PBSAdapter(PollingAdapter):
-    """Watches a server by ``qstat`` and ``pbsnodes``.
+    """Adapter that watches a server by ``qstat`` and ``pbsnodes``.
 
-    What is asked, and how often, is in the settings. Only its lever changes anything.
+    The settings define its queries and their intervals. Only its lever changes anything.
     """
 
     name: ClassVar[str] = "pbs"
@@ -231,7 +233,7 @@ class PBSAdapter(PollingAdapter):
     )  # fmt: skip
     pattern_setting = "machine_clusters"
     levers = (LeasedExecutionTimes,)
-    discipline = "easy"  # strict order with backfill is what its schedulers come with
+    discipline = "easy"  # the default of its schedulers is strict order with backfill
     incumbent = "fifo"
     state_words = STATE_WORDS
 
@@ -243,30 +245,30 @@ class PBSAdapter(PollingAdapter):
 
     @classmethod
     def found_here(cls) -> FoundSystem | None:
-        """A PBS of which this host has the commands and the configuration."""
+        """Return the PBS whose commands and configuration this host has, if any."""
         return found_by_commands("PBS", "qstat", signs_of_pbs())
 
     def diagnose(self) -> list[Finding]:
-        """For ``outrider doctor``: who answers, and what is known of ends."""
+        """Check the server and its job history, for ``outrider doctor``."""
         return list(diagnosed(self._settings))
 
     def service_needs(self) -> ServiceNeeds:
-        """Who is asked, and which files its commands read."""
+        """Return the hosts that are contacted, and the files that the commands read."""
         return needs_of(self._settings)
 
     def begin(self, cursor: Any) -> None:
-        """Find out whose commands these are, and begin at a cursor.
+        """Find out the dialect, and continue from a cursor.
 
         Raises:
             PeerError: there is no qstat.
-            ValueError: the cursor is none of this adapter's.
+            ValueError: the cursor does not belong to this adapter.
         """
         dialect = dialect_of(self._settings, self._commands)
         self._watch = PBSWatch(dialect, self._settings, undo_log=self.undo_log)
         self._watch.start(cursor)
 
     def look(self) -> Batch:
-        """What happened since the last look."""
+        """Return the events since the last look."""
         if self._watch is None:
             raise RuntimeError("look() before begin()")
         batch = self._watch.look()
@@ -274,35 +276,35 @@ class PBSAdapter(PollingAdapter):
         return batch
 
     def pause_s(self, batch: Batch) -> float:
-        """Seconds to the next look."""
+        """Return the seconds until the next look."""
         return self._settings.look_s
 
     def end(self) -> None:
-        """Nothing is open between looks."""
+        """Do nothing: no resource is open between looks."""
 
     async def waiting_reason(self, job: str) -> WaitingReason | None:
-        """Why a job is not running, as PBS says it now. Raises `PeerError`: no answer."""
+        """Return PBS's reason why a job is not running now. Raises `PeerError`: no answer."""
 
-        def asked() -> WaitingReason | None:
+        def query() -> WaitingReason | None:
             if self._watch is None:
-                raise PeerError("the server has not been asked yet")
+                raise PeerError("the server has not been queried yet")
             return self._watch.why(job)
 
-        return await self.answer(asked)
+        return await self.answer(query)
 
     async def __aenter__(self) -> Self:
-        """Get a thread, and commands that may run until the adapter is left."""
+        """Start a thread, and commands that may run until the adapter is closed."""
         self._commands = pbs_commands(self._settings)
         return await super().__aenter__()
 
     async def __aexit__(self, *raised: Any) -> None:
-        """Wait for no command; then close."""
+        """Cancel running commands, then close."""
         self._commands.close()
         await super().__aexit__(*raised)
 
 
 # -- service needs ---------------------------------------------------------------------------------
-# What a service needs beside a PBS server: its address, the configuration of its commands.
+# Needs of a service next to a PBS server: its address, the configuration of its commands.
 
 _VARIABLES: Final = ("PBS_CONF_FILE", "PBS_DEFAULT", "PBS_SERVER")
 _CONFIG: Final = "/etc/pbs.conf"
@@ -313,14 +315,14 @@ _LINE: Final = re.compile(
 
 
 def needs_of(settings: PBSSettings) -> ServiceNeeds:
-    """Who is asked, and which files the commands read, as far as it can be found out."""
+    """Return the hosts that are contacted and the files that the commands read, as far as known."""
     environment = {name: os.environ[name] for name in _VARIABLES if os.environ.get(name)}
     config = environment.get("PBS_CONF_FILE", _CONFIG)
     named = settings.server or environment.get("PBS_DEFAULT") or environment.get("PBS_SERVER")
     hosts = (
         [named] if named else [*_LINE.findall(_text_of(config)), *_text_of(_SERVER_NAME).split()]
     )
-    notes = () if hosts else (f"the server's address is not known: {config} names none",)
+    notes = () if hosts else (f"the server's address is unknown: {config} contains none",)
     files = [path for path in (config, settings.commands) if path and Path(path).exists()]
     return ServiceNeeds(
         hosts={host.partition(":")[0].partition("@")[0]: "PBS server" for host in hosts},
@@ -331,7 +333,7 @@ def needs_of(settings: PBSSettings) -> ServiceNeeds:
 
 
 def signs_of_pbs() -> tuple[str, ...]:
-    """Files of which one is there where a host is configured for PBS."""
+    """Return files of which at least one exists where a host is configured for PBS."""
     return os.environ.get("PBS_CONF_FILE", ""), _CONFIG, _SERVER_NAME
 
 

@@ -1,4 +1,4 @@
-"""A job at the moment of a look, from its attributes in ``qstat -f``."""
+"""Parser of jobs' attributes in ``qstat -f``, and their execution times."""
 
 import datetime as dt
 import re
@@ -21,7 +21,7 @@ _STATUS: Final = {
     "Q": WAITING, "T": WAITING, "H": HELD, "W": HELD, "R": RUNNING, "E": RUNNING,
     "S": SUSPENDED, "U": SUSPENDED, "C": ENDED, "F": ENDED, "X": ENDED, "M": ENDED,
 }  # fmt: skip
-"""``job_state``; W waits for its time, U for the owner of the machine, M went to another server."""
+"""``job_state``; W waits for its time, U for the owner of the machine, M moved elsewhere."""
 _CTIME: Final = "%a %b %d %H:%M:%S %Y"
 _SIZE: Final = re.compile(r"(\d{1,15})\s*([kmgtp]?)(b|w)?", re.IGNORECASE)
 _MIB: Final = {"": 2**-20, "k": 2**-10, "m": 1.0, "g": 2.0**10, "t": 2.0**20, "p": 2.0**30}
@@ -31,24 +31,24 @@ _EXIT: Final = re.compile(r"-?\d{1,5}")
 _VO_IN: Final = (
     ("Account_Name", ""), ("egroup", NO_GROUP), ("group_list", NO_GROUP), ("project", NO_PROJECT),
 )  # fmt: skip
-"""Where the VO is, the first that says something, and what says nothing there."""
+"""Attributes with the VO, in order of precedence, each with its value for *none*."""
 _HOLDS: Final = {"u": "user", "o": "operator", "s": "system", "p": "bad_password"}
 
 
 class JobRow(NamedTuple):
-    """A job as it is.
+    """State of a job at a look.
 
     Attributes:
-        status: one of `WAITING` and so on.
-        submit_s: when it was made, Unix seconds.
+        status: one of `WAITING`, `HELD`, `RUNNING`, `SUSPENDED`, `ENDED`.
+        submit_s: when it was created, Unix seconds.
         start_s: of its present or last run; None: it has none.
-        end_s: of its last run, as far as the server says it.
-        machine, cpus: where it runs, with how much.
-        exit_status: None: not told.
-        moved: it went to another server.
-        held_because: why it is held, in words; empty: it is not.
-        spec: what it asks for.
-        planned_s: when the scheduler expects to start it, where it says so.
+        end_s: of its last run, as far as the server reports it.
+        machine, cpus: its machine, and its CPUs there.
+        exit_status: None: not reported.
+        moved: it was moved to another server.
+        held_because: reason of its hold; empty: it is not held.
+        spec: its request.
+        planned_s: when the scheduler expects to start it, if it reports that.
     """
 
     status: int
@@ -65,14 +65,14 @@ class JobRow(NamedTuple):
 
 
 def row_of(ad: Mapping[str, str], zone: dt.tzinfo) -> JobRow:
-    """A job by its attributes.
+    """Return a job's row, from its attributes.
 
     Args:
-        ad: attributes, one of several parts by both names: ``Resource_List.walltime``.
-        zone: of the server's clock, for times that are written out.
+        ad: attributes; one with several parts by both names: ``Resource_List.walltime``.
+        zone: of the server's clock, for times that are written as text.
 
     Raises:
-        ValueError: its state or the time it was made cannot be read.
+        ValueError: its state or its time of creation cannot be parsed.
     """
     state = ad.get("job_state", "")
     if state not in _STATUS:
@@ -83,7 +83,7 @@ def row_of(ad: Mapping[str, str], zone: dt.tzinfo) -> JobRow:
     status = _STATUS[state]
     start_s = time_s(ad.get("stime", "") or ad.get("start_time", ""), zone)
     if status in (WAITING, HELD):
-        start_s = None  # of a run before
+        start_s = None  # it belongs to an earlier run
     exec_host = ad.get("exec_host", "")
     machine, cpus = place_of(exec_host) if exec_host else ("", 0)
     exit_status = ad.get("Exit_status", ad.get("exit_status", ""))
@@ -103,7 +103,7 @@ def row_of(ad: Mapping[str, str], zone: dt.tzinfo) -> JobRow:
 
 
 def time_s(text: str, zone: dt.tzinfo) -> float | None:
-    """Unix seconds of ``1795231020`` or ``Sat Nov 21 03:17:00 2026``; None where it is neither.
+    """Return Unix seconds of ``1795231020`` or ``Sat Nov 21 03:17:00 2026``; None for other texts.
 
     >>> time_s("Sat Nov 21 03:17:00 2026", dt.UTC), time_s("1795231020", dt.UTC), time_s("", dt.UTC)
     (1795231020.0, 1795231020.0, None)
@@ -117,7 +117,7 @@ def time_s(text: str, zone: dt.tzinfo) -> float | None:
 
 
 def size_mib(text: str) -> float | None:
-    """MiB of ``16gb``, ``16384kb``, ``2097152w`` or plain bytes; None where it is no size.
+    """Return MiB of ``16gb``, ``16384kb``, ``2097152w`` or plain bytes; None if it is not a size.
 
     >>> size_mib("16gb"), size_mib("512MB"), size_mib("1048576"), size_mib("much")
     (16384.0, 512.0, 1.0, None)
@@ -130,7 +130,7 @@ def size_mib(text: str) -> float | None:
 
 
 def zone_of(name: str | None) -> dt.tzinfo:
-    """A time zone by its IANA name; UTC where there is none."""
+    """Return a time zone by its IANA name; UTC for None."""
     return ZoneInfo(name) if name else dt.UTC
 
 
@@ -150,9 +150,9 @@ def _spec(ad: Mapping[str, str], submit_s: float, zone: dt.tzinfo) -> JobSpec:
 
 def _vo(ad: Mapping[str, str]) -> str:
     for name, nothing in _VO_IN:
-        said = ad.get(name, "").partition("@")[0]
-        if said not in ("", nothing):
-            return said
+        value = ad.get(name, "").partition("@")[0]
+        if value not in ("", nothing):
+            return value
     return "all"
 
 
@@ -161,7 +161,7 @@ def _shared(memory_mib: float | None, gpus: float | None) -> Resources | None:
 
 
 def _amount(ad: Mapping[str, str], what: str, read: Callable[[str], float | None]) -> float | None:
-    """Return how much of a resource a job asks for over all its nodes: as a whole, or chunk by chunk."""
+    """Return how much of a resource a job requests over all its nodes."""
     whole = ad.get(f"Resource_List.{what}")
     if whole is not None:
         return read(whole)
@@ -169,8 +169,8 @@ def _amount(ad: Mapping[str, str], what: str, read: Callable[[str], float | None
     for chunk in ad.get("Resource_List.select", "").split("+"):
         found = _CHUNK.fullmatch(chunk)
         for part in (found[2] if found else "").split(":"):
-            name, _, said = part.partition("=")
-            amount = read(said) if name == what else None
+            name, _, value = part.partition("=")
+            amount = read(value) if name == what else None
             total += (amount or 0.0) * int((found and found[1]) or 1)
     return total or None
 
@@ -180,11 +180,11 @@ def _number(text: str) -> float | None:
 
 
 def _end_s(ad: Mapping[str, str], start_s: float | None, zone: dt.tzinfo) -> float | None:
-    """Return when the last run ended: as told, else when it began and how long it was there."""
+    """Return when the last run ended: as reported, else its start plus its duration."""
     for name in ("comp_time", "obittime"):
-        told_s = time_s(ad.get(name, ""), zone)
-        if told_s is not None:
-            return told_s
+        reported_s = time_s(ad.get(name, ""), zone)
+        if reported_s is not None:
+            return reported_s
     ran_s = duration_s(ad.get("resources_used.walltime", ""))
     if start_s is not None and ran_s is not None:
         return start_s + ran_s
@@ -201,27 +201,27 @@ def _held_because(ad: Mapping[str, str], state: str) -> str:
 
 
 # -- execution times -------------------------------------------------------------------------------
-# When jobs of PBS may begin: their execution times, given by ``qalter -a`` and read back.
+# When jobs of PBS may begin: execution times are set by ``qalter -a`` and read back.
 #
-# A job whose `Execution_Time` lies ahead is in the state W and has no `etime`. When the time comes
-# the server takes the attribute away, queues the job and sets `etime` to that moment. That is in
+# A job with an `Execution_Time` in the future is in the state W and has no `etime`. At that time
+# the server removes the attribute, queues the job and sets `etime` to that moment. That is in
 # the sources of OpenPBS and of Torque (`job_wait_over` and `svr_setjobstate` of their
 # svr_jobfunc.c); ``qalter -a`` is in the PBS Professional Reference Guide ("PBS Commands") and
 # Torque's qalter(1B).
 
-LATE_S: Final = 60.0
-"""The server looks at its timers, and may be busy: so much later it may queue a job."""
+MAX_DELAY_S: Final = 60.0
+"""Maximum delay after which the server queues a job: it polls its timers, and may be busy."""
 DEFERRED: Final = "W (Outrider's)"
-"""In place of the state W where the time is ours."""
+"""Code in place of the state W if the time is Outrider's."""
 _WAITS: Final = frozenset("QTWH")
 
 
 class WaitingJob(NamedTuple):
-    """A job that waits; times are Unix seconds.
+    """Waiting job as PBS shows it; times are Unix seconds.
 
     Attributes:
-        eligible_s: when it may begin; 0 at once, None: PBS keeps it back.
-        changed_s: when it was changed last, by the server's clock; None: not told.
+        eligible_s: when it may begin; 0: immediately; None: PBS blocks it.
+        changed_s: its last change, by the server's clock; None: not reported.
     """
 
     eligible_s: float | None
@@ -229,7 +229,7 @@ class WaitingJob(NamedTuple):
 
 
 def waiting_jobs(shown: Mapping[str, Mapping[str, str]]) -> dict[str, WaitingJob]:
-    """Those that wait, by name, of what ``qstat`` shows in the time zone UTC."""
+    """Return the waiting jobs by name, from the output of ``qstat`` in the time zone UTC."""
     return {
         job: WaitingJob(_eligible_s(ad, dt.UTC), time_s(ad.get("mtime", ""), dt.UTC))
         for job, ad in shown.items()
@@ -240,17 +240,17 @@ def waiting_jobs(shown: Mapping[str, Mapping[str, str]]) -> dict[str, WaitingJob
 def as_its_user_left_it(
     ad: Mapping[str, str], known: Undo | None, zone: dt.tzinfo
 ) -> Mapping[str, str]:
-    """The attributes of a job without the execution time that Outrider gave it.
+    """Return the attributes of a job without the execution time that Outrider gave it.
 
-    A job that Outrider keeps waits, for its policy as for its user: since when is counted from the
-    time before.
+    A job that Outrider keeps waits, for its policy as for its user. Its wait is counted from the
+    original time.
 
     Args:
         ad: its attributes.
-        known: what is noted of it.
-        zone: of the times in them.
+        known: the note on it.
+        zone: of the times in the attributes.
     """
-    if known is None or not is_own(known, _eligible_s(ad, zone), LATE_S):
+    if known is None or not is_own(known, _eligible_s(ad, zone), MAX_DELAY_S):
         return ad
     left = {name: value for name, value in ad.items() if name not in ("etime", "Execution_Time")}
     if left.get("job_state") == "W":
@@ -261,7 +261,7 @@ def as_its_user_left_it(
 
 
 def qalter_words(begin_s: int, jobs: list[str]) -> list[str]:
-    """The words of ``qalter``, run in the time zone UTC, that give jobs an execution time."""
+    """Return the arguments of ``qalter``, run in UTC, that give jobs an execution time."""
     return ["-a", dt.datetime.fromtimestamp(begin_s, dt.UTC).strftime("%Y%m%d%H%M.%S"), *jobs]
 
 

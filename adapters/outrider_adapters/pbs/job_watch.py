@@ -1,4 +1,4 @@
-"""Two looks at the queue of a PBS server made into the events that lie between them."""
+"""Watcher of a PBS server's jobs: events from successive looks at its queue."""
 
 import datetime as dt
 from collections.abc import Callable, Mapping
@@ -21,18 +21,18 @@ from outrider_adapters.readers.pbs.exits import fate_of
 from outrider_adapters.readers.pbs.specs import UNKNOWN_HOST
 
 _ARRAY: str = "[]"
-"""In the name of an array, which never runs itself."""
+"""Part of the name of an array, which never runs itself."""
 
-_WHAT = ("user", "vo", "cpus", "estimate_s", "resources")
+_EDITABLE = ("user", "vo", "cpus", "estimate_s", "resources")
 
 
 class SeenJob(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """A job as it was last seen.
+    """State of a job at the last look.
 
     Attributes:
-        status: as of `JobRow`.
-        submit_s: when it was made.
-        start_s: of the run that goes on; 0: none.
+        status: as in `JobRow`.
+        submit_s: when it was created.
+        start_s: start of the present run; 0: none.
     """
 
     status: int
@@ -46,16 +46,16 @@ class SeenJob(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 
 class JobWatch:
-    """The jobs of a server, look by look.
+    """Watcher of the jobs of a server: compares two looks and returns the events between them.
 
     Args:
         zone: of the server's clock.
-        is_torque: whose exit codes they are.
-        undo_log: what Outrider wrote over.
+        is_torque: whether exit codes are Torque's.
+        undo_log: values that Outrider replaced.
 
     Attributes:
-        rejected: jobs of the last look that could not be read, by reason.
-        unknown_n: jobs that left, and nobody knows how, since the adapter was started.
+        rejected: jobs of the last look that could not be parsed, by reason.
+        unknown_n: jobs that left with an unknown end since the adapter was started.
     """
 
     def __init__(self, zone: dt.tzinfo, is_torque: bool, undo_log: UndoLog) -> None:
@@ -68,24 +68,24 @@ class JobWatch:
         self.unknown_n = 0
 
     def save(self) -> dict[str, Any]:
-        """What there is to remember, as JSON types."""
+        """Return the state to remember, as JSON types."""
         built: dict[str, Any] = msgspec.to_builtins(self._known)
         return built
 
     def restore(self, saved: Any) -> None:
-        """Go on from what `save` gave. Raises `msgspec.ValidationError` if it is none of ours."""
+        """Restore what `save` returned. Raises `msgspec.ValidationError` if it is invalid."""
         self._known = msgspec.convert(saved, dict[str, SeenJob])
 
     def as_its_user_left_it(self, job: str, ad: Mapping[str, str]) -> Mapping[str, str]:
-        """Attributes of a job without what Outrider wrote into them."""
+        """Return attributes of a job without Outrider's changes."""
         return as_its_user_left_it(ad, self._undo_log.entries.get(job), self._zone)
 
     def row(self, job: str) -> JobRow | None:
-        """A job as it was at the last look; None: it was not in the queue."""
+        """Return a job's row of the last look; None if it was not in the queue."""
         return self._rows.get(job)
 
     def planned_starts(self, now_s: float) -> PlannedStarts:
-        """Return when PBS itself expects to start the jobs of the last look, as far as it says so."""
+        """Return when PBS itself expects to start the jobs of the last look."""
         planned = {job: row.planned_s for job, row in self._rows.items()}
         return PlannedStarts(now_s, {job: at for job, at in planned.items() if at is not None})
 
@@ -98,26 +98,26 @@ class JobWatch:
         *,
         leaves_out_ended: bool,
     ) -> list[NamedEvent]:
-        """What happened since the last look; the events of each job are in order.
+        """Return the events since the last look; the events of each job are in order.
 
         Args:
             shown: the attributes of all jobs, by name.
-            unreadable: names of jobs whose attributes could not be read: they stay as they were.
-            now_s: when they were asked for.
-            ended_of: attributes of jobs that are in the queue no more, as far as they are known.
-            leaves_out_ended: jobs that had ended before they were first seen are not told.
+            unreadable: names of jobs with invalid attributes: their state is kept.
+            now_s: time of the query.
+            ended_of: returns the known attributes of jobs that are no longer in the queue.
+            leaves_out_ended: omit jobs that had ended before they were first seen.
 
         Raises:
-            CommandError: as `ended_of`; the next look tells it all.
+            CommandError: as `ended_of`; the next look then returns all events.
         """
         rows = self._read(shown, unreadable)
         stay = set(rows) | set(unreadable)
         self._undo_log.forget(self._undo_log.entries.keys() - stay)
         gone = [job for job, was in self._known.items() if job not in stay and was.status != ENDED]
         left = self._read_left(ended_of(gone)) if gone else {}
-        told: list[NamedEvent] = []
+        found: list[NamedEvent] = []
         for job in gone:
-            told += self._gone(job, left.get(job), now_s)
+            found += self._gone(job, left.get(job), now_s)
         known = self._known
         self._known = {job: known[job] for job in unreadable if job in known}
         for job, row in rows.items():
@@ -125,9 +125,9 @@ class JobWatch:
             self._known[job] = _seen(row)
             if before is None and leaves_out_ended and row.status == ENDED:
                 continue
-            told += self._steps(job, before, row, self._rows.get(job), now_s)
+            found += self._steps(job, before, row, self._rows.get(job), now_s)
         self._rows = rows
-        return told
+        return found
 
     def _read(
         self, shown: Mapping[str, Mapping[str, str]], unreadable: list[str]
@@ -150,11 +150,11 @@ class JobWatch:
             try:
                 rows[job] = row_of(ad, self._zone)
             except ValueError:
-                continue  # it counts as one of which nothing is known
+                continue  # its end counts as unknown
         return rows
 
     def _gone(self, job: str, row: JobRow | None, now_s: float) -> list[NamedEvent]:
-        """A job that is in the queue no more."""
+        """Return the events of a job that is no longer in the queue."""
         if row is not None and row.status == ENDED:
             return self._steps(job, self._known[job], row, None, now_s)
         self.unknown_n += 1
@@ -163,43 +163,43 @@ class JobWatch:
     def _steps(
         self, job: str, before: SeenJob | None, row: JobRow, was: JobRow | None, now_s: float
     ) -> list[NamedEvent]:
-        """What happened to one job."""
-        told: list[NamedEvent] = []
+        """Return the events of one job, in order."""
+        found: list[NamedEvent] = []
         if before is not None and before.submit_s != row.submit_s:
-            # a server that lost its state gives its numbers out again
-            told += [] if before.status == ENDED else [(now_s, events.REMOVED, job, "unknown")]
+            # a server that lost its state reuses its numbers
+            found += [] if before.status == ENDED else [(now_s, events.REMOVED, job, "unknown")]
             before = None
         if before is None:
-            told.append((row.submit_s, events.SUBMITTED, job, row.spec))
+            found.append((row.submit_s, events.SUBMITTED, job, row.spec))
             before = SeenJob(WAITING, row.submit_s)
             now_s = row.submit_s if row.status == HELD else now_s
         elif before.status == ENDED:
-            return told
+            return found
         elif was is not None and row.status in (WAITING, HELD) and not before.runs:
-            changes = {f: getattr(row.spec, f) for f in _WHAT
+            changes = {f: getattr(row.spec, f) for f in _EDITABLE
                        if getattr(row.spec, f) != getattr(was.spec, f)}  # fmt: skip
-            told += [(now_s, events.CHANGED, job, changes)] if changes else []
+            found += [(now_s, events.CHANGED, job, changes)] if changes else []
         is_new_run = row.start_s is not None and row.start_s != before.start_s
         if before.runs and (is_new_run or row.status in (WAITING, HELD)):
             at_s = now_s if row.start_s is None else min(row.start_s, now_s)
-            told.append((max(at_s, before.start_s), events.EVICTED, job, "unknown"))
+            found.append((max(at_s, before.start_s), events.EVICTED, job, "unknown"))
         if before.status == HELD and (is_new_run or row.status not in (HELD, ENDED)):
-            told.append((_let_go_s(row, now_s), events.RELEASED, job, None))
+            found.append((_released_s(row, now_s), events.RELEASED, job, None))
         if is_new_run and row.start_s is not None:
             place = (row.machine or UNKNOWN_HOST, row.cpus)
-            told.append((row.start_s, events.STARTED, job, place))
+            found.append((row.start_s, events.STARTED, job, place))
         if row.status == HELD and (before.status != HELD or before.runs):
-            told.append((now_s, events.HELD, job, row.held_because or None))
+            found.append((now_s, events.HELD, job, row.held_because or None))
         elif row.status == SUSPENDED and (before.status != SUSPENDED or is_new_run):
-            told.append((now_s, events.SUSPENDED, job, None))
+            found.append((now_s, events.SUSPENDED, job, None))
         elif row.status == RUNNING and before.status == SUSPENDED and not is_new_run:
-            told.append((now_s, events.RESUMED, job, None))
+            found.append((now_s, events.RESUMED, job, None))
         elif row.status == ENDED:
-            told.append(self._ended(job, row, before.runs or is_new_run, now_s))
-        return _in_order(told)
+            found.append(self._ended(job, row, before.runs or is_new_run, now_s))
+        return _in_order(found)
 
     def _ended(self, job: str, row: JobRow, ran: bool, now_s: float) -> NamedEvent:
-        """How a job left, by its exit status."""
+        """Return the last event of a job, by its exit status."""
         end_s = min(row.end_s or now_s, now_s)
         if row.moved:
             return end_s, events.REMOVED, job, "removed"
@@ -218,16 +218,16 @@ def _seen(row: JobRow) -> SeenJob:
     return SeenJob(row.status, row.submit_s, (row.start_s or 0.0) if has_run else 0.0)
 
 
-def _let_go_s(row: JobRow, now_s: float) -> float:
-    """Return when it was let go: when it became eligible, else at the latest when it started."""
+def _released_s(row: JobRow, now_s: float) -> float:
+    """Return when a hold ended: when the job became eligible, at the latest when it started."""
     latest_s = row.start_s or now_s
     return min(row.spec.eligible_s or latest_s, latest_s)
 
 
-def _in_order(told: list[NamedEvent]) -> list[NamedEvent]:
-    """The events with times that never fall."""
-    least_s, ordered = 0.0, list[NamedEvent]()
-    for time_s, kind, job, extra in told:
-        least_s = max(least_s, time_s)
-        ordered.append((least_s, kind, job, extra))
+def _in_order(found: list[NamedEvent]) -> list[NamedEvent]:
+    """Return the events with non-decreasing times."""
+    floor_s, ordered = 0.0, list[NamedEvent]()
+    for time_s, kind, job, extra in found:
+        floor_s = max(floor_s, time_s)
+        ordered.append((floor_s, kind, job, extra))
     return ordered

@@ -1,4 +1,4 @@
-"""One look at a PBS server after the other: jobs and nodes made into one batch."""
+"""Poller of a PBS server: each look at jobs and nodes becomes one batch."""
 
 import re
 import time
@@ -27,23 +27,23 @@ from outrider_adapters.polling import Asking, CommandError
 
 _VERSION: Final = 1
 _SERVER: Final = "server"
-_BEHIND_S: Final = 1.0
-"""PBS's times are whole seconds: what happens within the second of a look may be told later."""
+_TIME_RESOLUTION_S: Final = 1.0
+"""PBS's times are whole seconds: events within the second of a look may be reported later."""
 
 
 class PBSWatch:
-    """Everything that is seen of a server. Synchronous, and it blocks as long as its commands do.
+    """Watcher of a server's jobs and nodes; blocks while its commands run.
 
     Args:
-        dialect: asks the server.
+        dialect: queries the server.
         settings: how it is watched.
-        clock: Unix seconds now.
+        clock: returns Unix seconds.
         undo_log: what Outrider changed in it.
 
     Attributes:
-        jobs: that are in its queue.
-        nodes: by name, as of the last look.
-        planned_starts: when PBS itself expects to start jobs, as of the last look.
+        jobs: those in its queue.
+        nodes: by name, at the last look.
+        planned_starts: when PBS itself expects to start jobs, at the last look.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class PBSWatch:
         self._cursor: Any = None
         self._is_first = False
         self._nodes_asked_s = -inf
-        self._told: dict[str, Node] = {}
+        self._published: dict[str, Node] = {}
         self._undo_log = undo_log or UndoLog()
         zone = zone_of(settings.timezone)
         self.jobs = JobWatch(zone, dialect.is_torque, self._undo_log)
@@ -68,17 +68,17 @@ class PBSWatch:
         self.planned_starts = PlannedStarts(-inf)
 
     def start(self, cursor: Any) -> None:
-        """Begin at the cursor of an earlier batch; None: anew.
+        """Continue from the cursor of an earlier batch; None: begin afresh.
 
         Raises:
-            ValueError: the cursor is none of this watch's.
+            ValueError: the cursor does not belong to this watch.
         """
         try:
             if cursor is not None:
                 if cursor["version"] != _VERSION:
                     raise ValueError(f"version {cursor['version']!r}")
                 self.jobs.restore(cursor["jobs"])
-                self._told = msgspec.convert(cursor["nodes"], dict[str, Node])
+                self._published = msgspec.convert(cursor["nodes"], dict[str, Node])
         except (KeyError, TypeError, ValueError, msgspec.ValidationError) as error:
             raise ValueError(f"no cursor of a watched PBS server: {error}") from error
         self._cursor, self._is_first = cursor, cursor is None
@@ -87,20 +87,20 @@ class PBSWatch:
     def now_s(self) -> float:
         """Unix seconds now, whole as all of PBS's times.
 
-        Else what has no time of PBS's own would seem to come after what followed in its second.
+        Otherwise events without a PBS time would seem to follow later ones of the same second.
         """
         return float(floor(self._clock()))
 
     def look(self) -> Batch:
-        """What happened since the last look, by time.
+        """Return the events since the last look, ordered by time.
 
-        Where the server does not answer, the batch is empty, says so and grows old.
+        If the server does not answer, the batch is empty and reports that; its age grows.
         """
         now_s = self.now_s
         return self._asking.batch(_SERVER, now_s, lambda: self._batch(now_s), self._cursor)
 
     def why(self, job: str) -> WaitingReason | None:
-        """Why a job is not running, asked now; None for one that is, or that is another's.
+        """Query why a job is not running; None if it runs or is unknown here.
 
         Raises:
             CommandError: the server does not answer.
@@ -116,7 +116,7 @@ class PBSWatch:
             self.nodes = nodes_of(self._dialect.nodes().entries, self._cluster_of)
         shown, unreadable = self._dialect.jobs()
         history = self._is_first and self._settings.start_at == "now"
-        told = self.jobs.look(
+        found = self.jobs.look(
             shown,
             unreadable,
             now_s,
@@ -127,19 +127,19 @@ class PBSWatch:
         before: list[NamedEvent] = []
         if looks_at_nodes:
             # at equal times nodes come first: a machine opens before a job starts there
-            begun_s = min((e[0] for e in told if e[1] == events.STARTED), default=now_s)
+            begun_s = min((e[0] for e in found if e[1] == events.STARTED), default=now_s)
             before = self._node_events(min(begun_s, now_s), now_s)
             self._nodes_asked_s = now_s
         self._is_first = False
         self._cursor = {
             "version": _VERSION,
             "jobs": self.jobs.save(),
-            "nodes": msgspec.to_builtins(self._told),
+            "nodes": msgspec.to_builtins(self._published),
         }
         return Batch(
-            events=sorted(before + told, key=lambda event: event[0]),
+            events=sorted(before + found, key=lambda event: event[0]),
             cursor=self._cursor,
-            seen_until_s=None if history else now_s - _BEHIND_S,
+            seen_until_s=None if history else now_s - _TIME_RESOLUTION_S,
             rejected=dict(self.jobs.rejected),
             history=history,
             standing=history,
@@ -147,14 +147,14 @@ class PBSWatch:
         )
 
     def _node_events(self, first_s: float, now_s: float) -> list[NamedEvent]:
-        """What happened to nodes. One that is new was there before the jobs that are told now."""
-        told: list[NamedEvent] = []
+        """Return the events of nodes; a new node gets a time before the jobs reported now."""
+        found: list[NamedEvent] = []
         for name, node in self.nodes.items():
-            before = self._told.get(name)
-            told += changes(name, before, node, first_s if before is None else now_s)
-        gone = sorted(set(self._told) - set(self.nodes))
-        self._told = dict(self.nodes)
-        return told + [(now_s, events.LEFT, name, None) for name in gone]
+            before = self._published.get(name)
+            found += changes(name, before, node, first_s if before is None else now_s)
+        gone = sorted(set(self._published) - set(self.nodes))
+        self._published = dict(self.nodes)
+        return found + [(now_s, events.LEFT, name, None) for name in gone]
 
     def _cluster_of(self, name: str) -> str:
         patterns = self._settings.machine_clusters.items()
@@ -167,7 +167,7 @@ class PBSWatch:
 
 
 # -- nodes -----------------------------------------------------------------------------------------
-# Nodes of a PBS server, from ``pbsnodes``, and two looks at one made into what happened to it.
+# Nodes of a PBS server, from ``pbsnodes``, and events from two successive looks at a node.
 
 _CLOSED: Final = frozenset(
     {
@@ -176,23 +176,23 @@ _CLOSED: Final = frozenset(
         "Sleep", "Hibernate", "Shutdown",
     }
 )  # fmt: skip
-"""States in which no job starts, of both families; the last are power states of Torque."""
+"""States in which no job starts, of both families; the last five are power states of Torque."""
 
 _ASLEEP: Final = frozenset({"sleep", "Standby", "Suspend", "Sleep", "Hibernate", "Shutdown"})
 _PART: Final = re.compile(r"\[\d+\]$")
-"""Of a host that is several virtual nodes: ``n7[0]`` and ``n7[1]`` are n7."""
+"""Suffix of a virtual node: ``n7[0]`` and ``n7[1]`` are parts of the host n7."""
 
 _STATUS: Final = re.compile(r"(?:^|,)physmem=(\w+)")
 
 
 class Node(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """A node at the moment of a look.
+    """State of a node at a look.
 
     Attributes:
         cluster, cpus: as in `MachineSpec`.
-        memory_mib, gpus: in all.
+        memory_mib, gpus: total memory and number of GPUs.
         usable: jobs may start on it.
-        asleep: it sleeps.
+        asleep: it is asleep.
     """
 
     cluster: str
@@ -204,7 +204,7 @@ class Node(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
     @property
     def spec(self) -> MachineSpec:
-        """What is told when it joins; PBS does not tell watts."""
+        """Machine for the `joined` event; PBS does not report watts."""
         resources = Resources(memory_mib=self.memory_mib, gpus=self.gpus)
         return MachineSpec(
             cluster=self.cluster, cpus=self.cpus, usable=self.usable, resources=resources
@@ -212,46 +212,46 @@ class Node(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
     @property
     def size(self) -> tuple[object, ...]:
-        """What makes it another machine when it changes."""
+        """Properties that make it another machine when they change."""
         return self.cluster, self.cpus, self.memory_mib, self.gpus
 
 
 def nodes_of(
     shown: Mapping[str, Mapping[str, str]], cluster_of: Callable[[str], str]
 ) -> dict[str, Node]:
-    """Nodes by name; parts of one host are one.
+    """Return nodes by name; virtual nodes of one host are merged.
 
     Args:
         shown: attributes by name.
-        cluster_of: the cluster of a node.
+        cluster_of: returns the cluster of a node.
     """
     nodes: dict[str, Node] = {}
     for name, ad in shown.items():
         host = _PART.sub("", name)
         one, known = _node(ad, cluster_of(host)), nodes.get(host)
-        nodes[host] = one if known is None else _together(known, one)
+        nodes[host] = one if known is None else _merged(known, one)
     return nodes
 
 
 def changes(name: str, before: Node | None, after: Node, at_s: float) -> list[NamedEvent]:
-    """What must have happened to a node between two looks, in order.
+    """Return the events of a node between two looks, in order.
 
     Args:
-        name: of the node.
-        before: as it was; None: it is new.
-        after: as it is.
-        at_s: when it was looked at: PBS does not say when a state was entered.
+        name: the node's name.
+        before: its last state; None: it is new.
+        after: its current state.
+        at_s: time of the look: PBS does not report when a state was entered.
     """
-    told: list[NamedEvent] = []
+    found: list[NamedEvent] = []
     if before is None or before.size != after.size:
-        told.append((at_s, events.JOINED, name, after.spec))
+        found.append((at_s, events.JOINED, name, after.spec))
     if before is None:
-        return told + ([(at_s, events.ASLEEP, name, None)] if after.asleep else [])
+        return found + ([(at_s, events.ASLEEP, name, None)] if after.asleep else [])
     if after.asleep != before.asleep:
-        told.append((at_s, events.ASLEEP if after.asleep else events.WOKEN, name, None))
+        found.append((at_s, events.ASLEEP if after.asleep else events.WOKEN, name, None))
     if after.usable != before.usable:
-        told.append((at_s, events.USABLE if after.usable else events.DRAINED, name, None))
-    return told
+        found.append((at_s, events.USABLE if after.usable else events.DRAINED, name, None))
+    return found
 
 
 def _node(ad: Mapping[str, str], cluster: str) -> Node:
@@ -275,7 +275,7 @@ def _physical_memory(status: str) -> str:
     return found[1] if found else ""
 
 
-def _together(one: Node, other: Node) -> Node:
+def _merged(one: Node, other: Node) -> Node:
     known = [node.memory_mib for node in (one, other) if node.memory_mib is not None]
     return Node(
         cluster=one.cluster,
@@ -288,11 +288,11 @@ def _together(one: Node, other: Node) -> Node:
 
 
 # -- reasons ---------------------------------------------------------------------------------------
-# Why a job waits, as PBS says it.
+# Waiting reasons, as reported by PBS.
 
 _WAITS: Final = frozenset("QHWT")
 _NEVER: Final = "Can Never Run"
-"""What the scheduler of OpenPBS begins its comment with."""
+"""Beginning of a comment by OpenPBS's scheduler on a job that can never run."""
 
 _HOLDS: Final = {
     "u": ("its user", "qrls -h u {job}"),
@@ -303,17 +303,17 @@ _HOLDS: Final = {
 
 
 def waiting_reason(job: str, ad: Mapping[str, str], is_ours: bool = False) -> WaitingReason | None:
-    """Why a job is not running; None for one that is, or that has left.
+    """Return why a job is not running; None for one that runs or has left.
 
     Args:
         job: its name.
-        ad: its attributes; the comment is the scheduler's or an operator's, no user writes it.
-        is_ours: whether a time for which it waits is one that Outrider gave it.
+        ad: its attributes; the comment is written by the scheduler or an operator, not by users.
+        is_ours: whether Outrider gave it the time for which it waits.
     """
     state, comment = ad.get("job_state", ""), ad.get("comment", "").strip()
     if state not in _WAITS:
         return None
-    said = [f"PBS says: {comment}"] if comment else []
+    reported = [f"PBS reports: {comment}"] if comment else []
     if state == "W":
         when = ad.get("Execution_Time", "its time")
         if is_ours:
@@ -322,19 +322,19 @@ def waiting_reason(job: str, ad: Mapping[str, str], is_ours: bool = False) -> Wa
         remedy = f"let it begin now: qalter -a $(date +%Y%m%d%H%M) {job}"
         return WaitingReason(code="W", sentence=f"it waits until {when}", remedies=(remedy,))
     if depend := ad.get("depend", ""):
-        remedy = f"let it wait no more: qalter -W depend= {job}"
-        sentence = "; ".join([f"it waits for other jobs: {depend}", *said])
+        remedy = f"remove the dependency: qalter -W depend= {job}"
+        sentence = "; ".join([f"it waits for other jobs: {depend}", *reported])
         return WaitingReason(
             code=state, sentence=sentence, remedies=("wait for these jobs", remedy)
         )
     holds = [_HOLDS[letter] for letter in ad.get("Hold_Types", "") if letter in _HOLDS]
     if state == "H":
-        who = " and ".join(name for name, _ in holds) or "somebody"
+        who = " and ".join(name for name, _ in holds) or "an unknown user"
         release = tuple(f"release it: {command.format(job=job)}" for _, command in holds)
-        sentence = "; ".join([f"it is held by {who}", *said])
+        sentence = "; ".join([f"it is held by {who}", *reported])
         return WaitingReason(code=state, sentence=sentence, remedies=release)
     if comment.startswith(_NEVER):
         remedy = f"ask for less, or for something else: qalter -l ... {job}"
-        return WaitingReason(code=state, sentence=said[0], never=True, remedies=(remedy,))
-    sentence = said[0] if said else "its scheduler has not said anything of it yet"
+        return WaitingReason(code=state, sentence=reported[0], never=True, remedies=(remedy,))
+    sentence = reported[0] if reported else "its scheduler has not reported a reason yet"
     return WaitingReason(code=state, sentence=sentence, remedies=("wait, or ask for less",))

@@ -1,4 +1,4 @@
-"""The settings of the `pbs` adapter."""
+"""Settings of the `pbs` adapter."""
 
 from typing import Annotated, Literal
 
@@ -9,12 +9,12 @@ from outrider_adapters.polling import StartAt
 
 
 class PBSSettings(AdapterSettings, frozen=True, kw_only=True):
-    """Which PBS server, and how it is watched."""
+    """Settings of a watched PBS server: its commands, intervals and actions."""
 
     commands: Annotated[
         Annotated[str, Meta(min_length=1)] | None,
         Meta(
-            description="Folder of qstat, pbsnodes and qalter. Unset: as PATH has it.",
+            description="Folder of qstat, pbsnodes and qalter. Unset: found by PATH.",
             examples=["/opt/pbs/bin"],
         ),
     ] = None
@@ -22,21 +22,21 @@ class PBSSettings(AdapterSettings, frozen=True, kw_only=True):
         Annotated[str, Meta(min_length=1)] | None,
         Meta(
             description="The server's host, for the commands (PBS_DEFAULT and PBS_SERVER). Unset: "
-            "as the environment or their own configuration has it.",
+            "by the environment or their own configuration.",
             examples=["pbs.example.org"],
         ),
     ] = None
     dialect: Annotated[
         Literal["auto", "openpbs", "torque"],
         Meta(
-            description="Whose commands they are: OpenPBS and PBS Pro answer in JSON (-F json), "
-            "Torque in XML (-x). auto asks them for their version."
+            description="Family of the commands: OpenPBS and PBS Pro answer in JSON (-F json), "
+            "Torque in XML (-x). auto queries their version."
         ),
     ] = "auto"
     timezone: Annotated[
         str | None,
         Meta(
-            description="Zone of the server's clock, an IANA name: OpenPBS tells local times. "
+            description="Zone of the server's clock, an IANA name: OpenPBS reports local times. "
             "Unset: UTC.",
             examples=["Europe/Berlin"],
         ),
@@ -45,7 +45,7 @@ class PBSSettings(AdapterSettings, frozen=True, kw_only=True):
         dict[str, str],
         Meta(
             description="Clusters of nodes: pattern of the node's name (as in a shell) to cluster, "
-            'such as "gpu*" = "gpus". Else all are in "default".'
+            'such as "gpu*" = "gpus". Otherwise all are in "default".'
         ),
     ] = field(default_factory=dict)
     start_at: StartAt = "now"
@@ -58,14 +58,14 @@ class PBSSettings(AdapterSettings, frozen=True, kw_only=True):
     ] = 60.0
     answer_within_s: Annotated[
         float,
-        Meta(ge=1, le=600, description="Seconds after which a command that is silent is ended."),
+        Meta(ge=1, le=600, description="Seconds after which a silent command is terminated."),
     ] = 20.0
     lease_s: Annotated[
         float,
         Meta(
             ge=5,
-            description="In the modes canary and active: for how long a job's execution time lies "
-            "ahead when it is not renewed.",
+            description="In the modes canary and active: how far ahead a job's execution time is "
+            "set. It takes effect unless it is renewed.",
         ),
     ] = 300.0
     updates_per_s: Annotated[
@@ -73,7 +73,7 @@ class PBSSettings(AdapterSettings, frozen=True, kw_only=True):
         Meta(
             gt=0,
             le=1000,
-            description="In these modes: most jobs that are altered in a second. What takes longer "
-            "is spread over the lease.",
+            description="In these modes: maximum number of jobs altered per second. More are "
+            "spread over the lease.",
         ),
     ] = 100.0

@@ -141,8 +141,8 @@ def test_xml_as_documented() -> None:
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("<Data><Job>", "no XML"),
-        ("qstat: not found", "no XML"),
+        ("<Data><Job>", "not XML"),
+        ("qstat: not found", "not XML"),
         ('<!DOCTYPE d [<!ENTITY a "aaaa">]><Data>&a;</Data>', "a document type or an entity"),
         ("<Data>" + "<a>" * 50 + "</a>" * 50 + "</Data>", "nested deeper"),
     ],

@@ -203,7 +203,7 @@ def test_one_that_is_refused_spoils_nothing_for_the_others(site: Site) -> None:
     in_an_array = f"7[2].{SERVER}"
     refused = site.defer(jobs[0], in_an_array, f"99.{SERVER}", jobs[2])
     assert refused == {
-        in_an_array: "it is a job of an array, which PBS alters as a whole alone",
+        in_an_array: "it is a job of an array, which PBS alters only as a whole",
         f"99.{SERVER}": "it waits in the queue no more",
     }
     assert [site.ahead_s(job) > 0 for job in jobs] == [True, False, True]
