@@ -93,7 +93,7 @@ def test_an_event_that_fails_is_recorded_and_the_next_ones_go_on(tmp_path: Path)
     tell(core, "log", events, T + 60)
     assert core.accounting.completed == 2
     assert not core.site.jobs
-    assert "1 events set aside" in core.notes()[0]
+    assert "1 events rejected" in core.notes()[0]
     entry = core.entry("log", Batch(events=[], cursor=1))
     assert entry is not None
     with Journal(tmp_path / "journal.sqlite") as journal:

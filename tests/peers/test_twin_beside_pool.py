@@ -89,7 +89,7 @@ def expect_refusal(daemon: DaemonProcess) -> None:
     assert (status["mode"], status["configured_mode"]) == ("shadow", "canary")
     said = shell("promote", "--dry-run", "--config", daemon.config)
     assert said.code == 1, said
-    assert f"the twin does not answer about bandit: {WHY}" in said.out
+    assert f"the twin has no result for bandit: {WHY}" in said.out
 
 
 def expect_refusal_of_commands(config: Path, journal: Path) -> None:

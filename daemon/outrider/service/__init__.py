@@ -1,1 +1,1 @@
-"""The daemon: what surrounds the engine with sockets, signals, a clock and a service manager."""
+"""The daemon around the engine: sockets, signals, a clock and the service manager."""

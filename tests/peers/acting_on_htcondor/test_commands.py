@@ -50,7 +50,7 @@ def test_the_mode_is_lowered_and_every_job_is_as_it_was_submitted(
     with commanded(pool, tmp_path) as daemon:
         said = command(daemon, "mode", "shadow", "--why", "a look at it")
         assert said.code == 0, said
-        assert "what stood for 3 jobs was taken back" in said.out
+        assert "changes for 3 jobs were reverted" in said.out
         assert set(queue(pool, "OutriderUntil").values()) == {"0"}
         status = daemon.status()
         assert (status["mode"], status["configured_mode"]) == ("shadow", "active")
@@ -72,7 +72,7 @@ def test_release_takes_back_all_and_promote_lets_it_act_again(
         said = command(daemon, "release")
         assert said.code == 0, said
         assert said.out.splitlines()[:2] == ["by the daemon that runs:", "release: done"]
-        assert "htcondor: leased_attributes: taken back for " in said.out
+        assert "htcondor: leased_attributes: reverted for " in said.out
         assert set(queue(pool, "OutriderUntil").values()) == {"0"}
         for step in ("canary", "active"):
             said = command(daemon, "promote")

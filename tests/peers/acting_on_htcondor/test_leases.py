@@ -82,7 +82,7 @@ def test_release_takes_back_what_a_killed_daemon_left(pool: HTCondorPool, tmp_pa
         said = shell("release", "--config", str(daemon.config), **daemon.environ)
         assert (said.code, said.out) == (
             0,
-            "htcondor: leased_attributes: taken back for 3 jobs.\n",
+            "htcondor: leased_attributes: reverted for 3 jobs.\n",
         ), said
         assert set(queue(pool, "OutriderUntil").values()) == {"0"}
 

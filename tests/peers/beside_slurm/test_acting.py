@@ -75,7 +75,7 @@ def test_release_lets_go_what_a_killed_daemon_left(
         said = shell("release", "--config", str(daemon.config), **daemon.environ)
         assert (said.code, said.out) == (
             0,
-            "slurm: leased_start_times: taken back for 3 jobs.\n",
+            "slurm: leased_start_times: reverted for 3 jobs.\n",
         ), said
         assert all(begins_s(slurm, job) <= time.time() + 1 for job in jobs)
     assert full

@@ -53,7 +53,7 @@ def test_nothing_speaks_against_it() -> None:
     ("evidence", "why"),
     [
         (with_(next_mode=None, configured_mode="shadow"),
-         'the configuration says mode = "shadow", and no command goes beyond it'),
+         'the configuration sets mode = "shadow", and no command goes beyond it'),
         (with_(watched_s=36_000.0),
          TOO_SOON),
         (with_(guards=[GuardFigure("badput_ratio", 0.4, 0.25, True)]),
@@ -105,20 +105,20 @@ def test_a_twin_that_speaks_for_the_policy_or_is_not_needed_is_no_reason(
 @pytest.mark.parametrize(
     ("evidence", "why"),
     [
-        (twin(asked_s=None), "the twin has not answered yet (`outrider run-twin`)"),
-        (twin(stale=True), "the twin's answer is stale ([twin] stale_after_s)"),
+        (twin(asked_s=None), "the twin has no result yet (`outrider run-twin`)"),
+        (twin(stale=True), "the twin's result is stale ([twin] stale_after_s)"),
         (twin(refused={"survival": "too short"}),
-         "the twin does not answer about survival: too short"),
-        (twin(past={"fifo": SPEAKS}), "the twin was not asked about survival"),
+         "the twin has no result for survival: too short"),
+        (twin(past={"fifo": SPEAKS}), "the twin did not simulate survival"),
         (ratios(energy_ratio=MAYBE),
-         ("by the twin survival would not surely have saved anything: energy 0.850 to 1.050, "
+         ("in the twin survival did not significantly save anything: energy 0.850 to 1.050, "
           "badput 0.850 to 1.050")),
         (ratios(overhead_mean_ratio=MORE),
-         ("by the twin the overhead of jobs under survival is 1.200 to 1.400 times the "
-          "incumbent's, allowed: 1.25 (promote_most_overhead_ratio)")),
+         ("in the twin the overhead of jobs under survival is 1.200 to 1.400 times the "
+          "current scheduler's, allowed: 1.25 (promote_most_overhead_ratio)")),
         (ratios(overhead_mean_ratio=None),
-         ("by the twin the overhead of jobs under survival is unknown times the "
-          "incumbent's, allowed: 1.25 (promote_most_overhead_ratio)")),
+         ("in the twin the overhead of jobs under survival is unknown times the "
+          "current scheduler's, allowed: 1.25 (promote_most_overhead_ratio)")),
     ],
 )  # fmt: skip
 def test_a_twin_that_does_not_speak_for_the_policy_is_a_reason(
@@ -143,11 +143,11 @@ def test_what_the_twin_says_is_about_the_policies_as_they_are_configured_now() -
     )  # fmt: skip
     other = twin_figures(written, Config(policies={"survival": {"worth_ratio": 2.0}}), 1.7e9)
     assert other is not None
-    assert other.refused["survival"] == "it was asked about other settings"
+    assert other.refused["survival"] == "it simulated other settings"
     bounded = msgspec.convert(plain | {"longest_deferral_s": 60.0}, TwinFile)
     briefly = twin_figures(bounded, config, 1.7e9)
     assert briefly is not None
-    assert briefly.refused["survival"] == "it was asked about other settings"
+    assert briefly.refused["survival"] == "it simulated other settings"
     late = twin_figures(written, Config(twin=TwinSettings(stale_after_s=60)), 1.7e9 + 61)
     assert late is not None
     assert late.stale

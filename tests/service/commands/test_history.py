@@ -7,7 +7,7 @@ from structlog.testing import capture_logs
 
 from outrider.journal import CommandRecord, Journal
 from outrider.model.errors import LedgerError
-from outrider.service.commands.command import CONFIGURATION, MOST_SHOWN, CommandHistory
+from outrider.service.commands.command import CONFIGURATION, MAX_SHOWN, CommandHistory
 from outrider.service.journal.recording import Recording
 
 
@@ -31,12 +31,12 @@ async def test_since_when_a_mode_is_in_force_goes_back_to_where_it_began(tmp_pat
 async def test_the_last_hundred_are_told_in_order_also_after_a_restart(tmp_path: Path) -> None:
     recording = Recording(tmp_path)
     told = CommandHistory(recording)
-    for n in range(MOST_SHOWN + 3):
+    for n in range(MAX_SHOWN + 3):
         await told.record(record(float(n), "shadow", "shadow"))
     recording.close()
     again = Recording(tmp_path)
     for one in (told, CommandHistory(again)):
-        assert [row.at_s for row in one.records] == [float(n) for n in range(3, MOST_SHOWN + 3)]
+        assert [row.at_s for row in one.records] == [float(n) for n in range(3, MAX_SHOWN + 3)]
     again.close()
 
 

@@ -12,7 +12,7 @@ from outrider.service.core.mode_limit import (
     BY_GUARD,
     LIMIT_NAME,
     ModeLimit,
-    in_force,
+    effective_config,
     in_mode,
     keep_limit,
     limit_of,
@@ -34,18 +34,18 @@ def limit_to(mode: str, why: str = "new disks") -> ModeLimit:
 @pytest.mark.parametrize("most", MODES)
 def test_the_lower_of_both_is_in_force(tmp_path: Path, configured: str, most: str) -> None:
     keep_limit(limit_to(most), tmp_path)
-    loaded, note = in_force(loaded_in(configured), tmp_path)
+    loaded, note = effective_config(loaded_in(configured), tmp_path)
     assert loaded.config.mode == min(configured, most, key=rank)
     assert (note is None) is (rank(most) >= rank(configured))
 
 
 def test_the_note_says_why_and_names_nobody(tmp_path: Path) -> None:
     keep_limit(limit_to("shadow"), tmp_path)
-    _, note = in_force(loaded_in("canary"), tmp_path)
+    _, note = effective_config(loaded_in("canary"), tmp_path)
     right = 'mode "shadow" in place of "canary": by command: new disks; `outrider promote` climbs'
     assert note == right
     keep_limit(limit_to("shadow", why=""), tmp_path)
-    assert in_force(loaded_in("canary"), tmp_path)[1] == right.replace(": new disks", "")
+    assert effective_config(loaded_in("canary"), tmp_path)[1] == right.replace(": new disks", "")
 
 
 def test_it_comes_back_from_its_file_as_it_was_and_goes(tmp_path: Path) -> None:
@@ -54,16 +54,16 @@ def test_it_comes_back_from_its_file_as_it_was_and_goes(tmp_path: Path) -> None:
     assert limit_of(tmp_path) == limit_to("observe")
     keep_limit(None, tmp_path)
     keep_limit(None, tmp_path)
-    assert in_force(loaded_in("active"), tmp_path)[0].config.mode == "active"
+    assert effective_config(loaded_in("active"), tmp_path)[0].config.mode == "active"
 
 
 def test_with_promote_first_the_mode_of_the_file_is_the_ceiling_alone(tmp_path: Path) -> None:
-    loaded, note = in_force(loaded_in("active", promote_first=True), tmp_path)
+    loaded, note = effective_config(loaded_in("active", promote_first=True), tmp_path)
     assert loaded.config.mode == "shadow"
     assert note == 'mode "shadow" in place of "active": `outrider promote` climbs'
-    assert in_force(loaded_in("observe", promote_first=True), tmp_path)[1] is None
+    assert effective_config(loaded_in("observe", promote_first=True), tmp_path)[1] is None
     keep_limit(limit_to("canary"), tmp_path)
-    loaded, _ = in_force(loaded_in("active", promote_first=True), tmp_path)
+    loaded, _ = effective_config(loaded_in("active", promote_first=True), tmp_path)
     assert loaded.config.mode == "canary"
 
 

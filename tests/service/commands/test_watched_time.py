@@ -52,7 +52,7 @@ def test_a_broken_guard_ends_what_spoke_for_it() -> None:
     clock = SetClock(1_000.0)
     watched = WatchedTime(clock=clock)
     watched_for(clock, watched, ("active", 100.0))
-    watched.begin_anew()
+    watched.reset()
     watched_for(clock, watched, ("shadow", 20.0))
     assert watched.at_least("shadow") == 20.0
 

@@ -129,7 +129,7 @@ def test_users_whose_jobs_fail_everywhere_and_owners_who_return_make_no_black_ho
 
 
 def test_no_more_tries_are_kept_than_were_allowed_and_none_that_is_a_day_old() -> None:
-    starts = FailedStarts(most=10)
+    starts = FailedStarts(max_tries=10)
     for number in range(50):
         job = failed(number, number % 5, float(number))
         starts.note(job, job.start_s + WITHIN_S, "unknown")

@@ -57,4 +57,4 @@ def commands_of(supervisor: Supervisor) -> CommandPort:
 
 async def give(supervisor: Supervisor, command: Command) -> Result:
     """Give a command as our own user."""
-    return await commands_of(supervisor).carry_out(command, UID)
+    return await commands_of(supervisor).execute(command, UID)

@@ -40,7 +40,7 @@ async def test_to_shadow_what_was_changed_is_taken_back_and_nothing_more_is_done
         assert (result.outcome, result.from_mode, result.mode) == ("done", "active", "shadow")
         assert result.text == [
             "the mode was active and is shadow",
-            "what stood for 2 jobs was taken back",
+            "changes for 2 jobs were reverted",
             "this holds over restarts and reloads; `outrider promote` climbs again",
         ]
         assert Book.asked[2:] == [("withdraw", "1"), ("withdraw", "2")]
@@ -116,7 +116,7 @@ async def test_it_is_done_also_where_it_cannot_be_written(tmp_path: Path) -> Non
         (state / LIMIT_NAME).with_suffix(".part").mkdir()
         result = await give(supervisor, SetMode(mode="shadow"))
         assert (result.outcome, mode_of(supervisor)) == ("done", "shadow")
-        assert any("until the next restart or reload alone" in one for one in result.text)
+        assert any("only until the next restart or reload" in one for one in result.text)
 
 
 async def test_a_lever_that_hangs_is_let_go_of(
@@ -139,7 +139,7 @@ async def test_a_lever_that_hangs_is_let_go_of(
         result = await give(supervisor, SetMode(mode="shadow"))
         assert hangs.is_set()
         assert (result.outcome, mode_of(supervisor)) == ("done", "shadow")
-        assert "desk: book: no answer yet; what was changed lapses by itself" in result.text
+        assert "desk: book: no answer yet; the changes expire automatically" in result.text
         hanging.clear()
 
 
@@ -185,7 +185,7 @@ async def test_whoever_lowers_the_mode_comes_before_a_climb_that_waits_for_its_t
         fell = await give(supervisor, SetMode(mode="shadow"))
         climbed = await climbing
         assert (climbed.outcome, fell.outcome, mode_of(supervisor)) == ("failed", "done", "shadow")
-        assert "lowered meanwhile" in climbed.text[0]
+        assert "lowered since" in climbed.text[0]
 
 
 async def test_a_reload_that_began_before_may_not_act_afterwards(
@@ -206,7 +206,7 @@ async def test_a_reload_that_began_before_may_not_act_afterwards(
             falling = asyncio.create_task(give(supervisor, SetMode(mode="shadow")))
             await until(lambda: whole_status(supervisor.view)["levers"] == [])
             goes_on.set()
-            with pytest.raises(ConfigurationError, match="the mode was lowered meanwhile"):
+            with pytest.raises(ConfigurationError, match="the mode has been lowered since"):
                 await reloading
             assert (await falling).outcome == "done"
         assert mode_of(supervisor) == "shadow"

@@ -37,7 +37,7 @@ async def test_it_climbs_step_by_step_and_then_the_configuration_alone_counts(
         result = await give(supervisor, Promote())
         assert result.outcome == "refused"
         assert result.text == [
-            'the configuration says mode = "active", and no command goes beyond it'
+            'the configuration sets mode = "active", and no command goes beyond it'
         ]
         steps = [(r.from_mode, r.to_mode) for r in commands_of(supervisor).history.records[2:5]]
         assert steps == [("observe", "shadow"), ("shadow", "canary"), ("canary", "active")]
@@ -83,12 +83,12 @@ async def test_the_twin_has_to_speak_for_the_policy_and_then_it_climbs(tmp_path:
         await give(supervisor, SetMode(mode="shadow"))
         result = await give(supervisor, Promote())
         assert result.outcome == "refused"
-        assert result.text == ["the twin has not answered yet (`outrider run-twin`)"]
+        assert result.text == ["the twin has no result yet (`outrider run-twin`)"]
         asked = {"asked_s": time.time(), "answer": answer, "candidates": {"fifo": {}}}
         write_plain(state, asked | {"answer": answer | {"refused": "3 days"}})
         await until(lambda: supervisor.view.twin.file is not None)
         assert (await give(supervisor, Promote())).text == [
-            "the twin does not answer about fifo: 3 days"
+            "the twin has no result for fifo: 3 days"
         ]
         write_plain(state, asked)
         await until(lambda: supervisor.view.saving().startswith("from "))
@@ -144,10 +144,10 @@ async def test_one_command_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyP
     async with daemon(tmp_path / "state", **EVIDENCE) as supervisor:
         await give(supervisor, SetMode(mode="shadow"))
         monkeypatch.setattr("outrider.service.process.supervisor.reload", hang)
-        monkeypatch.setattr("outrider.service.modes.commander.WITHIN_S", 0.1)
-        with pytest.raises(Exception, match=r"promote is not done after 0\.1 s, and goes on"):
+        monkeypatch.setattr("outrider.service.modes.commander.TIMEOUT_S", 0.1)
+        with pytest.raises(Exception, match=r"promote is not done after 0\.1 s, and continues"):
             await give(supervisor, Promote())
-        with pytest.raises(Exception, match=r"promote by user .* is at work: ask again"):
+        with pytest.raises(Exception, match=r"promote by user .* is in progress: try again"):
             await give(supervisor, Promote())
         goes_on.set()
 

@@ -22,7 +22,7 @@ async def test_it_is_taken_up_again_also_after_a_restart(tmp_path: Path) -> None
         assert counted(supervisor) == (3, 3)
         await give(supervisor, SetMode(mode="observe"))
         assert supervisor.view.core.runners == []
-        assert "nothing is decided: the policies rest, with what they learned" in (
+        assert "nothing is decided: the policies are paused and keep what they learned" in (
             supervisor.view.notes
         )
     async with daemon(state, "observe") as supervisor:

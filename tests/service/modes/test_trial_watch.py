@@ -12,7 +12,7 @@ from outrider.acting.trial import Compared, DaySums, Trial, TrialOutcome
 from outrider.service.commands.evidence import Evidence, against
 from outrider.service.config.loaded import LoadedConfig
 from outrider.service.core.mode_limit import BY_COMMAND, ModeLimit
-from outrider.service.journal.trial_record import in_force, trial_shown
+from outrider.service.journal.trial_record import active_trial, trial_shown
 from outrider.service.modes.trial_watch import TrialWatch
 from tests.acting.trials import SUNDAY_S, at
 from tests.service.modes.trial_site import Site, configured
@@ -52,7 +52,7 @@ def test_a_restart_goes_on_with_the_same_trial_and_decides_anew_on_an_acting_day
     again.look(at(trial, trial.acts.index(True)))
     again.look()
     assert again.registered == trial == again.core.trial.trial
-    assert [record.why for record in again.told] == ["goes on after a restart of the daemon"]
+    assert [record.why for record in again.told] == ["continues after a restart of the daemon"]
     assert again.trial is not None
     assert (again.trial.state, again.trial.restarts) == ("running", 1)
     assert again.on_record() == again.trial
@@ -100,7 +100,7 @@ def test_a_command_or_guard_that_ends_the_acting_breaks_it_off_though_the_mode_c
     [
         (configured(mode="shadow"), "the mode is shadow"),
         (configured(mode="active"), "the mode is active"),
-        (configured(canary_by="jobs", canary_fraction=0.1), "the canary is not by days any more"),
+        (configured(canary_by="jobs", canary_fraction=0.1), "the canary is no longer by days"),
     ],
 )
 def test_another_mode_or_canary_breaks_it_off(site: Site, changed: LoadedConfig, why: str) -> None:
@@ -123,8 +123,8 @@ def test_another_configuration_breaks_it_off_and_is_a_trial_of_its_own(site: Sit
 
 
 def test_under_another_configuration_its_days_do_not_act_before_anybody_looks(site: Site) -> None:
-    assert in_force(site.trial, configured().config) == site.registered
-    assert in_force(site.trial, configured(canary_seed=4).config) is None
+    assert active_trial(site.trial, configured().config) == site.registered
+    assert active_trial(site.trial, configured(canary_seed=4).config) is None
 
 
 def test_it_ends_a_day_after_its_last_with_what_it_came_to_and_no_other_begins(site: Site) -> None:
@@ -165,12 +165,12 @@ def test_while_it_goes_on_nobody_climbs_to_active(site: Site) -> None:
         watched_s=1.0, needed_s=0.0, policies=[], guards=[], sources=[],
         trial=trial_shown(site.trial, at(site.registered, 2)),
     )  # fmt: skip
-    assert "the canary trial goes on: 2 of 14 days are done" in against(found)
+    assert "the canary trial is running: 2 of 14 days are done" in against(found)
     assert found.trial is not None
     ended = msgspec.structs.replace(found.trial, state="ended")
     over = msgspec.structs.replace(found, trial=ended)
     harmful = TrialOutcome(14, {"badput_ratio": Compared(1.3, 1.1, 1.5, 1.3, 1.0)})
     worse = msgspec.structs.replace(ended, outcome=harmful)
-    why = "in the canary trial badput surely was more: 1.100 to 1.500"
+    why = "in the canary trial badput was significantly higher: 1.100 to 1.500"
     assert why in against(msgspec.structs.replace(found, trial=worse))
     assert not [why for why in against(over) if "trial" in why]

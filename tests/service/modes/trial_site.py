@@ -11,7 +11,7 @@ from outrider.journal import CommandRecord, Entry, Journal
 from outrider.service.config.loaded import LoadedConfig, check_config
 from outrider.service.core.followed_trial import FollowedTrial
 from outrider.service.core.mode_limit import ModeLimit
-from outrider.service.journal.trial_record import TrialRecord, in_force, trial_on_record
+from outrider.service.journal.trial_record import TrialRecord, active_trial, trial_on_record
 from outrider.service.modes.trial_watch import TrialWatch
 from tests.acting.trials import SUNDAY_S
 
@@ -45,7 +45,7 @@ class Site:
         self.core = SimpleNamespace(
             engine=engine, site=SimpleNamespace(now=SUNDAY_S), trial=self._followed(),
         )  # fmt: skip
-        self.core.trial.follow(in_force(trial, loaded.config))
+        self.core.trial.follow(active_trial(trial, loaded.config))
         self.watch = TrialWatch(self, self._record)  # type: ignore[arg-type]
 
     def look(self, now_s: float | None = None, loaded: LoadedConfig | None = None) -> None:
@@ -54,7 +54,7 @@ class Site:
         if loaded is not None:
             self.loaded = loaded
             self.core.trial = self._followed()
-            self.core.trial.follow(in_force(self.trial, loaded.config))
+            self.core.trial.follow(active_trial(self.trial, loaded.config))
         asyncio.run(self.watch.look())
 
     @property

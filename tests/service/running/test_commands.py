@@ -115,7 +115,7 @@ def test_promote_shows_the_evidence_and_climbs_back(site: SmallSite) -> None:
     assert "the mode was observe and is shadow" in climbed.out
     again = outrider("promote", *config)
     assert again.code == 1
-    assert 'against    the configuration says mode = "shadow"' in again.out
+    assert 'against    the configuration sets mode = "shadow"' in again.out
     assert "guard      mean_wait_s: not known yet; no bound" in again.out
 
 

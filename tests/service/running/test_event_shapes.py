@@ -9,7 +9,7 @@ import pytest
 from outrider.model import events as ev
 from outrider.model.jobs import JobSpec
 from outrider.model.machines import MachineSpec, Resources
-from outrider.service.core.guarded_feed import MOST_TEXT, is_well_formed
+from outrider.service.core.guarded_feed import MAX_TEXT, is_well_formed
 
 BIG = 2**63
 HALF = "\ud800"
@@ -29,7 +29,7 @@ class Number(int):
 RIGHT: list[Any] = [
     (1.0, ev.COMPLETED, "1.0", None),
     [1.0, ev.COMPLETED, "1.0", None],
-    (-1, ev.COMPLETED, "ü" * MOST_TEXT, None),
+    (-1, ev.COMPLETED, "ü" * MAX_TEXT, None),
     (0, ev.RELEASED, " ", None),
     (1.0, ev.SUBMITTED, "1.0", JobSpec()),
     (
@@ -64,7 +64,7 @@ WRONG: list[Any] = [
     (1.0, -1, "1.0", None), (1.0, 99, "1.0", None), (1.0, 0.0, "1.0", None),
     (1.0, True, "1.0", None), (1.0, Number(ev.COMPLETED), "1.0", None), (1.0, ev.TICK, "log", None),
     (1.0, ev.COMPLETED, "", None), (1.0, ev.COMPLETED, 1, None), (1.0, ev.COMPLETED, HALF, None),
-    (1.0, ev.COMPLETED, "x" * (MOST_TEXT + 1), None), (1.0, ev.COMPLETED, Name("1.0"), None),
+    (1.0, ev.COMPLETED, "x" * (MAX_TEXT + 1), None), (1.0, ev.COMPLETED, Name("1.0"), None),
     (1.0, ev.COMPLETED, "1.0", "a word"), (1.0, ev.COMPLETED, "1.0", 0),
     (1.0, ev.SUBMITTED, "1.0", None), (1.0, ev.SUBMITTED, "1.0", MachineSpec()),
     (1.0, ev.STARTED, "1.0", None), (1.0, ev.STARTED, "1.0", ("m1",)),

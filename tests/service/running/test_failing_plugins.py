@@ -191,7 +191,7 @@ def test_a_sound_utility_counts_and_one_of_another_shape_does_not() -> None:
     guarded = GuardedUtility(short, "batch")
     default = DEFAULT_UTILITIES["batch"].unit(spent_s, ideal_s)
     assert guarded.unit(spent_s, ideal_s).tolist() == default.tolist()
-    assert "shape (1,), right: (2,)" in guarded.broken
+    assert "shape (1,), expected (2,)" in guarded.broken
     short.unit = sound.unit
     assert guarded.unit(spent_s, ideal_s).tolist() == default.tolist(), "it is asked no more"
 

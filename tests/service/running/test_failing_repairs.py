@@ -103,7 +103,9 @@ def test_a_fault_that_nothing_can_be_left_out_for_is_told_and_ends_nothing(
     recording.close()
     assert again.accounting.submitted == 1
     assert not again.unrepaired
-    assert notes == ["the state is in doubt: Outrider failed, and failed again at repairing it"]
+    assert notes == [
+        "the state may be inconsistent: Outrider failed, and failed again at repairing it"
+    ]
 
 
 def test_a_pass_that_always_fails_does_not_keep_the_daemon_busy_for_ever() -> None:

@@ -62,7 +62,7 @@ async def test_time_goes_back_with_a_clock_that_is_put_right_and_no_job_is_lost(
             clock.ahead_s = 0.0
             await until(lambda: daemon.view.core is not first)
             status = whole_status(daemon.view)
-            assert status["notes"] == ["the clock was put back by 87600 h, and the state with it"]
+            assert status["notes"] == ["the clock was set back by 87600 h, and the state with it"]
             assert abs(ahead_s(daemon)) < 60.0
             assert status["jobs"]["queued"] == 2
             again = daemon.view.core
@@ -104,8 +104,8 @@ async def test_where_nothing_from_before_is_left_time_stands_still_until_the_clo
         await until(lambda: whole_status(daemon.view)["notes"])
         [note] = whole_status(daemon.view)["notes"]
         assert note == (
-            "the site's time is 87600 h ahead of this host's clock and stands still until the "
-            "clock gets there; set the clock, if it is wrong"
+            "the site's time is 87600 h ahead of this host's clock and stops until the "
+            "clock catches up; set the clock if it is wrong"
         )
         script.append(told((time.time(), events.SUBMITTED, "2", JobSpec())))
         await until(lambda: not script)
@@ -133,7 +133,7 @@ async def test_where_the_state_cannot_be_made_anew_the_daemon_goes_on_with_what_
             monkeypatch.setattr(pump, "bring_up", fail)
             clock.ahead_s = 0.0
             await until(lambda: whole_status(daemon.view)["notes"])
-            assert "stands still" in whole_status(daemon.view)["notes"][0]
+            assert "stops until" in whole_status(daemon.view)["notes"][0]
             await submit(daemon, script, clock, "3")
     events_told = [line["event"] for line in lines]
     assert events_told.count("clock_repair_failed") == 1, "it is not tried with every batch"

@@ -129,7 +129,7 @@ async def test_a_reload_is_announced_put_in_force_and_told_or_refused_with_its_r
         assert running.mode.name == "observe"
         status = await running.until(lambda s: s["mode"] == "observe")
         assert (status["policies"], status["users"]) == ([], "names")
-        left = "nothing is decided: the policies rest, with what they learned"
+        left = "nothing is decided: the policies are paused and keep what they learned"
         assert status["notes"] == [left], "the address is as it was"
         for wrong in ('mode = "awake"', 'mode = "asleep"'):
             running.configure(wrong)

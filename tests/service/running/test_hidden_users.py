@@ -65,7 +65,7 @@ def test_a_daemon_that_cannot_keep_its_key_hides_names_until_its_end_and_says_so
 ) -> None:
     recording = Recording(tmp_path / "state")
     (recording.folder / "pseudonym.part").mkdir()
-    with pytest.raises(LedgerError, match="the key of pseudonyms cannot be made"):
+    with pytest.raises(LedgerError, match="the key of pseudonyms cannot be created"):
         load_key(recording.folder / KEY_NAME)
     hidden = recording.pseudonyms.of("ada")
     assert is_pseudonym(hidden)

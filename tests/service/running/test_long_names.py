@@ -3,7 +3,7 @@
 import pytest
 
 from outrider.api import JobSpec, MachineSpec, NamedEvent, events
-from outrider.service.core.guarded_feed import MOST_TEXT, is_well_formed
+from outrider.service.core.guarded_feed import MAX_TEXT, is_well_formed
 
 
 def events_with(name: str) -> list[NamedEvent]:
@@ -21,6 +21,6 @@ def events_with(name: str) -> list[NamedEvent]:
 
 @pytest.mark.parametrize("letter", ["x", "\u00e9"])
 def test_a_name_without_end_is_refused_wherever_it_stands(letter: str) -> None:
-    assert all(map(is_well_formed, events_with(letter * MOST_TEXT)))
-    assert not any(map(is_well_formed, events_with(letter * (MOST_TEXT + 1))))
+    assert all(map(is_well_formed, events_with(letter * MAX_TEXT)))
+    assert not any(map(is_well_formed, events_with(letter * (MAX_TEXT + 1))))
     assert not any(map(is_well_formed, events_with(letter * (1 << 20))))

@@ -12,7 +12,7 @@ from outrider.model.events import CHANGED, COMPLETED, STARTED, SUBMITTED, NamedE
 from outrider.model.jobs import JobSpec
 from outrider.service.core.core import PERSONAL_VOS_KEY
 from outrider.service.core.user_privacy import (
-    MOST_PERSONAL_VOS,
+    MAX_PERSONAL_VOS,
     PersonalVos,
     Pseudonyms,
     UserNames,
@@ -146,11 +146,11 @@ def test_a_change_that_tells_only_half_is_joined_to_what_is_known() -> None:
 
 def test_beyond_the_most_that_are_kept_every_vo_is_hidden() -> None:
     personal = PersonalVos()
-    for n in range(MOST_PERSONAL_VOS + 1):
+    for n in range(MAX_PERSONAL_VOS + 1):
         personal.note([(0.0, SUBMITTED, "1.0", JobSpec(user="a", vo=f"{n}.a"))], lambda name: None)
-    assert len(personal.users) == MOST_PERSONAL_VOS
+    assert len(personal.users) == MAX_PERSONAL_VOS
     names = UserNames(Pseudonyms(b"key"), personal, shown=False)
-    assert names.vo(f"{MOST_PERSONAL_VOS}.a").startswith("u-")
+    assert names.vo(f"{MAX_PERSONAL_VOS}.a").startswith("u-")
     assert "physics" not in names.vo("physics")
 
 

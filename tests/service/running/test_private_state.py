@@ -70,7 +70,7 @@ def test_a_folder_that_others_use_too_stays_open_with_a_note(tmp_path: Path) -> 
     site.log.run([1])
     with site.daemon as daemon:
         site.wait_until_applied()
-        (note,) = [n for n in daemon.status()["notes"] if "not ours alone" in n]
+        (note,) = [n for n in daemon.status()["notes"] if "contains other files" in n]
         assert "somebody-elses" in note
     found = modes(site.state)
     assert found.pop(".") == "drwxr-xr-x"
@@ -86,8 +86,8 @@ def test_ours_are_closed_and_what_others_keep_there_stays_with_the_folder(tmp_pa
     (tmp_path / "lock").touch(0o600)
     tmp_path.chmod(0o755)
     (note,) = make_private(tmp_path, {"token", "journal.sqlite*", "snapshots", "lock"})
-    assert note.startswith(f"{tmp_path}: other users can look into it, and it is not ours alone")
-    assert "('theirs' is there, too)" in note
+    assert note.startswith(f"{tmp_path}: other users can read it, and it contains other files")
+    assert "('theirs')" in note
     found = {
         str(path.relative_to(tmp_path)): oct(stat.S_IMODE(path.stat().st_mode))
         for path in tmp_path.rglob("*")

@@ -23,7 +23,7 @@ __all__ = ["scripts"]
 def _quickly(monkeypatch: pytest.MonkeyPatch) -> None:
     """Again after 0.02, 0.04 and then 0.05 s, and looked at as often."""
     monkeypatch.setattr(pump, "_FIRST_BACKOFF_S", 0.02)
-    monkeypatch.setattr(pump, "_LONGEST_BACKOFF_S", 0.05)
+    monkeypatch.setattr(pump, "_MAX_BACKOFF_S", 0.05)
     monkeypatch.setattr(supervisor, "_EVERY_S", 0.02)
 
 
@@ -83,7 +83,7 @@ async def test_a_batch_that_is_none_is_a_fault_of_its_source_and_nothing_of_it_c
         async with running(loaded(state, "a"), state) as daemon:
             await until(lambda: whole_status(daemon.view)["jobs"]["queued"] == 1)
     [closed] = named(lines, "adapter_closed")
-    assert closed["error"].startswith("a batch that is none: ")
+    assert closed["error"].startswith("an invalid batch: ")
 
 
 async def test_what_a_source_held_before_it_was_first_read_does_not_count(
@@ -100,7 +100,7 @@ async def test_what_a_source_held_before_it_was_first_read_does_not_count(
         await daemon.reload(loaded(state, "a", "b"))
         await until(lambda: whole_status(daemon.view)["jobs"]["queued"] == 1)
         notes = whole_status(daemon.view)["notes"]
-        assert notes == ["b: first read while running; what it held by then is passed over"]
+        assert notes == ["b: first read while running; its earlier history is skipped"]
     with Journal(state / "journal.sqlite", read_only=True) as journal:
         subjects = [event[2] for _, _, event in journal.inputs_after(0)]
         assert ("new" in subjects, "old" in subjects) == (True, False)

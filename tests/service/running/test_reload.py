@@ -89,8 +89,8 @@ def test_a_wrong_new_file_keeps_the_old_and_says_why(tmp_path: Path) -> None:
         after = daemon.status()
         (note,) = after["notes"]
         assert note == (
-            f"reload refused: {site.config}: cannot be read: No such file or directory; "
-            "expected a file as `outrider check-config --example` prints it"
+            f"reload refused: {site.config}: cannot be read: No such file or directory; expected "
+            "a file as `outrider check-config --example` prints it"
         )
         assert "did you mean" in site.log_text()
         assert [p["name"] for p in after["policies"]] == [p["name"] for p in before["policies"]]
@@ -178,7 +178,9 @@ def test_observing_only_takes_every_seat_away_and_shadow_gives_them_back(tmp_pat
         site.log.run([2, 3])
         status = site.wait_until_applied()
         assert (status["mode"], status["policies"]) == ("observe", [])
-        assert status["notes"] == ["nothing is decided: the policies rest, with what they learned"]
+        assert status["notes"] == [
+            "nothing is decided: the policies are paused and keep what they learned"
+        ]
         assert "config_reloaded                mode=observe" in site.log_text()
         site.configure()
         reload(site, "config_reloaded")

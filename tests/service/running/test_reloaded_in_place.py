@@ -49,7 +49,7 @@ async def test_it_is_told_what_a_reload_cannot_change_and_which_policies_come_an
         )  # fmt: skip
         assert whole_status(daemon.view)["notes"] == [
             "policies that start afresh: bandit",
-            "policies that left with what they learned: sjf",
+            "policies removed with what they learned: sjf",
             "needs a restart to change: listen, socket_group",
         ]
         assert [policy["name"] for policy in whole_status(daemon.view)["policies"]] == [

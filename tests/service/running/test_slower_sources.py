@@ -35,7 +35,7 @@ def batches(began_s: float) -> list[Step]:
 async def test_who_is_ahead_of_a_slower_source_waits_until_that_is_read_on(
     scripts: dict[str, list[Step]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pump, "_MOST_WAITING", MOST)
+    monkeypatch.setattr(pump, "_MAX_WAITING", MOST)
     began_s, reads_on = time.time() - 500.0, asyncio.Event()
     slow = Batch(events=[], cursor=1, seen_until_s=began_s - 1.0)
     scripts["slow"] = [slow, reads_on]
@@ -55,7 +55,7 @@ async def test_who_is_ahead_of_a_slower_source_waits_until_that_is_read_on(
 async def test_a_source_alone_waits_for_nobody(
     scripts: dict[str, list[Step]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pump, "_MOST_WAITING", 1)
+    monkeypatch.setattr(pump, "_MAX_WAITING", 1)
     began_s = time.time() - 500.0
     scripts["fast"] = batches(began_s)
     async with running(loaded(tmp_path, "fast"), tmp_path) as daemon:

@@ -24,7 +24,7 @@ def submitted(job: str) -> events.NamedEvent:
 async def test_it_is_tried_again_after_a_while_and_told_as_long_as_it_fails(
     tmp_path: Path, scripts: dict[str, list[Any]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pump, "_AGAIN_AFTER_S", 0.2)
+    monkeypatch.setattr(pump, "_RETRY_AFTER_S", 0.2)
     tries = 0
 
     def fails(*given: Any) -> Any:
@@ -44,14 +44,14 @@ async def test_it_is_tried_again_after_a_while_and_told_as_long_as_it_fails(
             await until(lambda: tries >= 2)
             assert daemon.view.core is doubtful, "it goes on with what it has"
             assert whole_status(daemon.view)["notes"] == [
-                "the state is in doubt: MemoryError: no room"
+                "the state may be inconsistent: MemoryError: no room"
             ]
             assert not await daemon._state.snapshot()
             assert len(daemon.view.recording.snapshots.paths()) == snapshots
             monkeypatch.setattr(pump, "bring_up", bring_up)
             await until(lambda: daemon.view.core is not doubtful)
             notes = whole_status(daemon.view)["notes"]
-            assert notes[1] == "the state was rebuilt after a fault that could not be repaired"
+            assert notes[1] == "the state was rebuilt after an unrecoverable internal error"
             assert whole_status(daemon.view)["jobs"]["queued"] == 1
             scripts["a"].append(told(submitted("2")))
             await until(lambda: whole_status(daemon.view)["jobs"]["queued"] == 2)

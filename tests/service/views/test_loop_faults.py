@@ -29,7 +29,7 @@ async def test_the_same_fault_is_logged_once_a_minute_with_how_often_it_came() -
 async def test_faults_of_ever_new_kinds_fill_no_memory_and_are_still_told() -> None:
     faults, loop = LoopFaults(SetClock()), asyncio.get_running_loop()
     with capture_logs() as logs:
-        for n in range(2 * RateLimit.MOST_KINDS):
+        for n in range(2 * RateLimit.MAX_KINDS):
             faults(loop, {"message": f"fault {n}"})
-    assert len(logs) == RateLimit.MOST_KINDS + 1
+    assert len(logs) == RateLimit.MAX_KINDS + 1
     assert logs[-1]["kind"] == "further kinds"

@@ -108,9 +108,7 @@ def test_what_is_beyond_the_bound_is_counted_as_other_and_said() -> None:
     assert told["wait_s"]["by_vo"][OTHER]["n"] == 7
     assert told["wait_s"]["all"]["n"] == 10, "totals stay whole"
     assert sum(told["fairness"]["share"].values()) == pytest.approx(1.0)
-    assert core.notes() == [
-        '7 events told of VOs beyond the 3 that are named: they are counted as "other"'
-    ]
+    assert core.notes() == ['7 events named VOs beyond the limit of 3: they are counted as "other"']
     text = exposed(core)
     assert 'outrider_names_folded_total{kind="vo"} 7.0' in text
     assert 'outrider_names{kind="vo"} 3.0' in text

@@ -2,7 +2,7 @@
 
 import pytest
 
-from outrider.service.daemon.daemon_view import CHEAP_S, Reused
+from outrider.service.daemon.daemon_view import CHEAP_S, CachedValue
 
 
 class Making:
@@ -22,7 +22,7 @@ class Making:
 
 def test_what_is_cheap_is_made_anew_each_time() -> None:
     making = Making(CHEAP_S / 2)
-    reused = Reused[int](making.clock, making.clock)
+    reused = CachedValue[int](making.clock, making.clock)
     assert [reused.of(making) for _ in range(3)] == [1, 2, 3]
 
 
@@ -33,7 +33,7 @@ def test_what_is_costly_takes_a_small_share_of_the_time_however_often_it_is_aske
     took_s: float, share: float
 ) -> None:
     making = Making(took_s)
-    reused = Reused[int](making.clock, making.clock)
+    reused = CachedValue[int](making.clock, making.clock)
     begin_s = making.now_s
     while making.now_s < begin_s + 100.0:
         reused.of(making)
@@ -44,7 +44,7 @@ def test_what_is_costly_takes_a_small_share_of_the_time_however_often_it_is_aske
 
 async def test_what_a_coroutine_makes_is_shown_again_too() -> None:
     making = Making(0.5)
-    reused = Reused[int](making.clock, making.clock)
+    reused = CachedValue[int](making.clock, making.clock)
 
     async def make() -> int:
         return making()
@@ -56,7 +56,7 @@ async def test_what_a_coroutine_makes_is_shown_again_too() -> None:
 
 def test_a_failure_is_not_kept() -> None:
     making = Making(0.5)
-    reused = Reused[int](making.clock, making.clock)
+    reused = CachedValue[int](making.clock, making.clock)
 
     def fails() -> int:
         raise ZeroDivisionError

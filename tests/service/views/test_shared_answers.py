@@ -2,7 +2,7 @@
 
 import gzip
 
-from outrider.service.daemon.daemon_view import MOST, SharedAnswers
+from outrider.service.daemon.daemon_view import MAX_ANSWERS, SharedAnswers
 
 
 class Clock:
@@ -55,10 +55,10 @@ async def test_after_a_change_by_hand_it_is_made_anew() -> None:
 async def test_few_questions_are_remembered() -> None:
     clock = Clock()
     answers, make = SharedAnswers(clock, clock), Making(clock)
-    for n in range(MOST + 1):
+    for n in range(MAX_ANSWERS + 1):
         await answers.of(n, make)
-    clock.now_s -= 0.1 * (MOST + 1)  # so that none is too old
-    await answers.of(MOST, make)
-    assert make.made_n == MOST + 1
+    clock.now_s -= 0.1 * (MAX_ANSWERS + 1)  # so that none is too old
+    await answers.of(MAX_ANSWERS, make)
+    assert make.made_n == MAX_ANSWERS + 1
     await answers.of(0, make)
-    assert make.made_n == MOST + 2
+    assert make.made_n == MAX_ANSWERS + 2

@@ -3,7 +3,7 @@
 from typing import Any
 
 from outrider.api import Batch
-from outrider.service.core.source_state import HANGS_AFTER_S, MOST_COUNTED, SourceState, add_bounded
+from outrider.service.core.source_state import HANGS_AFTER_S, MAX_COUNTED, SourceState, add_bounded
 from tests.fixtures.clocks import SetClock
 
 STALE_AFTER_S = 60.0
@@ -37,7 +37,7 @@ def test_what_a_source_gave_and_is_not_taken_in_yet_is_no_silence_of_the_source(
     source.note_awaited(True)
     clock.now_s += 40.0
     source.note_awaited(False)
-    assert source.down_because == "what it gave waits to be taken in"
+    assert source.down_because == "its last batch waits to be taken in"
     assert not source.hangs
 
 
@@ -86,8 +86,8 @@ def test_a_log_that_nobody_writes_is_silent_once_that_is_longer_than_input_may_b
 
 def test_reasons_without_end_are_counted_together_and_those_known_by_then_by_name() -> None:
     source = opened(SetClock(1_000.0))
-    add_bounded(source.rejected, {f"word {n}": 1 for n in range(MOST_COUNTED + 3)})
+    add_bounded(source.rejected, {f"word {n}": 1 for n in range(MAX_COUNTED + 3)})
     add_bounded(source.rejected, {"word 0": 4, "one more": 5})
     assert source.rejected["word 0"] == 5
     assert source.rejected["other"] == 8
-    assert len(source.rejected) == MOST_COUNTED + 1
+    assert len(source.rejected) == MAX_COUNTED + 1

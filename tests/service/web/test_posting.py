@@ -43,7 +43,7 @@ class Port:
         self.raises: Exception | None = None
         self.outcome: Any = "done"
 
-    async def carry_out(self, command: Command, uid: int) -> Result:
+    async def execute(self, command: Command, uid: int) -> Result:
         self.given.append((command, uid))
         if self.raises is not None:
             raise self.raises

@@ -72,7 +72,7 @@ def command(
         print_json({"by": "command", "command": "release", "outcome": "done", "released": released})
         return 0
     for one in released:
-        click.echo(f"{one['lever']}: taken back for {one['jobs']:,} jobs.")
+        click.echo(f"{one['lever']}: reverted for {one['jobs']:,} jobs.")
     if nothing_lasts:
         click.echo("Nothing was changed that does not lapse by itself.")
     elif not released:
@@ -109,7 +109,7 @@ def _has_lasting(loaded: "LoadedConfig") -> bool:
 
 def _by_ourselves(loaded: "LoadedConfig", *, stale: bool) -> list[dict[str, Any]]:
     """Take back without a daemon, and say so; what each lever took back."""
-    from outrider.service.commands.taking_back import take_back
+    from outrider.service.commands.reverting import revert_lever
     from outrider.service.config.reading import state_folder
     from outrider.service.daemon.levers import UndoFile, make_levers
     from outrider.service.daemon.sources import make_adapters
@@ -121,7 +121,7 @@ def _by_ourselves(loaded: "LoadedConfig", *, stale: bool) -> list[dict[str, Any]
     for label, adapter in adapters.items():
         adapter.undo_log = UndoFile(folder, label)
     return [
-        {"lever": f"{label}: {lever.name}", "jobs": take_back(lever, stale=stale), "problem": ""}
+        {"lever": f"{label}: {lever.name}", "jobs": revert_lever(lever, stale=stale), "problem": ""}
         for label, levers in make_levers(adapters, folder).items()
         for lever in levers
     ]

@@ -1,4 +1,4 @@
-"""What commands are: their shapes, the evidence they rest on, and the record of those given.
+"""Commands of users: their shapes, the evidence they need, and their record.
 
-Carrying them out is the matter of `outrider.service.modes`.
+They are executed in `outrider.service.modes`.
 """

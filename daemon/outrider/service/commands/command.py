@@ -1,4 +1,4 @@
-"""What the daemon can be commanded, by whom, and what came of it."""
+"""Commands to the daemon: their types, senders, results and history."""
 
 import asyncio
 import pwd
@@ -13,23 +13,23 @@ from msgspec import Meta, Struct
 from outrider.journal import CommandRecord, Entry, Journal
 from outrider.model.errors import LedgerError
 from outrider.service.commands.evidence import Evidence
-from outrider.service.commands.taking_back import TakenBack
+from outrider.service.commands.reverting import Reverted
 from outrider.service.host.own_thread import in_own_thread
 from outrider.service.journal.recording import Recording
 
 # -- history ---------------------------------------------------------------------------------------
-# The last commands and changes of the mode, and their way into journal and log.
+# The last commands and changes of the mode, recorded in the journal and the log.
 
 CONFIGURATION: Final = "configuration"
-"""Of a record: the mode in force is another, though nobody commanded that."""
-MOST_SHOWN: Final = 100
-_SUBMIT_S: Final = 2.0
-"""How long the journal may have no room for a command before it is in the log alone."""
+"""Command name of records of mode changes that no command made."""
+MAX_SHOWN: Final = 100
+_SUBMIT_TIMEOUT_S: Final = 2.0
+"""Seconds to wait for space in the journal; after that a command is only in the log."""
 log = structlog.get_logger()
 
 
 class CommandHistory:
-    """What was commanded, the newest at the end.
+    """History of commands, the newest at the end.
 
     Args:
         recording: the journal.
@@ -37,26 +37,26 @@ class CommandHistory:
 
     def __init__(self, recording: Recording) -> None:
         self._recording = recording
-        self._records: deque[CommandRecord] = deque(maxlen=MOST_SHOWN)
+        self._records: deque[CommandRecord] = deque(maxlen=MAX_SHOWN)
         try:
             with Journal(recording.path, read_only=True) as journal:
-                found = [record for _, record in journal.latest_commands(MOST_SHOWN)]
+                found = [record for _, record in journal.latest_commands(MAX_SHOWN)]
             self._records.extend(reversed(found))
         except (LedgerError, TypeError, ValueError) as error:
             log.error("commands_unreadable", error=str(error))
 
     @property
     def records(self) -> Sequence[CommandRecord]:
-        """The last hundred."""
+        """The last hundred records."""
         return list(self._records)
 
     @property
     def last_mode(self) -> str:
-        """The mode that was in force last, as far as is known; else empty."""
+        """The last effective mode, as far as known; else empty."""
         return self._records[-1].to_mode if self._records else ""
 
     def since_s(self, mode: str) -> float | None:
-        """Since when this mode has been in force (Unix seconds); None where that is not known."""
+        """Return when this mode became effective (Unix seconds); None if unknown."""
         since_s = None
         for record in reversed(self._records):
             if record.to_mode != mode:
@@ -67,14 +67,14 @@ class CommandHistory:
     async def record(
         self, record: CommandRecord, meta: Mapping[str, Any] = MappingProxyType({})
     ) -> None:
-        """Write it to the log, and to the journal as soon as that has room.
+        """Write a record to the log, and to the journal as soon as it has space.
 
         Args:
-            record: what is to be recorded.
-            meta: kept by the journal in the same transaction, by name.
+            record: the record.
+            meta: metadata that the journal stores in the same transaction, by name.
         """
-        tell = log.info if record.command == CONFIGURATION else log.warning
-        tell(
+        write = log.info if record.command == CONFIGURATION else log.warning
+        write(
             "mode_changed" if record.from_mode != record.to_mode else "command_recorded",
             command=record.command, uid=record.uid, user=record.user, outcome=record.outcome,
             from_mode=record.from_mode, to_mode=record.to_mode, why=record.why,
@@ -82,7 +82,7 @@ class CommandHistory:
         )  # fmt: skip
         self._records.append(record)
         try:
-            async with asyncio.timeout(_SUBMIT_S):
+            async with asyncio.timeout(_SUBMIT_TIMEOUT_S):
                 await self._recording.submit(Entry(commands=[record], meta=dict(meta)))
         except TimeoutError:
             log.critical("command_not_saved", command=record.command, reason="the journal is full")
@@ -90,8 +90,8 @@ class CommandHistory:
 
 # -- command ---------------------------------------------------------------------------------------
 
-LONGEST_WHY: Final = 500
-"""Characters of a reason."""
+MAX_WHY: Final = 500
+"""Longest reason of a command, in characters."""
 DONE: Literal["done"] = "done"
 REFUSED: Literal["refused"] = "refused"
 FAILED: Literal["failed"] = "failed"
@@ -100,33 +100,33 @@ FAILED: Literal["failed"] = "failed"
 class _Command(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="command"):
     why: Annotated[
         str,
-        Meta(max_length=LONGEST_WHY, description="The reason; everybody who may look is shown it."),
+        Meta(max_length=MAX_WHY, description="The reason; shown to all readers."),
     ] = ""
 
 
 class SetMode(_Command, tag="mode", frozen=True):
-    """Lower the mode, at once; it holds until `Promote`."""
+    """Lower the mode immediately; this holds until `Promote`."""
 
     mode: Literal["observe", "shadow", "canary", "active"]
 
 
 class Promote(_Command, tag="promote", frozen=True):
-    """Climb one step towards the configuration's mode, where the evidence is not against it."""
+    """Raise the mode one step towards the configured one, if the evidence allows it."""
 
 
 class Release(_Command, tag="release", frozen=True):
-    """Fall to shadow, and take back whatever was changed in the batch system."""
+    """Fall back to shadow, and revert all changes in the batch system."""
 
 
 Command: TypeAlias = SetMode | Promote | Release
 
 
 class Sender(NamedTuple):
-    """Who gives a command, as the kernel says it.
+    """The user who sends a command, as reported by the kernel.
 
     Attributes:
         uid: number of the user.
-        user: that user's name; empty where it is not known.
+        user: that user's name; empty if unknown.
     """
 
     uid: int
@@ -134,40 +134,40 @@ class Sender(NamedTuple):
 
 
 class Result(Struct, frozen=True, kw_only=True):
-    """What came of a command."""
+    """The result of a command."""
 
     command: str
     outcome: Literal["done", "refused", "failed"]
-    from_mode: Annotated[str, Meta(description="The mode in force before.")]
-    mode: Annotated[str, Meta(description="The mode in force now.")]
-    text: Annotated[list[str], Meta(description="What was done, or why not; sentences.")]
-    evidence: Annotated[Evidence | None, Meta(description="Of promote: what there is.")] = None
-    released: Annotated[list[TakenBack], Meta(description="Of release: by lever.")] = []
+    from_mode: Annotated[str, Meta(description="The effective mode before.")]
+    mode: Annotated[str, Meta(description="The effective mode now.")]
+    text: Annotated[list[str], Meta(description="What was done, or the causes why not; sentences.")]
+    evidence: Annotated[Evidence | None, Meta(description="For promote: the evidence.")] = None
+    released: Annotated[list[Reverted], Meta(description="For release: results by lever.")] = []
 
 
 class StillAtWorkError(Exception):
-    """A command is not done yet, this one or the one before; the message says which."""
+    """A command is still in progress: this one or an earlier one, as the message says."""
 
 
 def plain(why: str) -> str:
-    """A reason as one line that no terminal takes for more than text."""
+    """Return a reason as one line without control characters for terminals."""
     return "".join(sign for sign in " ".join(why.split()) if sign.isprintable())
 
 
 def name_of(command: Any) -> str:
-    """Its name: ``mode``, ``promote`` or ``release``."""
+    """Return the name of a command: ``mode``, ``promote`` or ``release``."""
     return str(type(command).__struct_config__.tag)
 
 
 # -- senders ---------------------------------------------------------------------------------------
-# Who gives a command, by name: the user database may be slow, and a command must not be.
+# Names of the users who send commands: the user database may be slow, a command must not be.
 
 
 class Senders:
-    """Finds users' names by their numbers.
+    """Look-up of users' names by their numbers.
 
     Args:
-        within_s: how long to wait for the user database, which may be on another host.
+        within_s: seconds to wait for the user database, which may be on another host.
     """
 
     def __init__(self, within_s: float = 2.0) -> None:
@@ -175,7 +175,7 @@ class Senders:
         self._asked: asyncio.Future[str] | None = None
 
     async def sender(self, uid: int) -> Sender:
-        """Who has this number; without a name where the database does not tell in time."""
+        """Return the user of a number; without a name if the database does not answer in time."""
         if self._asked is not None and not self._asked.done():
             return Sender(uid, "")  # it hangs: one thread is enough
         self._asked = in_own_thread(lambda: _name_of(uid), "user-database")
@@ -191,22 +191,22 @@ def _name_of(uid: int) -> str:
 
 
 # -- port ------------------------------------------------------------------------------------------
-# What the web may ask of commands: who looks at the daemon's view finds it there.
+# Interface of the command subsystem for the web layer; a part of the daemon's view.
 
 
 class CommandPort(Protocol):
-    """Carries out commands, and tells of those that were given."""
+    """Interface that executes commands, with their history and evidence."""
 
     @property
     def history(self) -> CommandHistory:
-        """The last commands."""
+        """The history of the last commands."""
         ...
 
     @property
     def evidence(self) -> Evidence:
-        """What there is for and against climbing, now."""
+        """The current evidence for and against raising the mode."""
         ...
 
-    async def carry_out(self, command: Command, uid: int) -> Result:
-        """Carry out a command of a user who may; what came of it. Raises `StillAtWorkError`."""
+    async def execute(self, command: Command, uid: int) -> Result:
+        """Execute a command of an authorised user. Raises `StillAtWorkError`."""
         ...

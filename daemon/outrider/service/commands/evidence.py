@@ -1,4 +1,4 @@
-"""What speaks for and against acting more than now: gathered here, judged here, shown as it is."""
+"""Evidence for and against raising the mode: its figures and their evaluation."""
 
 import hashlib
 import time
@@ -15,8 +15,8 @@ from outrider.twin.answer_file import Ratio, Ratios, Window
 
 _SHADOW: Final = "shadow"
 _ACTIVE: Final = "active"
-SPEAKS_FOR: Final = ("energy_ratio", "badput_ratio")
-"""One of them has to be below 1 by the whole of its interval."""
+GAIN_MEASURES: Final = ("energy_ratio", "badput_ratio")
+"""At least one of these ratios must be below 1 with its whole interval."""
 OVERHEAD: Final = "overhead_mean_ratio"
 
 
@@ -24,8 +24,8 @@ class GuardFigure(Struct, frozen=True):
     """One guard of `[acting]`: a figure of the last hours against its bound."""
 
     name: str
-    value: Annotated[float | None, Meta(description="Null: too little happened to know it.")]
-    bound: Annotated[float | None, Meta(description="Null: that figure is not guarded.")]
+    value: Annotated[float | None, Meta(description="Null: too few events.")]
+    bound: Annotated[float | None, Meta(description="Null: not guarded.")]
     broken: bool
 
 
@@ -34,43 +34,45 @@ class SourceFigure(Struct, frozen=True):
 
     label: str
     up: bool
-    why: Annotated[str, Meta(description="Why it is down; empty where it is up.")]
+    why: Annotated[str, Meta(description="Why it is down; empty: it is up.")]
 
 
 class PolicyFigures(Struct, frozen=True):
-    """What one policy decided, and how that compares with what the batch system did."""
+    """Decisions of one policy, and their agreement with the batch system's."""
 
     name: str
     decisions: int
     agreed: int
     disagreed: int
     agreement_ratio: float | None
-    would_act: Annotated[int, Meta(description="Decisions that the gate would let through.")]
-    would_refuse: Annotated[dict[str, int], Meta(description="And those it would not, by why.")]
-    failed: Annotated[str | None, Meta(description="Why it is not asked; null: it is.")]
+    would_act: Annotated[int, Meta(description="Decisions that the gate would allow.")]
+    would_refuse: Annotated[
+        dict[str, int], Meta(description="Decisions it would refuse, by reason.")
+    ]
+    failed: Annotated[str | None, Meta(description="Why it is disabled; null: it is not.")]
 
 
 class TwinFigures(Struct, frozen=True, kw_only=True):
-    """What the shadow twin says of the policies that would act."""
+    """Results of the shadow twin for the policies that would act."""
 
-    needed: Annotated[bool, Meta(description="Whether it has to speak for them.")]
+    needed: Annotated[bool, Meta(description="True if its result is required.")]
     most_overhead_ratio: Annotated[float, Meta(description="promote_most_overhead_ratio.")]
     asked_s: Annotated[float | None, Meta(description="Unix seconds; null: no answer yet.")] = None
-    window: Annotated[Window | None, Meta(description="The past that it is about.")] = None
+    window: Annotated[Window | None, Meta(description="The period of the past.")] = None
     stale: bool = False
-    refused: Annotated[dict[str, str], Meta(description="Why it does not answer, by policy.")] = {}
+    refused: Annotated[dict[str, str], Meta(description="Why there is no result, by policy.")] = {}
     past: Annotated[
         dict[str, Ratios],
-        Meta(description="What would have been, over the incumbent's, by policy."),
+        Meta(description="Past period: policy / current scheduler, by policy."),
     ] = {}
 
 
 class Evidence(Struct, frozen=True, kw_only=True):
-    """What there is to know before the mode climbs a step, and what of it is against that."""
+    """All evidence on raising the mode by one step, and the objections to it."""
 
-    mode: Annotated[str, Meta(description="In force now.")]
+    mode: Annotated[str, Meta(description="The effective mode.")]
     mode_since_s: Annotated[float | None, Meta(description="Unix seconds; null: not known.")]
-    configured_mode: Annotated[str, Meta(description="The configuration's: the ceiling.")]
+    configured_mode: Annotated[str, Meta(description="The configured mode: the ceiling.")]
     next_mode: Annotated[str | None, Meta(description="The next step; null: there is none.")]
     watched_s: Annotated[
         float,
@@ -79,26 +81,26 @@ class Evidence(Struct, frozen=True, kw_only=True):
             "every source up, since a guard last broke or the policy was another."
         ),
     ]
-    needed_s: Annotated[float, Meta(description="The least of that (promote_after_s).")]
+    needed_s: Annotated[float, Meta(description="The required watched_s (promote_after_s).")]
     policies: list[PolicyFigures]
     guards: list[GuardFigure]
     sources: list[SourceFigure]
-    trouble: Annotated[list[str], Meta(description="What else keeps it from acting at all.")] = []
+    trouble: Annotated[list[str], Meta(description="Other reasons why it cannot act.")] = []
     twin: Annotated[
         TwinFigures | None,
-        Meta(description="What the shadow twin says; null: nothing, and it is not needed."),
+        Meta(description="Results of the shadow twin; null: there are none, and none are needed."),
     ] = None
     trial: Annotated[
         TrialShown | None,
         Meta(description="The last canary trial by days, as in the status; null: there was none."),
     ] = None
-    against: Annotated[list[str], Meta(description="Why it may not climb; empty: it may.")] = []
+    against: Annotated[list[str], Meta(description="Objections; empty: it may be raised.")] = []
 
 
 def next_mode(mode: str, configured: str, has_canary: bool) -> str | None:
-    """The step above a mode; None where there is none below the ceiling.
+    """Return the step above a mode; None if there is none up to the ceiling.
 
-    Where the configuration goes beyond a canary and names none, that step is passed over.
+    If the configuration goes beyond a canary and defines none, that step is skipped.
 
     >>> next_mode("shadow", "active", True)
     'canary'
@@ -117,10 +119,10 @@ def next_mode(mode: str, configured: str, has_canary: bool) -> str | None:
 
 
 def against(evidence: Evidence) -> list[str]:
-    """Why the mode may not climb, a sentence each; empty: it may."""
+    """Return the objections to raising the mode, a sentence each; empty: it may be raised."""
     if evidence.next_mode is None:
         ceiling = f'mode = "{evidence.configured_mode}"'
-        return [f"the configuration says {ceiling}, and no command goes beyond it"]
+        return [f"the configuration sets {ceiling}, and no command goes beyond it"]
     if evidence.next_mode not in ACTING_MODES:
         return []
     found = list(evidence.trouble)
@@ -145,15 +147,18 @@ def against(evidence: Evidence) -> list[str]:
 
 
 def _against_by_trial(trial: TrialShown | None, mode: str) -> list[str]:
-    """A trial that goes on is not ended by who likes what there is; one that showed harm speaks."""
+    """Return the trial's objections: it is still running, or it showed harm.
+
+    A running trial may not be ended early because its results so far look good.
+    """
     if trial is None or mode != CANARY:
         return []
     if trial.state == RUNNING:
-        return [f"the canary trial goes on: {trial.days_done} of {trial.days} days are done"]
+        return [f"the canary trial is running: {trial.days_done} of {trial.days} days are done"]
     compared = {} if trial.outcome is None else trial.outcome.measures
-    found = ((name.removesuffix("_ratio"), compared.get(name)) for name in SPEAKS_FOR)
+    found = ((name.removesuffix("_ratio"), compared.get(name)) for name in GAIN_MEASURES)
     return [
-        f"in the canary trial {name} surely was more: {one.low:.3f} to {one.high:.3f}"
+        f"in the canary trial {name} was significantly higher: {one.low:.3f} to {one.high:.3f}"
         for name, one in found
         if one is not None and one.low is not None and one.low > 1.0
     ]
@@ -164,65 +169,66 @@ def _broken(guard: GuardFigure) -> str:
 
 
 def _against_by_twin(twin: TwinFigures | None, policies: Sequence[str]) -> list[str]:
-    """What a re-simulation of the past says against it, for each policy that would act."""
+    """Return objections from the re-simulated past, for each policy that would act."""
     if twin is None or not twin.needed:
         return []
     if twin.asked_s is None:
-        return ["the twin has not answered yet (`outrider run-twin`)"]
+        return ["the twin has no result yet (`outrider run-twin`)"]
     if twin.stale:
-        return ["the twin's answer is stale ([twin] stale_after_s)"]
+        return ["the twin's result is stale ([twin] stale_after_s)"]
     return [why for name in policies for why in _against_one(twin, name)]
 
 
 def _against_one(twin: TwinFigures, policy: str) -> list[str]:
     if policy in twin.refused:
-        return [f"the twin does not answer about {policy}: {twin.refused[policy]}"]
+        return [f"the twin has no result for {policy}: {twin.refused[policy]}"]
     ratios = twin.past.get(policy)
     if ratios is None:
-        return [f"the twin was not asked about {policy}"]
+        return [f"the twin did not simulate {policy}"]
     found = []
-    gains = {name.removesuffix("_ratio"): ratios.get(name) for name in SPEAKS_FOR}
+    gains = {name.removesuffix("_ratio"): ratios.get(name) for name in GAIN_MEASURES}
     if not any(ratio is not None and ratio.high < 1.0 for ratio in gains.values()):
         figures = ", ".join(f"{name} {interval(ratio)}" for name, ratio in gains.items())
-        found.append(f"by the twin {policy} would not surely have saved anything: {figures}")
+        found.append(f"in the twin {policy} did not significantly save anything: {figures}")
     overhead = ratios.get(OVERHEAD)
     if overhead is None or overhead.high > twin.most_overhead_ratio:
         found.append(
-            f"by the twin the overhead of jobs under {policy} is {interval(overhead)} times the "
-            f"incumbent's, allowed: {twin.most_overhead_ratio:g} (promote_most_overhead_ratio)"
+            f"in the twin the overhead of jobs under {policy} is {interval(overhead)} times the "
+            "current scheduler's, allowed: "
+            f"{twin.most_overhead_ratio:g} (promote_most_overhead_ratio)"
         )
     return found
 
 
 def interval(ratio: Ratio | None) -> str:
-    """A ratio's interval for people."""
+    """Return a ratio's interval as text."""
     return "unknown" if ratio is None else f"{ratio.low:.3f} to {ratio.high:.3f}"
 
 
 # -- watched time ----------------------------------------------------------------------------------
-# For how long a policy has decided beside this site, by mode: evidence that outlives restarts.
+# How long a policy has decided at this site, by mode: evidence that persists over restarts.
 
 WATCHED_KEY: Final = "watched"
-"""Where the journal keeps it."""
-_LONGEST_STEP_S: Final = 60.0
-"""Between two looks: a host that slept meanwhile has watched nothing."""
+"""Key of the watched time in the journal."""
+_MAX_STEP_S: Final = 60.0
+"""Longest counted time between two looks: a suspended host has watched nothing."""
 
 
 class WatchedTime:
-    """Adds up the time in each mode in which every source could be read.
+    """Sum of the time in each mode during which every source could be read.
 
     Args:
-        kept: what `plain` gave, as the journal has it; anything else begins at 0.
-        clock: seconds that only ever go on.
+        kept: what `plain` returned, from the journal; anything else starts at 0.
+        clock: monotonic seconds.
     """
 
     def __init__(self, kept: Any = None, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._looked_s: float | None = None
-        self._of = ""
+        self._digest = ""
         self._watched_s: dict[str, float] = {}
         if isinstance(kept, dict) and isinstance(kept.get("s"), dict):
-            self._of = str(kept.get("of", ""))
+            self._digest = str(kept.get("of", ""))
             for mode, seconds in kept["s"].items():
                 if mode in MODES and isinstance(seconds, int | float) and seconds >= 0:
                     self._watched_s[mode] = float(seconds)
@@ -231,27 +237,27 @@ class WatchedTime:
         """Count the time since the last look.
 
         Args:
-            mode: in force since then.
-            policies: with their settings: others begin at 0.
-            counts: whether decisions were made, of sources that could be read.
+            mode: the effective mode since then.
+            policies: the policies with their settings; a change resets the time to 0.
+            counts: True if decisions were made and all sources could be read.
         """
         now_s = self._clock()
         before_s, self._looked_s = self._looked_s, now_s
-        of = hashlib.sha256(msgspec.json.encode(policies, order="sorted")).hexdigest()
-        if of != self._of:
-            self._of, self._watched_s = of, {}
+        digest = hashlib.sha256(msgspec.json.encode(policies, order="sorted")).hexdigest()
+        if digest != self._digest:
+            self._digest, self._watched_s = digest, {}
         elif counts and before_s is not None:
-            step_s = min(now_s - before_s, _LONGEST_STEP_S)
+            step_s = min(now_s - before_s, _MAX_STEP_S)
             self._watched_s[mode] = self._watched_s.get(mode, 0.0) + step_s
 
-    def begin_anew(self) -> None:
-        """A guard broke: what was watched before speaks for nothing."""
+    def reset(self) -> None:
+        """Reset the time because a guard broke: earlier time is no evidence."""
         self._watched_s = {}
 
     def at_least(self, mode: str) -> float:
-        """Seconds in this mode and those above."""
+        """Return the seconds in this mode and those above."""
         return sum(self._watched_s.get(each, 0.0) for each in MODES[MODES.index(mode) :])
 
     def plain(self) -> dict[str, Any]:
-        """Everything as plain data."""
-        return {"of": self._of, "s": self._watched_s}
+        """Return everything as plain data."""
+        return {"of": self._digest, "s": self._watched_s}

@@ -1,1 +1,1 @@
-"""The part of the daemon that follows the site and decides: no disk, no network, no thread."""
+"""The core that follows the site and decides, without disk, network or threads."""

@@ -1,7 +1,7 @@
-"""The core of the daemon, without I/O: engine, event merger, and the making of journal entries.
+"""The core of the daemon, without I/O: engine, event merger and journal entries.
 
-Adapters' batches go in, journal entries come out. The same object, fed the same inputs from the
-journal, ends in the same state: that is how a restart works, and how it is tested.
+Adapters' batches go in, journal entries come out. A core that replays the same inputs from the
+journal ends in the same state. Restarts and their tests rely on this.
 """
 
 import time
@@ -51,12 +51,13 @@ from outrider.service.core.source_state import SourceState, add_bounded
 from outrider.service.core.user_privacy import PersonalVos, Pseudonyms
 
 PERSONAL_VOS_KEY: Final = "personal_vos"
-"""Where the journal keeps which VOs are named for a user."""
+"""Key in the journal of the VOs that are named for a user."""
 MALFORMED = "malformed"
-"""Why an event that no adapter should have made is rejected."""
+"""Reason for rejecting an event of a shape that no adapter should produce."""
 CLOCK_EVERY_S: Final = 10.0
-"""While nothing happens the clock moves on in steps of at least this: each is a row in the journal,
-27 bytes, so that a day without any event takes 0.23 MB."""
+"""Shortest step, in seconds, by which the clock advances without events.
+
+Each step is a row of 27 bytes in the journal: a day without any event takes 0.23 MB."""
 
 
 class Core:
@@ -65,16 +66,16 @@ class Core:
     Args:
         loaded: the configuration.
         sources: the adapters.
-        clusters: cluster habits that adapters know, beside those of the configuration.
-        pseudonyms: replaces users' names before anything is kept, or None.
-        carried: by adapter that has levers, the actions for which it has one.
-        facts: meta entries on the site, by name, recorded with the first entry.
+        clusters: cluster profiles from adapters, in addition to those of the configuration.
+        pseudonyms: replaces users' names before anything is stored, or None.
+        carried: by adapter with levers, the actions for which it has one.
+        facts: metadata of the site, by name, recorded with the first entry.
 
     Attributes:
-        trial: the canary trial that it acts by, and counts.
-        names: how many users, VOs, machines and so on are named; all others are `other`.
-        unrepaired: keys of events that failed, and after which the repair of the state failed, too
-            (None: a tick): while there are any, the state is in doubt.
+        trial: the canary trial that it follows and counts.
+        names: limits on the names of users, VOs, machines and so on; all others are `other`.
+        unrepaired: keys of events that failed and whose repair of the state failed too (None: a
+            tick). While there are any, the state may be inconsistent.
     """
 
     def __init__(
@@ -137,54 +138,54 @@ class Core:
 
     @property
     def is_fresh(self) -> bool:
-        """True if what is known of the site is young enough to act on; from any thread."""
+        """True if information on the site is recent enough to act on; thread-safe."""
         return self.sources.are_fresh(self.config.stale_after_s)
 
     @property
     def sources_down(self) -> dict[str, str]:
-        """The sources that cannot be read, or not all of them, by label; why, as a sentence."""
+        """The sources that cannot be read completely, by label, each with the cause."""
         return self.sources.down
 
     @property
     def now_s(self) -> float:
-        """The time at the site, for people: event time, and the wall clock before any event."""
+        """The time at the site: event time, or the wall clock before any event."""
         return self.site.now if self.merger.now > -inf else time.time()
 
     @property
     def lost_policies(self) -> dict[str, str]:
-        """The policies that are not asked, or not any more, by name, and why."""
+        """The policies that are disabled or failed, by name, each with the cause."""
         failed = {runner.name: runner.broken for runner in self.runners if runner.broken}
         return self.policies_without_runner | failed
 
     def notes(self) -> list[str]:
-        """What is wrong with sources, plugins and Outrider itself, as sentences for an operator."""
+        """Return notes for operators on problems of sources, plugins and Outrider itself."""
         broken = [plugin.broken for plugin in self._guarded]
         if self._estimator is not None:
             broken.append(self._estimator.broken)
         notes = [*self.sources.troubles, *(why for why in broken if why)]
         if faults := self.merger.set_aside[FAULT]:
             notes.append(
-                f"{faults} events set aside because Outrider itself failed on them: see "
+                f"{faults} events rejected because of internal errors of Outrider: see "
                 "`outrider ledger set-aside`, and please report it"
             )
         return [*notes, *name_notes(self.names)]
 
     def _keeps_runs(self) -> bool:
-        """Return whether runs that end now are news: neither history nor in the journal already."""
+        """Return whether runs that end now are new: neither history nor already in the journal."""
         return not (self.decision_log.replaying or self.engine.silent)
 
-    # -- what comes in ------------------------------------------------------------------------
+    # -- input --------------------------------------------------------------------------------
 
     def take(
         self, label: str, batch: Batch, until_s: float | None, limits: TimeLimits | None = None
     ) -> GuardedFeed:
-        """A batch came: returns what enters the engine now; hand it to `step` until it is done.
+        """Take in a batch and return the feed of the engine, to be passed to `step` until done.
 
         Args:
             label: the adapter.
             batch: its events.
-            until_s: everything of this adapter up to this time has been seen, or None.
-            limits: events of other times are set aside; None: all times are believed.
+            until_s: time up to which this adapter is complete, or None.
+            limits: events of other times are rejected; None: all times are accepted.
         """
         source = self.sources[label]
         source.note_batch(batch, self.config.stale_after_s)
@@ -211,11 +212,11 @@ class Core:
         return GuardedFeed(self.merger, self.engine, self.unrepaired, watermark_s)
 
     def _clock_is_due(self) -> bool:
-        """Return whether nothing has happened for so long that the clock moves on by itself."""
+        """Return whether the clock must advance without an event."""
         return not self.engine.silent and self.merger.watermark_s >= self.site.now + CLOCK_EVERY_S
 
     def arrive(self, label: str, events: Sequence[NamedEvent]) -> None:
-        """Events of an adapter wait for their time; they are entered by a feed."""
+        """Queue events of an adapter until their time; a feed enters them."""
         if self.merger.now == -inf:  # until the first one is applied, an earlier one may come
             times_s = [event[0] for event in events if FIRST_S <= event[0] <= LAST_S]
             before = self.accounting.begin_s
@@ -227,14 +228,14 @@ class Core:
         self.merger.arrive(label, events)
 
     def step(self, feed: GuardedFeed, most: int) -> bool:
-        """Feed at most so many events; False when nothing is left.
+        """Feed at most `most` events; return False when nothing is left.
 
-        An event on which Outrider itself fails is set aside, and the next ones go on.
+        An event on which Outrider itself fails is rejected, and the feed continues after it.
         """
         return feed.step(most)
 
     def entry(self, label: str, batch: Batch) -> Entry | None:
-        """Everything since the last entry, to be recorded as one; None if there is nothing."""
+        """Return everything since the last entry as one journal entry; None if there is nothing."""
         source = self.sources[label]
         counts = [dict(source.rejected), dict(source.ignored)]
         counted = counts != source.recorded
@@ -266,13 +267,13 @@ class Core:
         return made
 
     def past(self, until_s: float) -> GuardedFeed:
-        """The history that has not entered the engine yet, up to a time; hand it to `step`."""
+        """Return a feed of the remaining history up to a time, to be passed to `step`."""
         return GuardedFeed(self.merger, self.engine, self.unrepaired, until_s, moves_clock=False)
 
     def begin(self) -> None:
-        """History has been read: from now on everything counts and is decided.
+        """End the history: from now on everything is counted and decided.
 
-        History is not recorded; a snapshot must follow, or a restart reads it again.
+        History is not recorded. A snapshot must follow, or a restart reads the history again.
         """
         self.engine.begin(self.site.now)
         self.merger.begin()
@@ -284,12 +285,12 @@ class Core:
     # -- restart ------------------------------------------------------------------------------
 
     def save(self) -> dict[str, Any]:
-        """The whole state as plain data."""
+        """Return the whole state as plain data."""
         state = saved_state(self.merger, self.engine, self.decision_log)
         return {**state, "trial": self.trial.save()}
 
     def restore(self, saved: dict[str, Any]) -> list[str]:
-        """Go on from what `save` gave. Returns the names of policies that start afresh.
+        """Restore a saved state; return the names of policies that start afresh.
 
         A policy that had failed is among these: it gets another chance.
 
@@ -305,7 +306,7 @@ class Core:
         return fresh
 
     def succeed(self, old: "Core", kept: Iterable[str]) -> None:
-        """Take over what `save` does not hold from another core; `kept` are unchanged sources."""
+        """Take over from another core what `save` leaves out; `kept` are unchanged sources."""
         self.pass_times.merge(old.pass_times)
         self.personal_vos, self._new_personal_vos = old.personal_vos, old._new_personal_vos
         self.sources |= {label: old.sources[label] for label in kept}
@@ -314,7 +315,7 @@ class Core:
 
 
 # -- name notes ------------------------------------------------------------------------------------
-# What is said of names that are not followed, for there are too many of their kind.
+# Notes shown when a limit on names is exceeded.
 
 _PLURAL: Final = {
     USER: "users",
@@ -327,31 +328,31 @@ _PLURAL: Final = {
 
 
 def name_notes(names: Names) -> list[str]:
-    """A sentence for each kind of which more names were told than are followed."""
+    """Return a sentence for each kind of name whose limit was exceeded."""
     return [
-        f"{told.folded:,} events told of {_PLURAL[kind]} beyond the {told.most:,} that are named: "
+        f"{limited.folded:,} events named {_PLURAL[kind]} beyond the limit of {limited.most:,}: "
         f'they are counted as "{OTHER}"'
         if kind != ELIGIBLE
-        else f"{told.folded:,} events told of {_PLURAL[kind]} beyond the {told.most:,} that are "
-        "followed: Outrider knows of no machine for their jobs"
-        for kind, told in names.by_kind.items()
-        if told.folded
+        else f"{limited.folded:,} events named {_PLURAL[kind]} beyond the limit of "
+        f"{limited.most:,}: Outrider knows of no machine for their jobs"
+        for kind, limited in names.by_kind.items()
+        if limited.folded
     ]
 
 
 # -- pass times ------------------------------------------------------------------------------------
-# How long scheduling passes take.
+# Durations of scheduling passes.
 
 
 class PassTimes(Distribution):
-    """Seconds that each scheduling pass took; it is told of each beginning and end."""
+    """Distribution of the seconds per scheduling pass, called at each beginning and end."""
 
     def __init__(self) -> None:
         super().__init__(exact=False, bounds=DECISION_BOUNDS_S)
         self._began_s = 0.0
 
     def __call__(self, begins: bool) -> None:
-        """A pass begins or ends now."""
+        """Note that a pass begins or ends now."""
         if begins:
             self._began_s = time.perf_counter()
         else:
@@ -359,14 +360,14 @@ class PassTimes(Distribution):
 
 
 # -- sources together ------------------------------------------------------------------------------
-# The sources of a daemon together: how old what they tell is, and which of them are down.
+# The sources of a daemon together: the age of their information, and which are down.
 
 
 class Sources(dict[str, SourceState]):
     """The sources of a daemon, by label.
 
     Args:
-        states: of each.
+        states: one per source.
     """
 
     def __init__(self, states: Iterable[SourceState]) -> None:
@@ -380,7 +381,7 @@ class Sources(dict[str, SourceState]):
 
     @property
     def down(self) -> dict[str, str]:
-        """Those that cannot be read, or not all of them; why, as a sentence."""
+        """The sources that cannot be read completely, by label, each with the cause."""
         return {
             label: f"adapter {label} is down: {state.down_because}"
             for label, state in self.items()
@@ -389,16 +390,16 @@ class Sources(dict[str, SourceState]):
 
     @property
     def troubles(self) -> list[str]:
-        """The same sentences, but of those of which nothing was heard yet and nothing is wrong."""
+        """The sentences of `down`, without sources that are still opening and have no problem."""
         return [why for label, why in self.down.items() if not self[label].is_opening]
 
     def are_fresh(self, stale_after_s: float) -> bool:
-        """Return whether all are read, and what they told is young enough to act on; from any thread."""
+        """Return whether all sources are up and recent enough to act on; thread-safe."""
         return all(one.up and one.age_s <= stale_after_s for one in list(self.values()))
 
 
 # -- core state ------------------------------------------------------------------------------------
-# The state of a core as plain data, for snapshots and reloads, and back.
+# The state of a core as plain data, for snapshots and reloads, and its restoration.
 
 STATE_VERSION: Final = 5
 
@@ -406,7 +407,7 @@ STATE_VERSION: Final = 5
 def saved_state(
     merger: EventMerger, engine: Engine, decision_log: JournalledDecisions
 ) -> dict[str, Any]:
-    """The whole state of a core, whose parts these are."""
+    """Return the whole state of a core, given its parts."""
     arrivals = merger.save()
     arrivals["waiting"] = [
         [t, n, label, [event[0], event[1], event[2], encode_extra(event[1], event[3])]]
@@ -421,7 +422,7 @@ def saved_state(
 
 
 def site_time_of(saved: dict[str, Any]) -> float:
-    """The time at the site in what `saved_state` gave; minus infinity before any event."""
+    """Return the time at the site in a saved state; minus infinity before any event."""
     now: float | None = saved["merger"]["now"]
     return -inf if now is None else now
 
@@ -429,7 +430,7 @@ def site_time_of(saved: dict[str, Any]) -> float:
 def restore_state(
     saved: dict[str, Any], merger: EventMerger, engine: Engine, decision_log: JournalledDecisions
 ) -> list[str]:
-    """Go on from what `saved_state` gave. Returns the names of policies that start afresh.
+    """Restore a saved state; return the names of policies that start afresh.
 
     A policy that had failed is among these: it gets another chance.
 

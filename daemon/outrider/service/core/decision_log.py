@@ -1,7 +1,7 @@
 """The daemon's decision log: decisions and outcomes become rows of the journal.
 
-Each policy in shadow has a gate of its own, as if it alone were to act: what one would start takes
-nothing from the budget of another.
+Each policy in shadow has its own gate, as if it alone acted: starts of one policy take nothing
+from the budget of another.
 """
 
 from collections import Counter
@@ -28,29 +28,29 @@ NO_LEVERS: Final[Mapping[str, Collection[str]]] = MappingProxyType({})
 
 
 class JournalledDecisions:
-    """Keeps what is decided and how runs end, until `take` gives it to the journal.
+    """Buffer of decisions and outcomes, until `take` passes them to the journal.
 
     Args:
         config: the mode, and the budget of each policy's gate.
-        policies: names of those that decide.
+        policies: names of the deciding policies.
         merger: knows the names of jobs and machines.
         site: knows the time.
-        input: ``full``, or ``inferred`` where machines are known from their jobs alone.
-        input_age_s: how old the newest input is, seconds.
-        carried: by adapter that has levers, the actions for which it has one.
-        sources_up: whether every source can be read; while one is down, input counts as stale.
+        input: ``full``, or ``inferred`` where machines are known only from their jobs.
+        input_age_s: age of the newest input, in seconds.
+        carried: by adapter with levers, the actions for which it has one.
+        sources_up: True if every source can be read; while one is down, input counts as stale.
         canary: the jobs that may be acted on in that mode.
 
     Attributes:
-        gates: by policy.
-        job_sources: of which of those adapters each job is.
-        trial: says on which days a canary acts, on all jobs then; None: `canary` names its jobs.
-        replaying: the journal is fed again: what is decided stands in it already.
+        gates: the gate of each policy.
+        job_sources: the adapter with levers of each job.
+        trial: defines the days on which a canary acts on all jobs; None: `canary` selects jobs.
+        replaying: True while the journal is replayed, which already contains the decisions.
     """
 
     def __init__(
         self, config: Config, policies: Iterable[str], merger: EventMerger, site: Site,
-        input: str,  # noqa: A002 - the ledger's own word for it
+        input: str,  # noqa: A002 - the journal's own word for it
         input_age_s: Callable[[], float],
         carried: Mapping[str, Collection[str]],
         sources_up: Callable[[], bool],
@@ -76,9 +76,9 @@ class JournalledDecisions:
         self._outcomes: list[OutcomeRecord] = []
 
     def decided(self, decision: Decision, /) -> None:
-        """A decision was made (`outrider.engine.ports.DecisionLog`)."""
+        """Note a decision (`outrider.engine.ports.DecisionLog`)."""
         input_age_s = self._input_age_s()
-        # made in any case: an event that fails here must fail when it is fed again, too
+        # made in any case: an event that fails here must also fail when it is replayed
         row = DecisionRow.of(
             decision,
             self._merger.normaliser,
@@ -91,24 +91,24 @@ class JournalledDecisions:
             self._decisions.append(row)
 
     def _changes(self, decision: Decision) -> bool:
-        """Return whether something would have to be done.
+        """Return whether the decision requires a change in the batch system.
 
-        A job that only finds no place waits anyway; but where the policy is to say when it starts,
-        it must be kept, or the batch system gives it the next machine that is free.
+        A job without a free place waits anyway. But where the policy determines the start, the job
+        must be held, or the batch system gives it the next free machine.
         """
         if decision.action != DEFER:
             return True
         awaits_its_turn = self._admits and decision.reason == NO_MACHINE
-        is_wish = awaits_its_turn or decision.reason not in UNCHOSEN
-        return is_wish and DEFER in self._actions_for(decision)
+        is_chosen = awaits_its_turn or decision.reason not in UNCHOSEN
+        return is_chosen and DEFER in self._actions_for(decision)
 
     def _actions_for(self, decision: Decision) -> Collection[str]:
-        """The actions for which the adapter of its job has a lever."""
+        """Return the actions for which the adapter of its job has a lever."""
         name = self._merger.normaliser.job_names[decision.job]
         return self._carried.get(self.job_sources.label_of(name) or "", ())
 
     def _answer(self, decision: Decision, input_age_s: float) -> str:
-        # fed again, nothing is read yet, and the budget must be as it was
+        # during a replay no source is read yet, and the budget must be as it was
         fresh = self.replaying or self._sources_up()
         gate = self.gates[decision.policy]
         age_s = input_age_s if fresh else inf
@@ -133,7 +133,7 @@ class JournalledDecisions:
         self, policy: str, job: Job, ending: str, reason: str, run_s: float,
         reward: float | None, on_policy: bool,
     ) -> None:  # fmt: skip
-        """A run ended, or a job left the queue (`outrider.engine.ports.DecisionLog`)."""
+        """Note that a run ended or a job left the queue (`outrider.engine.ports.DecisionLog`)."""
         normaliser = self._merger.normaliser
         outcome = OutcomeRecord(
             time_s=self._site.now,
@@ -151,26 +151,26 @@ class JournalledDecisions:
 
     @property
     def is_empty(self) -> bool:
-        """True if `take` has nothing to give."""
+        """True if `take` would return nothing."""
         return not (self._decisions or self._outcomes)
 
     def take(self) -> tuple[list[DecisionRow], list[OutcomeRecord]]:
-        """What was decided and what ended since this was last called."""
+        """Return decisions and outcomes since the last call."""
         taken = self._decisions, self._outcomes
         self._decisions, self._outcomes = [], []
         return taken
 
     def verdicts(self) -> Counter[str]:
-        """What the gates of all policies answered (`Gate.verdicts`)."""
+        """Return the counts of all gates' answers (`Gate.verdicts`)."""
         return sum((gate.verdicts for gate in self.gates.values()), Counter())
 
     def save(self) -> dict[str, Any]:
-        """Gates, and whose jobs there are, as plain data."""
+        """Return the gates and the adapters of jobs, as plain data."""
         gates = {policy: gate.save() for policy, gate in self.gates.items()}
         return {"gates": gates, "job_sources": self.job_sources.save()}
 
     def restore(self, saved: Mapping[str, Any]) -> None:
-        """Go on from what `save` gave; what an older release did not save begins anew."""
+        """Restore what `save` returned; parts that an older release did not save start afresh."""
         gates = saved.get("gates", {})
         for policy in gates.keys() & self.gates.keys():
             self.gates[policy].restore(gates[policy])
@@ -178,7 +178,7 @@ class JournalledDecisions:
 
 
 def canary_of(acting: ActingSettings, pseudonyms: Pseudonyms | None) -> Canary:
-    """The canary of a configuration, whose users go by their pseudonyms where events do."""
+    """Return the canary of a configuration, with users' pseudonyms where events have them."""
     users = acting.canary_users
     return Canary(
         clusters=frozenset(acting.canary_clusters),
@@ -189,21 +189,21 @@ def canary_of(acting: ActingSettings, pseudonyms: Pseudonyms | None) -> Canary:
 
 
 # -- job sources -----------------------------------------------------------------------------------
-# Which adapter a job is of: only that one's levers can change something about it.
+# The adapter of each job: only its levers can change the job.
 
 _SPARE: Final = 2_000
-"""So many jobs beside those at the site are remembered: they have left, or have not entered yet."""
+"""Number of remembered jobs that are not at the site: they have left or not entered yet."""
 
 
 class JobSources:
-    """The adapters with levers that have told of each job.
+    """Map from each job to the adapter with levers that reported it.
 
-    Where another adapter tells of the same job, such as one that follows its log, that changes
-    nothing: it has no lever.
+    Reports of the same job from an adapter without levers, such as one that follows a log, are
+    ignored.
 
     Args:
-        labels: of the adapters that have levers.
-        jobs: names of the jobs that are at the site, as their sources have them.
+        labels: labels of the adapters that have levers.
+        jobs: names of the jobs at the site, as in their sources.
     """
 
     def __init__(self, labels: Iterable[str], jobs: Callable[[], Collection[str]]) -> None:
@@ -212,49 +212,49 @@ class JobSources:
         self._label_of: dict[str, str] = {}
 
     def note(self, label: str, events: Iterable[NamedEvent]) -> None:
-        """Events came of an adapter."""
+        """Note the jobs in events of an adapter."""
         if label not in self._labels:
             return
-        of = self._label_of
-        of |= {subject: label for _, kind, subject, _ in events if kind in JOB_KINDS}
+        known = self._label_of
+        known |= {subject: label for _, kind, subject, _ in events if kind in JOB_KINDS}
         jobs = self._jobs()
-        if len(of) > 2 * (len(jobs) + _SPARE):
-            newest = list(of)[-_SPARE:]
-            self._label_of = {name: of[name] for name in [*jobs, *newest] if name in of}
+        if len(known) > 2 * (len(jobs) + _SPARE):
+            newest = list(known)[-_SPARE:]
+            self._label_of = {name: known[name] for name in [*jobs, *newest] if name in known}
 
     def label_of(self, own: str) -> str | None:
-        """The adapter of a job, by the name that it goes by here; None: one without levers."""
+        """Return the adapter of a job, by the job's name here; None: one without levers."""
         found = self._label_of.get(own)
-        # a number that was used again goes by #SECOND, which its source does not say
+        # a number that was used again has the suffix #SECOND, which its source does not use
         return found or self._label_of.get(own.rpartition("#")[0])
 
     def save(self) -> dict[str, list[str]]:
-        """The jobs of each adapter, as plain data."""
+        """Return the jobs of each adapter, as plain data."""
         saved: dict[str, list[str]] = {label: [] for label in sorted(self._labels)}
         for name, label in self._label_of.items():
             saved[label].append(name)
         return saved
 
     def restore(self, saved: Mapping[str, Any]) -> None:
-        """Go on from what `save` gave; adapters that are there no more are forgotten."""
+        """Restore what `save` returned, without adapters that no longer exist."""
         self._label_of = {name: label for label in self._labels for name in saved.get(label, ())}
 
 
 # -- run log ---------------------------------------------------------------------------------------
-# The daemon's accounting, which also keeps a row of each run that ends, for the journal.
+# The daemon's accounting, which also makes a journal row of each run that ends.
 
 
 class JournalledAccounting(Accounting):
-    """Counts as `Accounting` does; `take_runs` gives the runs to the journal.
+    """Accounting that also collects ended runs for the journal (`take_runs`).
 
     Args:
         merger: knows the names of jobs and machines.
-        keeps: whether a run that ends now is to be kept: it is news, and not history.
+        keeps: returns whether a run that ends now is recorded; runs of the history are not.
         given, named: as for `Accounting`.
 
     Attributes:
-        tally: of the days of a canary trial; None: there is none.
-        failed_starts: of the last day, by machine.
+        tally: counts of the days of a canary trial; None: there is none.
+        failed_starts: failed starts of the last day, by machine.
     """
 
     def __init__(
@@ -270,7 +270,7 @@ class JournalledAccounting(Accounting):
     def run_completed(
         self, job: Job, run_s: float, cluster: int, time_s: float, more_cpu_s: float = 0.0
     ) -> None:
-        """As `Accounting.run_completed`."""
+        """Count and record a completed run, see `Accounting.run_completed`."""
         super().run_completed(job, run_s, cluster, time_s, more_cpu_s)
         self._keep(job, run_s, "")
         self.failed_starts.note(job, time_s, "")
@@ -282,7 +282,7 @@ class JournalledAccounting(Accounting):
                 self.tally.job_completed(job.submit_s, time_s - job.submit_s - run_s)
 
     def run_wasted(self, job: Job, run_s: float, cluster: int, reason: str) -> None:
-        """As `Accounting.run_wasted`."""
+        """Count and record a wasted run, see `Accounting.run_wasted`."""
         super().run_wasted(job, run_s, cluster, reason)
         self._keep(job, run_s, reason)
         self.failed_starts.note(job, self._merger.now, reason)
@@ -292,13 +292,13 @@ class JournalledAccounting(Accounting):
             self.tally.run_ended(job, job.run_cpu_s(run_s), joules, now, completes=False)
 
     def job_removed(self, job: Job) -> None:
-        """As `Accounting.job_removed`."""
+        """Count a removed job, see `Accounting.job_removed`."""
         super().job_removed(job)
         if self.tally is not None:
             self.tally.job_removed(job)
 
     def take_runs(self) -> list[RunRecord]:
-        """The runs that ended since this was last called."""
+        """Return the runs that ended since the last call."""
         taken, self._runs = self._runs, []
         return taken
 

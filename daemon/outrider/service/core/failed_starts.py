@@ -1,7 +1,7 @@
-"""Starts that failed within minutes, by machine and user, and the black holes among machines.
+"""Starts that failed within minutes, by machine and user, and detection of black holes.
 
-What is looked at and the bound are those of the weekly report (`outrider.report.offenders`); the
-time is the last day, and it begins anew with each start of the daemon.
+The statistic and its bound are those of the weekly report (`outrider.report.offenders`). The
+period is the last day, and it starts afresh with each start of the daemon.
 """
 
 import threading
@@ -19,26 +19,29 @@ if TYPE_CHECKING:
 log = structlog.get_logger()
 
 LOOK_BACK_S: Final = 86_400.0
-MOST_TRIES: Final = 50_000
-"""So many pairs of machine and job at most; beyond, the oldest are forgotten."""
-FEWEST_FAILED: Final = 5
-"""Of fewer failed starts in all nothing is worked out: chance alone does as much."""
-_WORKED_OUT_FOR_S: Final = 60.0
-"""What was worked out holds so long."""
-_PATIENCE_S: Final = 0.02
-"""So long the working out is waited for: a small site's is done at once, a large one's is shown at
-the next asking."""
+MAX_TRIES: Final = 50_000
+"""Largest number of pairs of machine and job; beyond it the oldest are dropped."""
+MIN_FAILED: Final = 5
+"""Smallest number of failed starts for an analysis; fewer can occur at random."""
+_RESULT_LIFETIME_S: Final = 60.0
+"""Lifetime of a result, in seconds."""
+_RESULT_TIMEOUT_S: Final = 0.02
+"""Seconds to wait for a result. A small site's is available immediately.
+
+A large site's is returned by the next call."""
 
 
 class FailedStarts:
-    """The last day's jobs on each machine; a job counts once a machine, as failed if it ever was.
+    """The jobs of the last day on each machine, and whether their starts failed.
+
+    A job counts once per machine, as failed if any of its starts there failed.
 
     Args:
-        most: pairs of machine and job that are remembered.
+        max_tries: pairs of machine and job that are remembered.
     """
 
-    def __init__(self, most: int = MOST_TRIES) -> None:
-        self._most = most
+    def __init__(self, max_tries: int = MAX_TRIES) -> None:
+        self._max_tries = max_tries
         self._tries: dict[tuple[int, int], tuple[float, str, bool]] = {}  # the oldest first
         self._found: list[BlackHole] = []
         self._is_noted = False
@@ -46,13 +49,13 @@ class FailedStarts:
         self._worker: threading.Thread | None = None
 
     def note(self, job: Job, end_s: float, reason: str) -> None:
-        """A run has ended: of `job`, while it still has its machine.
+        """Note that a run of `job` has ended, while the job still has its machine.
 
-        Runs that ended early for another reason tell nothing of the machine.
+        Runs that ended early for another reason are ignored: they show nothing about the machine.
 
         Args:
             job: whose run it was.
-            end_s: when it ended, event time.
+            end_s: when it ended, in event time.
             reason: one of `outrider.model.events.EVICTION_REASONS`; empty: it completed.
         """
         failed = bool(reason) and end_s - job.start_s <= WITHIN_S
@@ -61,12 +64,12 @@ class FailedStarts:
         key = (job.machine, job.number)
         _, _, before = self._tries.pop(key, (0.0, "", False))
         self._tries[key] = (end_s, job.spec.user, failed or before)
-        if len(self._tries) > self._most:
+        if len(self._tries) > self._max_tries:
             del self._tries[next(iter(self._tries))]
         self._is_noted = True
 
     def of_machine(self, machine: int, now_s: float) -> tuple[int, int]:
-        """Jobs of the last day that were tried on a machine, and how many failed to start."""
+        """Return the number of the last day's jobs tried on a machine, and of those that failed."""
         found = [
             failed
             for (place, _), (end_s, _, failed) in self._tries.items()
@@ -75,22 +78,22 @@ class FailedStarts:
         return len(found), sum(found)
 
     def black_holes(self, now_s: float) -> "list[BlackHole]":
-        """The machines that are black holes now, event time; a minute or two old at most."""
+        """Return the machines that are black holes now; at most a minute or two old."""
         self._forget(now_s - LOOK_BACK_S)
         at_work = self._worker is not None and self._worker.is_alive()
         if self._is_noted and not at_work and time.monotonic() >= self._due_s:
             self._is_noted = False
-            self._due_s = time.monotonic() + _WORKED_OUT_FOR_S
+            self._due_s = time.monotonic() + _RESULT_LIFETIME_S
             tries = list(self._tries.items())
             self._worker = threading.Thread(
                 target=self._work_out, args=(tries,), name="black-holes", daemon=True
             )
             self._worker.start()
-            self._worker.join(_PATIENCE_S)
+            self._worker.join(_RESULT_TIMEOUT_S)
         return self._found
 
     def _forget(self, before_s: float) -> None:
-        """Leave out what is older, as far as it stands first."""
+        """Drop older entries from the front of the table."""
         old = []
         for key, (end_s, _, _) in self._tries.items():
             if end_s >= before_s:
@@ -101,17 +104,17 @@ class FailedStarts:
         self._is_noted |= bool(old)
 
     def _work_out(self, tries: list[tuple[tuple[int, int], tuple[float, str, bool]]]) -> None:
-        """Some tenths of a second of 50,000 tries on a thousand machines: hence its own thread."""
+        """Find the black holes; takes tenths of a second at a large site, hence its own thread."""
         counts: dict[tuple[int, str], tuple[int, int]] = {}
         for (machine, _), (_, user, failed) in tries:
             tried, bad = counts.get((machine, user), (0, 0))
             counts[machine, user] = tried + 1, bad + failed
-        if sum(bad for _, bad in counts.values()) < FEWEST_FAILED:
+        if sum(bad for _, bad in counts.values()) < MIN_FAILED:
             self._found = []
             return
         try:
-            from outrider.report.offenders import black_holes  # it takes scipy: not at each start
+            from outrider.report.offenders import black_holes  # imports scipy: not at each start
 
             self._found = black_holes(counts)
-        except Exception as error:  # noqa: BLE001 - nobody waits for the thread; what was found stays
+        except Exception as error:  # noqa: BLE001 - in a thread: the last result stays
             log.warning("black_hole_check_failed", error=f"{type(error).__name__}: {error}")

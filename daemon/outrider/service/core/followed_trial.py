@@ -1,4 +1,4 @@
-"""The canary trial that a core acts by, and counts."""
+"""The canary trial that a core follows and counts."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -8,11 +8,11 @@ from outrider.service.core.decision_log import JournalledAccounting, JournalledD
 
 
 class FollowedTrial:
-    """Which trial decisions and runs of a core belong to, if to any.
+    """The trial that decisions and runs of a core belong to, if any.
 
     Args:
-        decision_log: acts on its days.
-        accounting: counts its runs.
+        decision_log: acts on the days of the trial.
+        accounting: counts the runs of the trial.
     """
 
     def __init__(self, decision_log: JournalledDecisions, accounting: JournalledAccounting) -> None:
@@ -26,12 +26,12 @@ class FollowedTrial:
 
     @property
     def days(self) -> Sequence[DaySums] | None:
-        """What its days came to until now; None: there is none."""
+        """The sums of the trial's days so far; None: there is no trial."""
         tally = self._accounting.tally
         return None if tally is None else tally.days
 
     def follow(self, trial: Trial | None) -> None:
-        """From now on it is this one; one that is followed already goes on."""
+        """Follow a trial from now on; the counts of one that is already followed continue."""
         tally, self._decision_log.trial = self._accounting.tally, trial
         if trial is None:
             self._accounting.tally = None
@@ -39,15 +39,15 @@ class FollowedTrial:
             self._accounting.tally = TrialTally(trial)
 
     def acts_at(self, time_s: float) -> bool:
-        """Return whether it is acted at a moment."""
+        """Return whether the trial acts at a time."""
         return self.trial is not None and self.trial.acts_at(time_s)
 
     def save(self) -> dict[str, Any] | None:
-        """What was counted, as plain data."""
+        """Return the counts as plain data; None: there is no trial."""
         tally = self._accounting.tally
         return None if tally is None else tally.save()
 
     def restore(self, saved: dict[str, Any] | None) -> None:
-        """Go on from what `save` gave, if that was of the same trial."""
+        """Restore what `save` returned, if it was of the same trial."""
         if self._accounting.tally is not None:
             self._accounting.tally.restore(saved)

@@ -1,11 +1,11 @@
-"""Events on their way into the engine, past those on which Outrider itself fails.
+"""Feed of events into the engine that survives internal errors of Outrider.
 
-The daemon's engine is always fed through a `GuardedFeed`: an event on which it fails is set aside,
-the state is repaired, and the next events go on. One `try` stands around many events, so that it
-costs nothing for each.
+The daemon's engine is always fed through a `GuardedFeed`. An event on which it fails is rejected,
+the state is repaired, and the feed continues. One `try` surrounds many events, so it costs nothing
+per event.
 
-Where the repair fails as well, the feed still goes on, but the state is in doubt: the event is
-noted in `unrepaired`, and the daemon makes its state anew (`outrider.service.daemon.pump`).
+If the repair fails as well, the feed still continues, but the state may be inconsistent. The event
+is noted in `unrepaired`, and the daemon rebuilds its state (`outrider.service.daemon.pump`).
 """
 
 from collections.abc import Iterable, Iterator
@@ -26,13 +26,13 @@ log = structlog.get_logger()
 
 
 class GuardedFeed:
-    """What may enter the engine once every source has been seen up to a watermark.
+    """Feed of the events up to the watermark that all sources have reached.
 
     Args:
-        merger, engine: joined to each other.
-        unrepaired: gets the key of each event after which the repair failed; None: of a tick.
-        watermark_s: minus infinity: nothing may enter.
-        moves_clock: the clock reaches the watermark, too, and not only the last event before it.
+        merger, engine: the event merger and the engine that it feeds.
+        unrepaired: receives the key of each event whose repair failed; None: a tick.
+        watermark_s: the watermark; minus infinity: nothing may enter.
+        moves_clock: True if the clock advances to the watermark, not only to the last event.
     """
 
     def __init__(
@@ -50,24 +50,24 @@ class GuardedFeed:
         yield from first
         yield from self._merger.advance(self._watermark_s)
         if self._moves_clock and self._watermark_s > -inf:
-            self._moves_clock = False  # where this fails it is not tried again: the feed must end
+            self._moves_clock = False  # a failure here is not retried: the feed must end
             self._merger.reach(self._watermark_s)
             self._engine.reach(self._watermark_s)
 
     def step(self, most: int) -> bool:
-        """Feed at most so many events; False when nothing is left."""
+        """Feed at most `most` events; return False when nothing is left."""
         before = self._progress()
         try:
             return self._engine.feed(islice(self._events, most)) == most
         except Exception as error:  # noqa: BLE001 - no event ends the daemon; it is recorded
             self._events = self._entering(self._set_aside(error))
-            return self._progress() != before  # or it would fail here for ever
+            return self._progress() != before  # or it would fail here endlessly
 
     def _progress(self) -> tuple[int, int, bool]:
         return self._engine.events, self._merger.waiting_n(), self._moves_clock
 
     def _set_aside(self, error: Exception) -> list[Event]:
-        """Leave out the event that failed; returns what it meant besides for machines."""
+        """Reject the event that failed; return the machine events that it also implied."""
         at_hand, left = self._merger.give_up(error)
         try:
             self._repair(asks_again=at_hand is not None)
@@ -78,7 +78,7 @@ class GuardedFeed:
         return left
 
     def _repair(self, asks_again: bool) -> None:
-        """Make what is derived from jobs and machines consistent again."""
+        """Make the state that is derived from jobs and machines consistent again."""
         site = self._engine.site
         known = self._merger.normaliser.realign(
             site.jobs,
@@ -89,15 +89,15 @@ class GuardedFeed:
 
 
 # -- malformed -------------------------------------------------------------------------------------
-# The shape that an event must have before it may enter the engine: adapters are plugins.
+# Validation of the shape of events before they enter the engine: adapters are plugins.
 #
-# What passes here can be written into the journal and read back; whether it can be *applied* is
-# another question (`outrider.engine.ingest.set_aside`).
+# A valid event can be written into the journal and read back. Whether it can be *applied* is
+# checked elsewhere (`outrider.engine.ingest.set_aside`).
 
-_MOST = 2**63
-"""Whole numbers of the journal are below this."""
-MOST_TEXT = 8_192
-"""Characters of a name: a stranger's record may hold a mebibyte, and the engine keeps names."""
+_MAX_WHOLE = 2**63
+"""Exclusive bound of the absolute value of integers in the journal."""
+MAX_TEXT = 8_192
+"""Longest name in characters: a foreign record may contain a mebibyte, and names are kept."""
 
 
 def is_well_formed(event: Any) -> bool:
@@ -117,8 +117,8 @@ def is_well_formed(event: Any) -> bool:
 
 
 def _is_text(text: Any) -> bool:
-    """Text that can be written as UTF-8; raises `ValueError` for half of a surrogate pair."""
-    return type(text) is str and len(text) <= MOST_TEXT and (text.isascii() or bool(text.encode()))
+    """Return whether text can be stored as UTF-8; raises `ValueError` for a lone surrogate."""
+    return type(text) is str and len(text) <= MAX_TEXT and (text.isascii() or bool(text.encode()))
 
 
 def _is_name(text: Any) -> bool:
@@ -126,7 +126,7 @@ def _is_name(text: Any) -> bool:
 
 
 def _is_whole(number: Any) -> bool:
-    return type(number) is int and -_MOST < number < _MOST
+    return type(number) is int and -_MAX_WHOLE < number < _MAX_WHOLE
 
 
 def _is_number(number: Any) -> bool:
@@ -219,7 +219,7 @@ _EXTRA = {
     ev.STARTED: _is_start,
     ev.EVICTED: _is_reason,
     ev.HELD: _is_text_or_none,
-    ev.REMOVED: _is_reason,  # it may end a run, and is counted so
+    ev.REMOVED: _is_reason,  # it may end a run, and is then counted by reason
     ev.CHANGED: _is_change,
     ev.JOINED: _is_machine,
     ev.POWER: _is_watts,

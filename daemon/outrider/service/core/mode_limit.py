@@ -1,7 +1,7 @@
-"""A limit on the mode, below the configuration's, that a command or a broken guard has set.
+"""Limit on the mode, set by a command or a broken guard below the configured mode.
 
-It is a file in the state directory, so it holds over restarts and reloads. The configuration's mode
-is the ceiling: the mode in force is the lower of the two.
+It is a file in the state directory, so it persists over restarts and reloads. The configured mode
+is the ceiling: the effective mode is the lower of the two.
 """
 
 from pathlib import Path
@@ -22,16 +22,16 @@ _SHADOW: Final = "shadow"
 
 
 class ModeLimit(msgspec.Struct, frozen=True):
-    """How far the mode may go, since when, and why.
+    """The highest mode that is allowed, since when, and why.
 
     Attributes:
         most: the highest mode, one of `outrider.model.modes.MODES`.
-        at_s: since when, Unix seconds.
-        was: the mode in force until then.
+        at_s: when the limit was set, in Unix seconds.
+        was: the effective mode until then.
         by: `BY_GUARD` or `BY_COMMAND`.
         why: a sentence, or empty.
-        uid: number of the user who set it; None: nobody did.
-        user: that user's name; empty where it is not known.
+        uid: number of the user who set it; None: it was not set by a user.
+        user: that user's name; empty if unknown.
     """
 
     most: str
@@ -44,7 +44,7 @@ class ModeLimit(msgspec.Struct, frozen=True):
 
 
 def limit_of(folder: Path) -> ModeLimit | None:
-    """The limit of a state directory; one that cannot be read lets nothing be changed."""
+    """Return the limit of a state directory; an unreadable one limits the mode to shadow."""
     path = folder / LIMIT_NAME
     try:
         limit = msgspec.json.decode(path.read_bytes(), type=ModeLimit)
@@ -58,7 +58,7 @@ def limit_of(folder: Path) -> ModeLimit | None:
 
 
 def keep_limit(limit: ModeLimit | None, folder: Path) -> None:
-    """Let a limit hold from the next start or reload; None: there is none any more.
+    """Store a limit, effective from the next start or reload; None: remove it.
 
     Raises:
         LedgerError: it cannot be written.
@@ -75,8 +75,8 @@ def keep_limit(limit: ModeLimit | None, folder: Path) -> None:
         raise LedgerError(f"{path}: cannot be written: {error.strerror}") from error
 
 
-def in_force(loaded: LoadedConfig, folder: Path) -> tuple[LoadedConfig, str | None]:
-    """A configuration with the mode that a limit leaves of it, and a note where that differs."""
+def effective_config(loaded: LoadedConfig, folder: Path) -> tuple[LoadedConfig, str | None]:
+    """Return the configuration in its effective mode, and a note if that is not the configured."""
     configured = loaded.config.mode
     limit = limit_of(folder)
     if limit is not None:
@@ -91,20 +91,20 @@ def in_force(loaded: LoadedConfig, folder: Path) -> tuple[LoadedConfig, str | No
 
 
 def in_mode(loaded: LoadedConfig, mode: str) -> LoadedConfig:
-    """The same configuration in another mode."""
+    """Return the same configuration in another mode."""
     other = msgspec.structs.replace(loaded.config, mode=mode)
     return msgspec.structs.replace(loaded, config=other)
 
 
 def rank(mode: str) -> int:
-    """Modes in their order: the higher, the more is done."""
+    """Return the position of a mode in `MODES`: the higher, the more Outrider may do."""
     return MODES.index(mode)
 
 
 def note_of(limit: ModeLimit, configured: str) -> str:
-    """What the person on call should know, where a limit is below the configured mode.
+    """Return a note for operators on a limit below the configured mode.
 
-    It names nobody: whoever may look is shown it.
+    It contains no user's name: every client that may read the status sees it.
     """
     command = "by command" if limit.by == BY_COMMAND else ""
     why = ": ".join(filter(None, (command, limit.why)))

@@ -19,16 +19,16 @@ from outrider.service.config.declarations import acting_of, policies_of
 from outrider.service.config.loaded import LoadedConfig
 
 # -- policies --------------------------------------------------------------------------------------
-# The policies of a configuration: a runner for each that can be made, a reason for the others.
+# The policies of a configuration: a runner for each that can be created, an error for the others.
 
 _TABLE = "policies."
 log = structlog.get_logger()
 
 
 def make_runners(loaded: LoadedConfig) -> list[PolicyRunner]:
-    """Runners of a configuration's policies, in shadow; none in mode `observe`.
+    """Return runners of a configuration's policies, in shadow; none in mode `observe`.
 
-    A policy that cannot be loaded or made gets none: `loaded.broken` says why.
+    A policy that cannot be loaded or created gets none: `loaded.broken` contains the error.
 
     Raises:
         ConfigurationError: a setting is wrong.
@@ -46,7 +46,7 @@ def make_runners(loaded: LoadedConfig) -> list[PolicyRunner]:
 
 
 def policies_without_runner(loaded: LoadedConfig) -> dict[str, str]:
-    """Names of the policies that should be asked and could not be made, and why."""
+    """Return the configured policies that could not be created, by name, each with its error."""
     if loaded.config.mode == "observe":
         return {}
     return {
@@ -67,35 +67,35 @@ def _runner(loaded: LoadedConfig, name: str, given: Mapping[str, Any]) -> Policy
         return made
     except OutriderError:
         raise
-    except Exception as error:  # it reads what the policy declares: a plugin's code
+    except Exception as error:  # reads declarations of the policy: a plugin's code
         what = f"{type(error).__name__}: {error}"
         raise PluginError(f'{where}: policy "{name}" fails while it is made: {what}') from error
 
 
 class LostPolicyLog:
-    """One line in the log for each policy that is not asked, or not any more, and why."""
+    """Log of policies that are not available or have failed: one line for each."""
 
     def __init__(self) -> None:
-        self._told: dict[str, str] = {}
+        self._logged: dict[str, str] = {}
 
     def note(self, lost: Mapping[str, str]) -> None:
-        """These policies are lost now, by name, each with its reason."""
+        """Log the newly lost policies among these, given by name, each with its reason."""
         for name, why in lost.items():
-            if self._told.get(name) != why:
+            if self._logged.get(name) != why:
                 log.error("policy_failed", policy=name, error=why)
-        self._told = dict(lost)
+        self._logged = dict(lost)
 
 
 # -- guards ----------------------------------------------------------------------------------------
 # Guards around plugins other than policies: estimators and time utility functions.
 #
 # Policies are guarded by their runner (`outrider.engine.scheduling.policy_runner`). These two are
-# asked in the middle of an event or of a report, and there is always an answer that does without
-# them; the failure is told once, as a note.
+# called in the middle of an event or of a report, and there is always a fallback without them. The
+# failure is reported once, as a note.
 
 
 class GuardedEstimator(RunTimeEstimator):
-    """An estimator that gives no more estimates once it has failed.
+    """An estimator that returns no estimates after its first failure.
 
     Args:
         estimator: of a plugin.
@@ -110,20 +110,20 @@ class GuardedEstimator(RunTimeEstimator):
         self._estimator = estimator
 
     def estimate(self, spec: JobSpec, now: float) -> RunTimeEstimate | None:
-        """The plugin's estimate if it is possible, else None: then the user's request counts."""
+        """Return the plugin's estimate if possible, else None: then the user's request counts."""
         if self.broken:
             return None
         try:
-            said = self._estimator.estimate(spec, now)
-            if said is not None and not (isfinite(said.median_s) and said.median_s >= 0.0):
-                raise ValueError(f"estimated {said.median_s!r} s: expected seconds >= 0")
+            made = self._estimator.estimate(spec, now)
+            if made is not None and not (isfinite(made.median_s) and made.median_s >= 0.0):
+                raise ValueError(f"estimated {made.median_s!r} s: expected seconds >= 0")
         except Exception as error:  # noqa: BLE001 - a plugin's code
             self._fail(error)
             return None
-        return said
+        return made
 
     def learn(self, job: Job, run_s: float, now: float) -> None:
-        """The plugin learns, unless it has failed."""
+        """Let the plugin learn from a run, unless it has failed."""
         if not self.broken:
             try:
                 self._estimator.learn(job, run_s, now)
@@ -131,7 +131,7 @@ class GuardedEstimator(RunTimeEstimator):
                 self._fail(error)
 
     def save(self) -> dict[str, Any]:
-        """What the plugin learned; nothing if it fails at saying it."""
+        """Return the plugin's learned state; empty if it fails to save it."""
         try:
             return self._estimator.save()
         except Exception as error:  # noqa: BLE001 - a plugin's code
@@ -139,7 +139,7 @@ class GuardedEstimator(RunTimeEstimator):
             return {}
 
     def restore(self, saved: dict[str, Any]) -> None:
-        """Go on from what `save` gave. Raises `ValueError` if that does not fit."""
+        """Restore what `save` returned. Raises `ValueError` if that does not fit."""
         try:
             self._estimator.restore(saved)
         except ValueError:
@@ -156,11 +156,11 @@ class GuardedEstimator(RunTimeEstimator):
 
 
 class GuardedUtility:
-    """A time utility function that gives way to the default of its class once it has failed.
+    """A time utility function, replaced by the default of its class after its first failure.
 
     Args:
-        plugin: a function that does not come with Outrider.
-        job_class: the class of jobs that it is for.
+        plugin: a function that is not part of Outrider.
+        job_class: the class of jobs that it applies to.
 
     Attributes:
         broken: the error after which it was not asked again; empty: none.
@@ -172,12 +172,12 @@ class GuardedUtility:
         self._job_class = job_class
 
     def unit(self, turnaround_s: Seconds, ideal_s: Seconds) -> NDArray[np.float64]:
-        """As the plugin says; the default of the class where it fails."""
+        """Return the plugin's utilities; those of the class's default if it fails."""
         if not self.broken:
             try:
-                said = np.asarray(self._plugin.unit(turnaround_s, ideal_s), dtype=float)
-                if said.shape != np.shape(turnaround_s):
-                    raise ValueError(f"shape {said.shape}, right: {np.shape(turnaround_s)}")
+                values = np.asarray(self._plugin.unit(turnaround_s, ideal_s), dtype=float)
+                if values.shape != np.shape(turnaround_s):
+                    raise ValueError(f"shape {values.shape}, expected {np.shape(turnaround_s)}")
             except Exception as error:  # noqa: BLE001 - a plugin's code
                 name = type(self._plugin).__name__
                 self.broken = (
@@ -185,12 +185,12 @@ class GuardedUtility:
                     f"class {self._job_class} counts instead"
                 )
             else:
-                return said
+                return values
         return utility_of(DEFAULT_UTILITIES, self._job_class).unit(turnaround_s, ideal_s)
 
 
 def guarded_utilities(utilities: dict[str, TimeUtility]) -> dict[str, TimeUtility]:
-    """The same, those of plugins behind a guard."""
+    """Return the same functions, with a guard around those of plugins."""
     return {
         job_class: found
         if type(found).__module__ == utility.__name__

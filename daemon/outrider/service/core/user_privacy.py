@@ -1,4 +1,4 @@
-"""Privacy of users: pseudonyms, accounting groups that are named for a user, and who sees names."""
+"""Privacy of users: pseudonyms, accounting groups named for a user, and hidden names."""
 
 import hashlib
 import hmac
@@ -17,7 +17,7 @@ from outrider.model.events import CHANGED, SUBMITTED, NamedEvent
 from outrider.service.core.mode_limit import ModeLimit
 
 # -- pseudonyms ------------------------------------------------------------------------------------
-# Pseudonyms: users' names are personal data and need not be kept to learn from their jobs.
+# Pseudonyms: users' names are personal data and are not needed to learn from their jobs.
 
 KEY_NAME: Final = "pseudonym.key"
 _KEY_BYTES: Final = 32
@@ -25,7 +25,7 @@ _PSEUDONYM: Final = re.compile(r"u-[0-9a-f]{10}")
 
 
 class Pseudonyms:
-    """Keyed, stable and one-way: the same user has the same pseudonym as long as the key lives.
+    """Keyed, one-way pseudonyms, stable for as long as the key is kept.
 
     Args:
         key: secret bytes of this site.
@@ -35,16 +35,16 @@ class Pseudonyms:
         self._key = key
 
     def of(self, name: str) -> str:
-        """The pseudonym of a user."""
-        told = name.encode(errors="surrogateescape")
-        return "u-" + hmac.new(self._key, told, hashlib.sha256).hexdigest()[:10]
+        """Return the pseudonym of a user."""
+        encoded = name.encode(errors="surrogateescape")
+        return "u-" + hmac.new(self._key, encoded, hashlib.sha256).hexdigest()[:10]
 
     def in_vo(self, vo: str, user: str) -> str:
-        """A VO with the user's name in it replaced: ``physics.alice``, ``alice``."""
+        """Replace the user's name in a VO such as ``physics.alice`` or ``alice``."""
         return vo if is_pseudonym(user) else _as_part(user).sub(self.of(user), vo)
 
     def hide(self, event: NamedEvent) -> NamedEvent:
-        """The event with its user's name replaced, in a VO that is named for that user too."""
+        """Return the event with its user's name replaced, also in the name of the VO."""
         time_s, kind, subject, extra = event
         if kind == SUBMITTED and extra.user:
             extra = msgspec.structs.replace(
@@ -57,12 +57,12 @@ class Pseudonyms:
 
 
 def is_pseudonym(name: str) -> bool:
-    """Return whether this is a pseudonym already: then it need not be hidden again."""
+    """Return whether a name is already a pseudonym and needs no replacement."""
     return _PSEUDONYM.fullmatch(name) is not None
 
 
 def is_named_for(vo: str, user: str) -> bool:
-    """Return whether a user's name is a VO's, or a part of it: ``alice``, ``physics.alice``."""
+    """Return whether a VO is named for a user: ``alice``, ``physics.alice``."""
     return user in vo and _as_part(user).search(vo) is not None
 
 
@@ -71,41 +71,41 @@ def _as_part(user: str) -> re.Pattern[str]:
 
 
 def load_key(path: Path) -> bytes:
-    """The site's key; made at first use, readable by the daemon only.
+    """Load the site's key, or create it at first use, readable only by the daemon.
 
-    It is there whole or not at all: a file that was cut short is made anew.
+    The file is written atomically. A truncated one is replaced by a new key.
 
     Raises:
-        LedgerError: it can neither be read nor made.
+        LedgerError: it can neither be read nor created.
     """
     try:
         if path.exists() and len(key := path.read_bytes()) >= _KEY_BYTES:
             return key
         key = secrets.token_bytes(_KEY_BYTES)
-        beside = path.with_suffix(".part")
-        beside.unlink(missing_ok=True)
-        with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+        part = path.with_suffix(".part")
+        part.unlink(missing_ok=True)
+        with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
             file.write(key)
             file.flush()
             os.fsync(file.fileno())
-        beside.replace(path)
+        part.replace(path)
     except OSError as error:
-        raise LedgerError(f"{path}: the key of pseudonyms cannot be made: {error}") from error
+        raise LedgerError(f"{path}: the key of pseudonyms cannot be created: {error}") from error
     return key
 
 
 # -- personal vos ----------------------------------------------------------------------------------
-# VOs that are named for a user: what must not be shown where users have pseudonyms.
+# VOs that are named for a user, which must be hidden where users have pseudonyms.
 
-MOST_PERSONAL_VOS: Final = 10_000
+MAX_PERSONAL_VOS: Final = 10_000
 
 
 class PersonalVos:
-    """VOs that are named for a user: ``alice``, the group of her own, or ``physics.alice``.
+    """VOs that are named for a user: ``alice``, her own group, or ``physics.alice``.
 
     Attributes:
         users: by VO, the user in its name.
-        is_full: there were more than are kept; any VO may be such a one.
+        is_full: True if the limit was exceeded; then any VO may be named for a user.
     """
 
     def __init__(self) -> None:
@@ -113,11 +113,11 @@ class PersonalVos:
         self.is_full = False
 
     def note(self, events: Iterable[NamedEvent], known: Any) -> bool:
-        """Look at submissions and changes of jobs; whether a VO came to these.
+        """Add the VOs in submissions and changes of jobs; return whether any was new.
 
         Args:
-            events: what came in.
-            known: gives what is known of a job by its name, as `Normaliser.known_by`.
+            events: the events that arrived.
+            known: returns the known job of a name, see `Normaliser.known_by`.
         """
         before = len(self.users)
         for _, kind, name, extra in events:
@@ -133,30 +133,30 @@ class PersonalVos:
     def _add(self, user: str, vo: str) -> None:
         if not user or vo in self.users or not is_named_for(vo, user):
             return
-        if len(self.users) >= MOST_PERSONAL_VOS:
+        if len(self.users) >= MAX_PERSONAL_VOS:
             self.is_full = True
         else:
             self.users[vo] = user
 
     def recall(self, users: Mapping[str, str]) -> None:
-        """Go on with what was kept."""
+        """Add the VOs that were recorded earlier."""
         self.users.update(users)
 
 
 # -- user names ------------------------------------------------------------------------------------
-# How users are shown: by their names to whoever may see these, by pseudonyms to everybody else.
+# Display of users: by name to clients that may see names, by pseudonym to all others.
 
 _VO: Final = "vo"
 _WORD: Final = re.compile(r"\w[\w.@/+-]*(?<![.])")
 
 
 class UserNames:
-    """How one client is shown users.
+    """Display of users to one client: by name or by pseudonym.
 
     Args:
-        pseudonyms: makes them.
-        personal: the VOs with a user in their names.
-        shown: by their names.
+        pseudonyms: the pseudonyms of this site.
+        personal: the VOs that are named for a user.
+        shown: True if the client may see names.
     """
 
     def __init__(self, pseudonyms: Pseudonyms, personal: PersonalVos, shown: bool) -> None:
@@ -165,13 +165,13 @@ class UserNames:
         self.shown = shown
 
     def user(self, name: str) -> str:
-        """A user."""
+        """Return a user's name as this client may see it."""
         if self.shown or not name or is_pseudonym(name):
             return name
         return self._pseudonyms.of(name)
 
     def vo(self, vo: str) -> str:
-        """A VO, which may have a user's name in it."""
+        """Return a VO as this client may see it: it may contain a user's name."""
         if self.shown:
             return vo
         user = self._personal.users.get(vo)
@@ -181,20 +181,20 @@ class UserNames:
 
     @cached_property
     def hides_vos(self) -> bool:
-        """True if any VO is shown by another name."""
+        """True if any VO is shown under another name."""
         return not self.shown and bool(self._personal.users)
 
     # -- whole answers --------------------------------------------------------------------------
 
     def in_jobs(self, answer: Mapping[str, Any]) -> Mapping[str, Any]:
-        """A page of jobs."""
+        """Return a page of jobs as this client may see it."""
         if self.shown:
             return answer
         rows = [{**r, "user": self.user(r["user"]), "vo": self.vo(r["vo"])} for r in answer["jobs"]]
         return {**answer, "jobs": rows}
 
     def in_machine(self, answer: Mapping[str, Any]) -> Mapping[str, Any]:
-        """One machine: the jobs on it, and the runs that ended there."""
+        """Return one machine, with its jobs and ended runs, as this client may see it."""
         if self.shown:
             return answer
         jobs = [{**r, "user": self.user(r["user"]), "vo": self.vo(r["vo"])} for r in answer["jobs"]]
@@ -204,11 +204,11 @@ class UserNames:
         return {**answer, "jobs": jobs, "runs": runs}
 
     def in_commands(self, rows: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
-        """Commands: who gave them, by number and name."""
+        """Return commands, with their users' numbers and names hidden if necessary."""
         return rows if self.shown else [self._in_command(row) for row in rows]
 
     def limit(self, limit: ModeLimit | None) -> Mapping[str, Any] | None:
-        """What lowers the mode: who set it."""
+        """Return the mode limit as plain data, its user hidden if necessary."""
         if limit is None:
             return None
         row = msgspec.structs.asdict(limit)
@@ -220,7 +220,7 @@ class UserNames:
         return {**row, "uid": None, "user": self.user(row["user"] or str(row["uid"]))}
 
     def in_status(self, answer: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The status: who commanded, waits and shares by VO."""
+        """Return the status, with users of commands and VOs hidden if necessary."""
         if not self.shown and "commands" in answer:
             answer = {**answer, "commands": self.in_commands(answer["commands"])}
         if not self.hides_vos:
@@ -234,18 +234,19 @@ class UserNames:
         }
 
     def in_utility(self, answer: Mapping[str, Any]) -> Mapping[str, Any]:
-        """What one more job of each VO would meet."""
-        told = answer["one_more_job"]
-        if self.shown or told is None:
+        """Return the estimates for one more job of each VO, with VOs hidden if necessary."""
+        estimates = answer["one_more_job"]
+        if self.shown or estimates is None:
             return answer
-        kinds = [{**kind, _VO: self.vo(kind[_VO])} for kind in told["kinds"]]
-        return {**answer, "one_more_job": {**told, "kinds": kinds}}
+        kinds = [{**kind, _VO: self.vo(kind[_VO])} for kind in estimates["kinds"]]
+        return {**answer, "one_more_job": {**estimates, "kinds": kinds}}
 
     def in_explanation(self, answer: Mapping[str, Any], user: str) -> Mapping[str, Any]:
-        """What policies say of a job, in words of their own.
+        """Return the explanation of a job as this client may see it.
 
-        They may name its user, and VOs of other jobs that are named for theirs. What the batch
-        system says names whom it likes, and is not told; such a client's request does not ask it.
+        Texts of policies may contain its user, and VOs of other jobs that are named for their
+        users. Texts of the batch system may contain any name, so they are left out, and the
+        request of such a client does not query it.
         """
         if self.shown:
             return answer
@@ -263,13 +264,13 @@ class UserNames:
         }
 
     def in_rows(self, rows: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
-        """Decisions: policies label their scores as they like, by VOs too."""
+        """Return decisions; their policies' score labels may contain VOs, which are hidden."""
         if not self.hides_vos:
             return rows
         return [self.in_row(row) for row in rows]
 
     def in_row(self, row: Mapping[str, Any]) -> Mapping[str, Any]:
-        """One decision."""
+        """Return one decision, with VOs in the labels of its scores hidden."""
         if not self.hides_vos or not row["scores"]:
             return row
         hidden = {self._in_words(label, ""): score for label, score in row["scores"].items()}

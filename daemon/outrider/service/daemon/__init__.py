@@ -1,1 +1,1 @@
-"""The daemon as a whole: its sources and levers, its state, and what it shows of itself."""
+"""The daemon as a whole: its sources, levers, state and views."""

@@ -1,4 +1,4 @@
-"""What the tasks of a running daemon share: the core, the ledger beside it, and one lock."""
+"""State shared by the tasks of a running daemon: the core, the journal and one lock."""
 
 import asyncio
 import time
@@ -15,7 +15,7 @@ from outrider.journal.snapshots import LEAST_LEAP_S
 from outrider.model.machines import ClusterSpec, SiteHabits
 from outrider.service.config.loaded import LoadedConfig
 from outrider.service.core.core import Core
-from outrider.service.core.mode_limit import in_force, limit_of
+from outrider.service.core.mode_limit import effective_config, limit_of
 from outrider.service.core.plugins import LostPolicyLog
 from outrider.service.core.source_state import SourceState
 from outrider.service.core.user_privacy import KEY_NAME, Pseudonyms, load_key
@@ -25,8 +25,12 @@ from outrider.service.daemon.sources import make_adapters
 from outrider.service.host.wall_clock import WallClock
 from outrider.service.journal.recording import Recording
 from outrider.service.journal.restart import StartProgress, bring_up
-from outrider.service.journal.trial_record import TrialRecord, trial_on_record, trial_shown
-from outrider.service.journal.trial_record import in_force as trial_in_force
+from outrider.service.journal.trial_record import (
+    TrialRecord,
+    active_trial,
+    trial_on_record,
+    trial_shown,
+)
 from outrider.service.mqtt.publisher import Publisher
 from outrider.service.views.utility import utility
 
@@ -37,7 +41,7 @@ def make_core(
     recording: Recording,
     trial: TrialRecord | None = None,
 ) -> Core:
-    """A core for these adapters, empty; it follows the trial if that is in force there."""
+    """Return an empty core for these adapters; it follows the trial if that is active."""
     sources = [
         SourceState(label, adapter.name, adapter.inferred, adapter.lateness_s)
         for label, adapter in adapters.items()
@@ -48,44 +52,44 @@ def make_core(
         hide = Pseudonyms(load_key(recording.folder / KEY_NAME))
     facts = site_facts(loaded, adapters, clusters).as_meta()
     core = Core(loaded, sources, clusters, hide, carried_actions(adapters), facts)
-    core.trial.follow(trial_in_force(trial, loaded.config))
+    core.trial.follow(active_trial(trial, loaded.config))
     return core
 
 
 def notes_on(loaded: LoadedConfig) -> list[str]:
-    """What the person on call should know of a configuration."""
+    """Return notes for operators on a configuration."""
     note = loaded.discipline().note
     return [*loaded.broken.values(), *([note] if note else [])]
 
 
 class DaemonState:
-    """Configuration, adapters, core and cursors in force, as a restart finds them.
+    """The active configuration, adapters, core and cursors, as a restart finds them.
 
     Args:
         loaded: the configuration.
         recording: the state directory.
-        clock: Unix seconds now.
-        progress: is told how far the start has come.
+        clock: returns Unix seconds.
+        progress: receives the progress of the start.
 
     Attributes:
-        loaded: the configuration in force, whose mode a limit may have lowered.
-        configured: the same as its file has it.
-        limit: what lowers the mode; None: nothing does.
+        loaded: the active configuration, whose mode a limit may have lowered.
+        configured: the configuration as in its file.
+        limit: the limit on the mode; None: there is none.
         trial: the last canary trial; None: there was none.
-        trial_lost: why the journal's record of it cannot be read; empty: it can, or there is none.
-        lowerings: how often the mode was lowered since the start: what began before must not climb.
+        trial_lost: error in reading its record in the journal; empty: none.
+        lowerings: number of times the mode was lowered since the start, to detect races.
         clock: this host's clock.
-        lock: held by whoever changes the core, or replaces it.
-        levers: work what is decided; None in a mode that never acts.
-        cursors: where each adapter goes on reading, by label.
-        history_read: set once the history of every source has been read; only then anything is
+        lock: held by every task that changes or replaces the core.
+        levers: apply the decisions; None in a mode that never acts.
+        cursors: where each adapter continues reading, by label.
+        history_read: set once the history of every source has been read; only then is anything
             recorded.
         sources_with_history_read: labels of the sources whose history has been read.
-        batch_in_core: label of the adapter whose batch has entered the core and is not submitted to
-            the ledger yet; None: there is none.
+        batch_in_core: label of the adapter whose batch is in the core but not yet submitted to the
+            journal; None: there is none.
 
     Raises:
-        OutriderError: the daemon cannot start so, or was told to stop meanwhile.
+        OutriderError: the daemon cannot start so, or has been stopped.
     """
 
     def __init__(
@@ -100,7 +104,7 @@ class DaemonState:
         self.limit = limit_of(recording.folder)
         self.lowerings = 0
         self.trial, self.trial_lost = trial_on_record(recording.path)
-        self.loaded, limited = in_force(loaded, recording.folder)
+        self.loaded, limited = effective_config(loaded, recording.folder)
         loaded = self.loaded
         self.clock = WallClock(clock)
         self.lock = asyncio.Lock()
@@ -132,58 +136,58 @@ class DaemonState:
 
     @property
     def site_clock(self) -> WallClock | None:
-        """This host's clock, where the site's time goes by it; None where it has its own."""
+        """This host's clock if the site's time follows it; None if the site has its own clock."""
         own = any(adapter.own_clock for adapter in self.adapters.values())
         return None if own else self.clock
 
     def is_fresh(self) -> bool:
-        """Return whether it may be acted on what is known: it is young, and recorded; from any thread."""
+        """Return whether information is recent and recorded, so levers may act; thread-safe."""
         return self.core.is_fresh and self.recording.failure is None
 
     def adapter_of(self, job: str) -> str | None:
-        """The label of the adapter with levers that a job is of; from any thread."""
+        """Return the label of the adapter with levers of a job; thread-safe."""
         return self.core.decision_log.job_sources.label_of(job)
 
     def new_levers(self, loaded: LoadedConfig, adapters: dict[str, Adapter]) -> LeverRunner | None:
-        """The levers of these adapters; None in a mode that never acts."""
+        """Return the levers of these adapters; None in a mode that never acts."""
         folder = self.recording.folder
         return make_lever_runner(loaded, adapters, folder, self.is_fresh, self.adapter_of)
 
     def new_core(self) -> Core:
-        """An empty core for the configuration in force."""
+        """Return an empty core for the active configuration."""
         return make_core(self.loaded, self.adapters, self.recording, self.trial)
 
     def replace_core(self, core: Core) -> None:
-        """Let another core take the place of the one there is, for the page and the metrics too."""
+        """Replace the core, also for the page and the metrics."""
         self.core = core
         self.view.show(core)
 
     def log_discipline(self) -> None:
-        """Write which discipline is in force, and who chose it."""
+        """Log the active discipline and its source."""
         chosen = self.core.discipline
         log.info("discipline_chosen", discipline=chosen.name, source=chosen.source, why=chosen.why)
 
     def log_lost_policies(self) -> None:
-        """Write a line for each policy that is not asked any more, once."""
+        """Log each policy that has been lost, once."""
         self._lost_policies.note(self.core.lost_policies)
 
     def await_history(self) -> None:
-        """On the very first start nothing counts until the history of every source is read."""
+        """Suspend counting on the very first start, until all history has been read."""
         if self.recording.is_new:
             self.core.engine.be_silent()
         else:
             self.history_read.set()
 
     async def record_set_aside(self) -> None:
-        """Record the events that were set aside only when the journal was fed again."""
+        """Record the events that were rejected only during the replay of the journal."""
         if aside := self.core.merger.take_set_aside():
             await self.recording.submit(Entry(set_aside=[SetAsideRecord.of(e) for e in aside]))
 
     async def snapshot(self) -> bool:
-        """Write a snapshot, unless a restart must not find the core as it is now.
+        """Write a snapshot, unless a restart must not use the present core.
 
         Returns:
-            Whether one was written.
+            True if one was written.
         """
         if self.batch_in_core is not None or self.core.unrepaired or not self.history_read.is_set():
             return False
@@ -195,7 +199,7 @@ class DaemonState:
 
 
 # -- site facts ------------------------------------------------------------------------------------
-# What the daemon knows of its site beside events, as configuration and adapters tell it.
+# Facts about the site from the configuration and the adapters, apart from events.
 
 log = structlog.get_logger()
 
@@ -203,19 +207,20 @@ log = structlog.get_logger()
 def site_facts(
     loaded: LoadedConfig, adapters: Mapping[str, Adapter], clusters: Iterable[ClusterSpec]
 ) -> SiteFacts:
-    """The facts of a site: the configuration comes first, then the first adapter that knows.
+    """Return the facts of a site, from the configuration first, then from the adapters.
 
-    Of the decision epoch it comes last: it always has one, be it that of nobody's choice.
+    For the decision epoch the configuration comes last, since it always has one, if only the
+    default.
 
     Args:
         loaded: the configuration.
-        adapters: in force, by label.
-        clusters: as adapters know them; those of the configuration replace them.
+        adapters: the active adapters, by label.
+        clusters: as known to adapters; those of the configuration replace them.
     """
     habits = SiteHabits(reboot=loaded.config.reboot)
     incumbent = None
     for label, adapter in adapters.items():
-        policy, more = _told_by(label, adapter)
+        policy, more = _declared_by(label, adapter)
         habits = habits.completed_by(more)
         if incumbent is None and policy is not None:
             incumbent = Incumbent(policy, label)
@@ -224,8 +229,8 @@ def site_facts(
     return SiteFacts(loaded.discipline().name, habits, tuple(declared.values()), incumbent)
 
 
-def _told_by(label: str, adapter: Adapter) -> tuple[str | None, SiteHabits]:
-    """Incumbent and habits as an adapter tells them; what is told wrongly is not known."""
+def _declared_by(label: str, adapter: Adapter) -> tuple[str | None, SiteHabits]:
+    """Return the scheduler and habits that an adapter declares, ignoring invalid ones."""
     try:
         policy = msgspec.convert(adapter.incumbent, str | None)
         return policy, msgspec.convert(msgspec.to_builtins(adapter.habits), SiteHabits)

@@ -1,4 +1,4 @@
-"""What the web may see of the daemon."""
+"""Read-only view of the daemon for the web layer, with its response caches."""
 
 import asyncio
 import gzip
@@ -36,39 +36,39 @@ from outrider.service.views.users_and_vos import user_rows
 from outrider.service.views.waiting_reasons import WaitingReasons
 
 _REFUSED: Final = "reload refused: "
-_MOST_NOTES: Final = 100
-"""Notes that name an error's own words may be new each time; the oldest give way."""
+_MAX_NOTES: Final = 100
+"""Largest number of notes: texts of errors may differ each time. The oldest are dropped."""
 
 
 class DaemonView:
-    """The core that is in place now, the ledger beside it, and what the supervisor notes.
+    """The daemon's present core, its journal, and the supervisor's notes.
 
     Args:
-        core: replaced by `show` when a reload has built another.
-        recording: the ledger.
-        publisher: tells a broker of it.
-        adapters: those in force, by label.
-        levers: what carries decisions out, in a mode that acts.
+        core: the core, replaced by `show` after a reload.
+        recording: the journal.
+        publisher: publishes to an MQTT broker.
+        adapters: returns the active adapters, by label.
+        levers: returns the levers that apply decisions; None in a mode that never acts.
 
     Attributes:
-        notes: what an operator should know, one sentence each.
+        notes: notes for operators, one sentence each.
         loop_lag_s: longest delay of the event loop since the last scrape, seconds.
         failed_requests: requests answered with 500, because a handler raised.
-        is_ready: the sources are being read.
-        start_s: how long the start took, seconds.
-        own_clock: a simulated site that lives on a clock of its own.
+        is_ready: True once the sources are being read.
+        start_s: duration of the start, in seconds.
+        own_clock: True for a simulated site with its own clock.
         scraping: held by the one scrape that is being rendered.
-        waiting_reasons: asks the batch systems why a job waits.
-        state_words: what the batch systems call the states of jobs.
-        commands: carries out commands; None until the sources are being read.
-        configured_mode: the configuration's, which a limit may be below.
-        twin: what the process that asks the twin has written down.
-        mode_limit: what lowers the mode; None: nothing does.
-        jobs_over_time: how many waited and ran, by the journal.
-        use_over_time: CPUs in use, by the journal.
-        machine_histories: what the journal holds of one machine.
-        trial: the last canary trial, as it is shown; None: there was none.
-        answers: those that clients who ask the same share.
+        waiting_reasons: queries the batch systems for reasons why a job waits.
+        state_words: the batch systems' words for the states of jobs.
+        commands: executes commands; None until the sources are being read.
+        configured_mode: returns the configured mode, the ceiling of the effective one.
+        twin: the results that the twin process has written.
+        mode_limit: returns the limit on the mode; None: there is none.
+        jobs_over_time: numbers of waiting and running jobs, from the journal.
+        use_over_time: CPUs in use, from the journal.
+        machine_histories: history of single machines, from the journal.
+        trial: returns the last canary trial for display; None: there was none.
+        answers: cache of answers, shared by all clients.
     """
 
     def __init__(
@@ -102,12 +102,12 @@ class DaemonView:
         self.show(core)
 
     def show(self, core: Core) -> None:
-        """From now on this core is seen, and its metrics."""
+        """Show this core and its metrics from now on."""
         self.core = core
         self._exporter = MetricsExporter(core)
         self.answers = SharedAnswers()
-        self._snapshot: Reused[Snapshot] = Reused(cheap_s=FEW_ASK_S)
-        self._user_rows: Reused[list[dict[str, Any]]] = Reused(cheap_s=FEW_ASK_S)
+        self._snapshot: CachedValue[Snapshot] = CachedValue(cheap_s=SCRAPE_CHEAP_S)
+        self._user_rows: CachedValue[list[dict[str, Any]]] = CachedValue(cheap_s=SCRAPE_CHEAP_S)
 
     @property
     def journal(self) -> Path:
@@ -115,44 +115,44 @@ class DaemonView:
         return self.recording.path
 
     def add_note(self, text: str) -> None:
-        """Show this to the operator, once; of a hundred, the oldest gives way."""
+        """Add a note for operators once; beyond a hundred the oldest is dropped."""
         if text not in self.notes:
-            self.notes = [*self.notes, text][-_MOST_NOTES:]
+            self.notes = [*self.notes, text][-_MAX_NOTES:]
             self.answers.forget()
 
     def note_refusal(self, why: str) -> None:
-        """A reload was refused; the next one, refused or not, takes the place of this note."""
+        """Note that a reload was refused; the next reload replaces this note."""
         kept = [note for note in self.notes if not note.startswith(_REFUSED)]
         self.notes = [*kept, f"{_REFUSED}{why}"]
         self.answers.forget()
 
     def names(self, shown: bool) -> UserNames:
-        """How users are shown to a client: by their names, or by pseudonyms."""
+        """Return the display of users to a client: by name or by pseudonym."""
         return UserNames(self.recording.pseudonyms, self.core.personal_vos, shown)
 
     def sentence(self) -> str:
-        """What the daemon saw and thinks, in one sentence."""
+        """Return a summary of the site and the policies, in one sentence."""
         figures = report(self.core.site, self.core.accounting)
         return sentence(self.core, figures, self.saving())
 
     def user_rows(self) -> list[dict[str, Any]]:
-        """A row for each user of each VO who has jobs now, as `views.users.user_rows`."""
+        """Return a row for each user of each VO with jobs now, see `views.users.user_rows`."""
         return self._user_rows.of(lambda: user_rows(self.core.site))
 
     def twin_shown(self) -> dict[str, Any] | None:
-        """What the twin last answered; None: nothing yet."""
+        """Return the last result of the twin; None: there is none yet."""
         return twin_shown(self.twin.file, self.core.config, time.time())
 
     def expected_starts(self) -> ExpectedStarts:
-        """Return when jobs that wait are expected to start, as it is said now."""
+        """Return the current expected starts of waiting jobs."""
         return ExpectedStarts(self.twin, self.core, self.own_clock)
 
     def saving(self) -> str:
-        """The same in words."""
+        """Return the twin's estimated saving, in words."""
         return saving_text(self.twin_shown(), self.core.config, time.time())
 
     def ready(self) -> tuple[bool, list[str]]:
-        """Return whether the daemon does its work, and if not, why."""
+        """Return whether the daemon is ready, and the reasons if it is not."""
         reasons = [] if self.is_ready else ["still starting"]
         if self.recording.failure is not None:
             reasons.append(f"not recording: {self.recording.failure}")
@@ -160,7 +160,7 @@ class DaemonView:
         return not reasons, reasons
 
     def metrics(self) -> Snapshot:
-        """The values of all metrics now. The longest delay of the loop begins again at 0."""
+        """Return the values of all metrics, and reset the longest delay of the loop to 0."""
         return self._snapshot.of(self._metrics_now)
 
     def _metrics_now(self) -> Snapshot:
@@ -177,18 +177,18 @@ class DaemonView:
 
 
 # -- shared answers --------------------------------------------------------------------------------
-# One answer for all who ask the same at about the same time: made, encoded, compressed once.
+# Cache of answers for clients that ask the same at about the same time: encoded, compressed once.
 
-MOST: Final = 16
-"""So many questions are remembered at most."""
+MAX_ANSWERS: Final = 16
+"""Largest number of cached answers."""
 _LEVEL: Final = 6
 
 
 class SharedAnswer:
-    """The body of an answer.
+    """Body of an answer, shared by several clients.
 
     Args:
-        body: as it is sent to clients that take it as it is.
+        body: the uncompressed body.
     """
 
     def __init__(self, body: bytes) -> None:
@@ -196,17 +196,17 @@ class SharedAnswer:
         self._packed: bytes | None = None
 
     def packed(self) -> bytes:
-        """The same, compressed by gzip when it is first asked for."""
+        """Return the body compressed by gzip, compressed at the first call."""
         if self._packed is None:
             self._packed = gzip.compress(self.body, _LEVEL, mtime=0)
         return self._packed
 
 
 class SharedAnswers:
-    """Answers by what was asked, as long as `Reused` holds them.
+    """Cache of answers by question, each for the lifetime of its `CachedValue`.
 
     Args:
-        cost_s: CPU-seconds of this thread.
+        cost_s: returns CPU-seconds of this thread.
         clock: seconds that only grow.
     """
 
@@ -217,14 +217,14 @@ class SharedAnswers:
     ) -> None:
         self._cost_s = cost_s
         self._clock = clock
-        self._by_question: OrderedDict[Hashable, Reused[SharedAnswer]] = OrderedDict()
+        self._by_question: OrderedDict[Hashable, CachedValue[SharedAnswer]] = OrderedDict()
 
     async def of(self, question: Hashable, make: Callable[[], Awaitable[bytes]]) -> SharedAnswer:
-        """The answer, made now or a moment ago. What `make` raises is kept by nobody."""
+        """Return the answer, computed now or recently. Exceptions of `make` are not cached."""
         reused = self._by_question.get(question)
         if reused is None:
-            reused = self._by_question[question] = Reused(self._cost_s, self._clock)
-            if len(self._by_question) > MOST:
+            reused = self._by_question[question] = CachedValue(self._cost_s, self._clock)
+            if len(self._by_question) > MAX_ANSWERS:
                 self._by_question.popitem(last=False)
         self._by_question.move_to_end(question)
 
@@ -234,34 +234,35 @@ class SharedAnswers:
         return await reused.of_coroutine(answer)
 
     def forget(self) -> None:
-        """Something was changed by hand: who asks next sees it."""
+        """Clear the cache after a manual change, so that the next client sees it."""
         self._by_question.clear()
 
 
 # -- reused ----------------------------------------------------------------------------------------
-# What costs much to make is made seldom, and shown to all who ask meanwhile.
+# A cache for expensive results: recomputed at a bounded rate, shared by all callers.
 
 T = TypeVar("T")
 CHEAP_S: Final = 0.001
-"""What costs less is made anew each time: nobody sees anything old on an ordinary site."""
-FEW_ASK_S: Final = 0.02
-"""The same of what few ask for, as scrapers of metrics, which want the newest."""
-PAUSES: Final = 50.0
-"""So many times as long as what it cost beyond that it is shown: it takes a fiftieth of the loop,
-however many clients ask."""
-LONGEST_S: Final = 2.0
-"""But for no longer than until the page asks again."""
-FEWEST_PAUSES: Final = 10.0
-"""Unless a tenth of the loop would not be enough for it otherwise."""
+"""Cost in seconds below which a value is not cached, as usual on an ordinary site."""
+SCRAPE_CHEAP_S: Final = 0.02
+"""The same threshold for values with few callers, such as scrapers, which want new values."""
+LIFETIME_FACTOR: Final = 50.0
+"""Lifetime of a value as a multiple of its cost beyond the threshold.
+
+So it takes a fiftieth of the loop, however many clients ask."""
+MAX_LIFETIME_S: Final = 2.0
+"""Longest lifetime, in seconds: the page's interval between two requests."""
+MIN_LIFETIME_FACTOR: Final = 10.0
+"""Smallest multiple, even beyond the longest lifetime: it takes at most a tenth of the loop."""
 
 
-class Reused(Generic[T]):
-    """A value that is made when somebody asks, unless it was costly and is fresh.
+class CachedValue(Generic[T]):
+    """A value that is computed on demand, and cached for a while if it was expensive.
 
     Args:
-        cost_s: CPU-seconds of this thread: what others do meanwhile makes nothing older.
+        cost_s: returns CPU-seconds of this thread: the work of others is not counted.
         clock: seconds that only grow.
-        cheap_s: what costs less is made anew each time.
+        cheap_s: cost in seconds below which the value is computed at each call.
     """
 
     def __init__(
@@ -277,21 +278,21 @@ class Reused(Generic[T]):
         self._held: list[T] = []
 
     def of(self, make: Callable[[], T]) -> T:
-        """The value, made now or a moment ago. What `make` raises is kept by nobody."""
+        """Return the value, computed now or recently. Exceptions of `make` are not cached."""
         for held in self._fresh():
             return held
         began_s = self._cost_s()
         return self._keep(make(), began_s)
 
     async def of_coroutine(self, make: Callable[[], Awaitable[T]]) -> T:
-        """The same of a coroutine. Where it waits, the work of others counts as its cost."""
+        """Return the value of a coroutine like `of`; while it waits, others' work is counted."""
         for held in self._fresh():
             return held
         began_s = self._cost_s()
         return self._keep(await make(), began_s)
 
     def _fresh(self) -> list[T]:
-        """The value that is still shown, if there is one; what is old is not kept in memory."""
+        """Return the value in a list while it is valid; an expired one is freed."""
         if self._held and self._clock() >= self._until_s:
             self._held = []
         return self._held
@@ -304,7 +305,7 @@ class Reused(Generic[T]):
 
 
 def held_for_s(took_s: float, cheap_s: float = CHEAP_S) -> float:
-    """For how long something is shown that took so many seconds to make.
+    """Return the lifetime of a value that took so many seconds to compute.
 
     >>> held_for_s(0.0005), round(held_for_s(0.011), 3), held_for_s(0.101), round(held_for_s(1.001))
     (0.0, 0.5, 2.0, 10)
@@ -312,27 +313,27 @@ def held_for_s(took_s: float, cheap_s: float = CHEAP_S) -> float:
     over_s = took_s - cheap_s
     if over_s <= 0:
         return 0.0
-    return max(min(PAUSES * over_s, LONGEST_S), FEWEST_PAUSES * over_s)
+    return max(min(LIFETIME_FACTOR * over_s, MAX_LIFETIME_S), MIN_LIFETIME_FACTOR * over_s)
 
 
 # -- starting view ---------------------------------------------------------------------------------
-# What the web may see of a daemon that is still starting.
+# View of a daemon that is still starting.
 
-_TOLD: Final = ("start_ratio", "start_seconds", "mode", "build_info")
-"""Metrics with values at the start. A counter at 0 would be taken for one that began again."""
+_KNOWN_AT_START: Final = ("start_ratio", "start_seconds", "mode", "build_info")
+"""Metrics with values during the start. A counter at 0 would look like a reset."""
 
 
 class StartingView:
-    """Stands in for `DaemonView` until there is one.
+    """Substitute for `DaemonView` until there is one.
 
     Args:
-        progress: how far the start has come.
+        progress: the progress of the start.
         mode: the configured mode.
 
     Attributes:
-        view: what may be seen of the daemon, once it is there.
+        view: the daemon's view, once it exists.
         scraping: held by the one scrape that is being rendered.
-        failed_requests: as in `DaemonView`, until then.
+        failed_requests: see `DaemonView`, counted until then.
     """
 
     def __init__(self, progress: StartProgress, mode: str) -> None:
@@ -343,15 +344,15 @@ class StartingView:
         self._mode = mode
 
     def ready(self) -> tuple[bool, list[str]]:
-        """It is not, and why."""
+        """Return False, and the progress as the reason."""
         return False, [self.progress.sentence]
 
     def names(self, shown: bool) -> UserNames:
-        """How users are shown: nothing is known of any yet."""
+        """Return the display of users; no users are known yet."""
         return UserNames(Pseudonyms(b""), PersonalVos(), shown)
 
     def metrics(self) -> Snapshot:
-        """Every declared metric, of which those have values that are known at the start."""
+        """Return every declared metric, with values of those known during the start."""
         store = MetricStore({"version": [__version__], "python": [platform.python_version()]})
         store.choose_state("mode", self._mode)
         store.set("start_ratio", self.progress.ratio)
@@ -359,6 +360,6 @@ class StartingView:
         all_metrics, numbers, observations = store.snapshot()
         return Snapshot(
             all_metrics,
-            {name: series if name in _TOLD else {} for name, series in numbers.items()},
+            {name: series if name in _KNOWN_AT_START else {} for name, series in numbers.items()},
             {name: {} for name in observations},
         )

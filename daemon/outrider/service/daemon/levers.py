@@ -1,4 +1,4 @@
-"""The levers of a daemon: made in a mode that acts, and in no other."""
+"""The levers of a daemon, created only in acting modes, and the undo log's file."""
 
 import asyncio
 import contextlib
@@ -23,13 +23,15 @@ from outrider.service.config.loaded import LoadedConfig
 from outrider.service.host.private_folder import make_private_file
 
 CLOSE_S: Final = 4.0
-"""For taking back what stands: 10,000 leases of an HTCondor pool take .7 to .9 s, a thousand start
-times of a Slurm 1.5. The rest lapses by itself; systemd gives the daemon ten seconds to end."""
+"""Seconds for reverting active changes; the rest expires automatically.
+
+10,000 leases of an HTCondor pool take .7 to .9 s, a thousand start times of a Slurm 1.5 s. systemd
+gives the daemon ten seconds to end."""
 log = structlog.get_logger()
 
 
 def carried_actions(adapters: Mapping[str, Adapter]) -> dict[str, frozenset[str]]:
-    """By adapter that declares levers, the actions for which it has one."""
+    """Return the actions that the levers of each adapter support, by label."""
     return {
         label: frozenset(action for lever in adapter.levers for action in lever.actions)
         for label, adapter in adapters.items()
@@ -44,17 +46,17 @@ def make_lever_runner(
     is_fresh: Callable[[], bool],
     adapter_of: Callable[[str], str | None],
 ) -> LeverRunner | None:
-    """The levers of these adapters, ready; None in `observe` and `shadow`: none is even made.
+    """Return a runner of these adapters' levers; None, without levers, unless the mode acts.
 
     Args:
         loaded: the configuration.
         adapters: by label.
         folder: the state directory.
-        is_fresh: whether what is known of the site is young enough to act on; from any thread.
-        adapter_of: the label of the adapter that a job is of; None: one without levers.
+        is_fresh: returns whether information is recent enough to act on; thread-safe.
+        adapter_of: returns the label of the adapter of a job; None: one without levers.
 
     Raises:
-        PluginError: a lever fails while it is made, or two of an adapter carry the same action.
+        PluginError: a lever cannot be created, or two of an adapter support the same action.
     """
     config = loaded.config
     if config.mode not in ACTING_MODES:
@@ -63,20 +65,20 @@ def make_lever_runner(
 
 
 def lease_bounds(config: Config) -> LeaseBounds:
-    """Return how much may be changed under a configuration."""
+    """Return the bounds of changes of a configuration."""
     acting = acting_of(config)
     return LeaseBounds(acting.acts_per_minute, acting.deferred_at_once, acting.longest_deferral_s)
 
 
 def make_levers(adapters: Mapping[str, Adapter], folder: Path) -> dict[str, list[Lever]]:
-    """One of each lever that these adapters declare, by adapter.
+    """Return one of each lever that these adapters declare, by adapter.
 
     Args:
         adapters: by label.
-        folder: the state directory; of two Outriders on a host each has its own.
+        folder: the state directory, different for each daemon on a host.
 
     Raises:
-        PluginError: a lever fails while it is made.
+        PluginError: a lever cannot be created.
     """
     levers: dict[str, list[Lever]] = {}
     for label, adapter in adapters.items():
@@ -95,7 +97,7 @@ def make_levers(adapters: Mapping[str, Adapter], folder: Path) -> dict[str, list
 
 
 async def close_levers(runner: LeverRunner | None) -> list[str]:
-    """Withdraw everything, as far as that can be done at once; the levers that could not."""
+    """Withdraw all changes within a time limit; return the levers that could not."""
     left = [] if runner is None else await asyncio.to_thread(runner.close, CLOSE_S)
     if left:
         log.warning("levers_left", levers=left, reason="their changes expire automatically")
@@ -103,23 +105,23 @@ async def close_levers(runner: LeverRunner | None) -> list[str]:
 
 
 # -- undo file -------------------------------------------------------------------------------------
-# The undo log of an adapter, in a database of the state directory.
+# The undo log of an adapter, in a database in the state directory.
 
 UNDO_FILE: Final = "undo.sqlite"
 _WAIT_S: Final = 5.0
-"""For another process that writes, such as ``outrider release``."""
+"""Seconds to wait for another writing process, such as ``outrider release``."""
 _TABLE: Final = """\
 CREATE TABLE IF NOT EXISTS undo (
     adapter TEXT NOT NULL, job TEXT NOT NULL, entry BLOB NOT NULL, PRIMARY KEY (adapter, job)
 ) WITHOUT ROWID"""
 _LASTS: Final = b'"lasts":true'
-"""In an entry of something that lasts, as it is kept; perhaps in others, too."""
+"""Bytes in the stored entry of a permanent change; possibly also in other entries."""
 
 
 def has_lasting(folder: Path) -> bool:
-    """Return whether something is noted in a state directory that does not lapse by itself.
+    """Return whether a state directory notes changes that do not expire automatically.
 
-    A file that cannot be read may have some.
+    A file that cannot be read may contain some.
     """
     path = folder / UNDO_FILE
     if not path.exists():
@@ -134,13 +136,13 @@ def has_lasting(folder: Path) -> bool:
 
 
 class UndoFile(UndoLog):
-    """Keeps what stood before each change where it outlives the process and the machine.
+    """Undo log with the value before each change, in a file that survives a crash.
 
-    A file that cannot be read is set aside: what lapses by itself does so all the same.
+    A file that cannot be read is renamed. Changes that expire automatically still do so.
 
     Args:
-        folder: the state directory; it is made when the first change is noted.
-        label: of the adapter.
+        folder: the state directory, created when the first change is noted.
+        label: label of the adapter.
     """
 
     def __init__(self, folder: Path, label: str) -> None:
@@ -193,7 +195,7 @@ class UndoFile(UndoLog):
 
     @contextlib.contextmanager
     def _opened(self) -> Iterator[sqlite3.Connection]:
-        """One transaction; it is on the disk when the block ends without an error."""
+        """Open a transaction, which is on the disk when the block ends without an error."""
         try:
             self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             make_private_file(self._path)

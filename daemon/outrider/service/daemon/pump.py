@@ -1,4 +1,4 @@
-"""Pumps: each reads one source for ever and passes its batches through the core into the ledger."""
+"""Pumps: each reads one source and passes its batches through the core to the journal."""
 
 import asyncio
 import contextlib
@@ -27,22 +27,23 @@ from outrider.service.host.logs import RateLimit
 from outrider.service.journal.restart import bring_up
 
 _SLICE_EVENTS: Final = 50
-"""Events that enter the engine before other tasks get their turn."""
-_MOST_WAITING: Final = 50_000
-"""Events that wait for slower sources, some 50 MB; who is ahead of these is then read no further.
+"""Number of events that enter the engine before other tasks run."""
+_MAX_WAITING: Final = 50_000
+"""Largest number of events that wait for slower sources, some 50 MB.
 
-Of two logs of a month, the smaller one would be in memory as a whole.
+Beyond it the faster sources are not read. Otherwise the smaller of two logs of a month would be in
+memory as a whole.
 """
-_WAITS_S: Final = 0.05
+_POLL_S: Final = 0.05
 _FIRST_BACKOFF_S = 1.0
-_LONGEST_BACKOFF_S = 60.0
+_MAX_BACKOFF_S = 60.0
 
 
 class Pumps:
-    """One task for each source.
+    """The reading tasks, one for each source.
 
     Args:
-        state: of the daemon.
+        state: the daemon's state.
         tasks: owns the tasks.
     """
 
@@ -54,7 +55,7 @@ class Pumps:
         self._set_aside_log = SetAsideLog()
 
     def start(self, label: str) -> None:
-        """Begin to read a source."""
+        """Start reading a source."""
         adapter = self._state.adapters[label]
         adapter.in_progress = InProgressFile(self._state.recording.folder, label)
         adapter.undo_log = UndoFile(self._state.recording.folder, label)
@@ -63,13 +64,13 @@ class Pumps:
         )
 
     def cancel(self, label: str) -> asyncio.Task[None]:
-        """Stop reading a source; returns the task, which ends once the source is closed."""
+        """Stop reading a source; return its task, which ends when the source is closed."""
         task = self._tasks.pop(label)
         task.cancel()
         return task
 
     async def _pump(self, label: str, adapter: Adapter) -> None:
-        """Read one source for ever; after an error, open it again, later and later."""
+        """Read one source endlessly; after an error reopen it with exponential backoff."""
         state = self._state
         backoff_s = _FIRST_BACKOFF_S
         while True:
@@ -86,7 +87,7 @@ class Pumps:
                 problem = "the source ended"
             except Exception as error:  # a plugin's fault must not end the daemon
                 if state.batch_in_core == label:
-                    raise  # but this error is Outrider's own, and the core is half way
+                    raise  # an internal error, with the batch partly in the core
                 problem = str(error)
                 if not isinstance(error, OutriderError):
                     log.exception("adapter_failed", adapter=label)
@@ -96,20 +97,20 @@ class Pumps:
             log.warning("adapter_closed", adapter=label, error=problem, again_in_s=backoff_s)
             await self._wait_for_history(label)
             await asyncio.sleep(backoff_s)
-            backoff_s = min(2 * backoff_s, _LONGEST_BACKOFF_S)
+            backoff_s = min(2 * backoff_s, _MAX_BACKOFF_S)
 
     def _source(self, label: str) -> SourceState:
-        return self._state.core.sources[label]  # another after a reload or a rebuilding
+        return self._state.core.sources[label]  # a new one after a reload or a rebuild
 
-    async def go_on_without(self, label: str) -> None:
-        """A source hangs: until it is seen again the others wait neither for it nor its history."""
+    async def continue_without(self, label: str) -> None:
+        """Stop waiting for a hanging source and its history until it returns."""
         self._state.core.merger.excuse(label)
         if not self._state.history_read.is_set():
             self._state.sources_with_history_read.add(label)
             await self.begin_if_history_read()
 
     async def take(self, label: str, adapter: Adapter, batch: Batch) -> None:
-        """One batch: through the core in slices, then into the ledger as one entry."""
+        """Pass one batch through the core in slices, then to the journal as one entry."""
         state = self._state
         if not batch.history:
             await self._wait_for_history(label)
@@ -125,7 +126,7 @@ class Pumps:
             core = state.core
             until_s = seen_until(adapter, batch, state.clock.now_s)
             limits = None if adapter.own_clock else state.clock.limits(core.merger.now)
-            state.batch_in_core = label  # and remains so, should this be cut short
+            state.batch_in_core = label  # and remains so if this is cancelled
             feed = core.take(label, batch, until_s, limits)
             while core.step(feed, _SLICE_EVENTS):  # noqa: ASYNC110 - no wait:
                 await asyncio.sleep(0)  # other tasks get their turn between slices
@@ -142,9 +143,9 @@ class Pumps:
                 await self._rebuilder.rebuild()
 
     async def _pass_over(self, label: str, batch: Batch) -> None:
-        """History of a source that is first read while the daemon runs does not count."""
+        """Skip the history of a source that is first read while the daemon runs."""
         state = self._state
-        note = f"{label}: first read while running; what it held by then is passed over"
+        note = f"{label}: first read while running; its earlier history is skipped"
         if note not in state.view.notes:
             log.warning("history_skipped", adapter=label)
             state.view.add_note(note)
@@ -152,18 +153,18 @@ class Pumps:
         await state.recording.submit(Entry(cursors={label: batch.cursor}))
 
     async def _wait_for_slower_sources(self, label: str) -> None:
-        """Until fewer events wait, or until this is the source for which they do.
+        """Wait until fewer events wait, or until they wait for this source.
 
-        One that hangs is excused after a while, so that this ends in any case.
+        A hanging source is excused after a while, so this always ends.
         """
         while True:
-            merger = self._state.core.merger  # another after a rebuilding
-            if merger.waiting_n() < _MOST_WAITING or merger.waits_for(label):
+            merger = self._state.core.merger  # a new one after a rebuild
+            if merger.waiting_n() < _MAX_WAITING or merger.waits_for(label):
                 return
-            await asyncio.sleep(_WAITS_S)
+            await asyncio.sleep(_POLL_S)
 
     async def _wait_for_history(self, label: str) -> None:
-        """The history of this source has been read: wait until that of the others has, too."""
+        """Note that this source's history has been read, and wait for that of the others."""
         state = self._state
         if not state.history_read.is_set():
             state.sources_with_history_read.add(label)
@@ -172,7 +173,7 @@ class Pumps:
             await state.history_read.wait()
 
     async def begin_if_history_read(self) -> None:
-        """Begin to count, decide and record, if the history of every source has been read."""
+        """Start counting, deciding and recording if the history of every source has been read."""
         state = self._state
         async with state.lock:
             if state.history_read.is_set() or not state.sources_with_history_read.issuperset(
@@ -185,12 +186,12 @@ class Pumps:
             state.core.begin()
             for label, source in state.core.sources.items():
                 if not (source.hangs or source.problem):
-                    # or what is first told by one that has much to read would come late
+                    # or the first events of a source with much to read would be late
                     state.core.merger.expect(label)
             state.view.show(state.core)  # metrics that count from now on
-            # a restart that finds no snapshot after this reads history again
+            # a restart without a snapshot after this reads the history again
             entry = Entry(cursors=dict(state.cursors))
-            if state.recording.last_seq == 0:  # no input will tell of the machines that stand
+            if state.recording.last_seq == 0:  # no later input reports the known machines
                 site, names = state.core.site, state.core.merger.normaliser.machine_names
                 entry.meta = initial_meta(told_of_machines(site, names, site.now, declared=True))
             await state.recording.submit(entry)
@@ -199,18 +200,18 @@ class Pumps:
 
 
 # -- in progress -----------------------------------------------------------------------------------
-# What adapters are at, in files of the state directory.
+# Persistent progress records of adapters, stored in the state directory.
 
 
 class InProgressFile(InProgress):
-    """Keeps what one adapter is at in a small file.
+    """Progress record of one adapter, in a small file.
 
-    It is written in place and not flushed to the disk: it is to outlive the process, not the
-    machine. Where it cannot be written (the disk is full) the adapter goes on without.
+    It is written in place and not flushed to the disk: it must survive the process, not the
+    machine. If it cannot be written (the disk is full) the adapter continues without it.
 
     Args:
         folder: the state directory.
-        label: of the adapter.
+        label: label of the adapter.
     """
 
     def __init__(self, folder: Path, label: str) -> None:
@@ -226,7 +227,7 @@ class InProgressFile(InProgress):
         with contextlib.suppress(OSError):
             descriptor = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
             try:
-                os.pwrite(descriptor, line, 0)  # what stands behind the line end is of before
+                os.pwrite(descriptor, line, 0)  # bytes behind the line end are old
             finally:
                 os.close(descriptor)
             self._is_clear = what is None
@@ -242,20 +243,20 @@ def _read(path: Path) -> Any:
 
 
 # -- rebuilding ------------------------------------------------------------------------------------
-# After a fault that could not be repaired the state is made anew, as a restart would.
+# Rebuild the state from the journal after an unrecoverable internal error, like a restart.
 #
-# So it is after the host's clock was ahead and has been put back: what the site's time moved on by
-# is undone, and what was recorded meanwhile is fed again with its times put right (`put_right`).
+# The same happens after the host's clock was ahead and has been set back. The advance of the site's
+# time is undone, and inputs recorded since then are replayed with corrected times (`put_right`).
 
-_AGAIN_AFTER_S: Final = 60.0
-_STANDS_STILL: Final = " and stands still until the clock gets there; set the clock, if it is wrong"
+_RETRY_AFTER_S: Final = 60.0
+_CLOCK_STOPPED: Final = " and stops until the clock catches up; set the clock if it is wrong"
 
 
 class Rebuilder:
-    """Replaces a core whose state is in doubt by one made of the last snapshot and the journal.
+    """Replaces an inconsistent core by one built from the last snapshot and the journal.
 
     Args:
-        state: of the daemon.
+        state: the daemon's state.
     """
 
     def __init__(self, state: DaemonState) -> None:
@@ -264,14 +265,14 @@ class Rebuilder:
         self._waits_for_clock = False
 
     async def rebuild(self) -> None:
-        """Try it, at most once a minute; until it works, no snapshot is written.
+        """Try to rebuild, at most once a minute; until it succeeds no snapshot is written.
 
         The caller holds the lock, and has submitted everything that entered the core.
         """
         state, old = self._state, self._state.core
         if time.monotonic() < self._not_before_s:
             return
-        self._not_before_s = time.monotonic() + _AGAIN_AFTER_S
+        self._not_before_s = time.monotonic() + _RETRY_AFTER_S
         left_out = [key for key in old.unrepaired if key is not None]
         log.critical("state_rebuilt", reason="a fault could not be repaired", events=len(left_out))
         try:
@@ -280,10 +281,10 @@ class Rebuilder:
                 bring_up, state.new_core, state.recording, left_out, state.site_clock
             )
         except Exception as error:  # the daemon goes on with the state it has
-            log.exception("state_rebuild_failed", again_in_s=_AGAIN_AFTER_S)
-            state.view.add_note(f"the state is in doubt: {type(error).__name__}: {error}")
+            log.exception("state_rebuild_failed", again_in_s=_RETRY_AFTER_S)
+            state.view.add_note(f"the state may be inconsistent: {type(error).__name__}: {error}")
             return
-        notes.insert(0, "the state was rebuilt after a fault that could not be repaired")
+        notes.insert(0, "the state was rebuilt after an unrecoverable internal error")
         await self._replace(core, notes)
 
     async def _replace(self, core: Core, notes: list[str]) -> None:
@@ -297,25 +298,25 @@ class Rebuilder:
             state.view.add_note(note)
         state.log_lost_policies()
         await state.record_set_aside()
-        await state.snapshot()  # or a restart would have to do the same again
+        await state.snapshot()  # or a restart would have to repeat this
 
     async def follow_clock(self) -> None:
-        """If the clock was ahead and is put back, the site's time goes back with it.
+        """Set the site's time back if the clock was ahead and has been set back.
 
-        Another core takes the old one's place then. If the state before the leap is gone, or this
-        clock is what is wrong, it stays, and time at the site stands still until the clock gets
-        there. The caller holds the lock, and has submitted everything that entered the core.
+        The core is then replaced by an earlier one. If the state before the leap is gone, or this
+        clock itself is wrong, the core stays, and the site's time stops until the clock catches up.
+        The caller holds the lock, and has submitted everything that entered the core.
         """
         state, old = self._state, self._state.core
         latest_s = None if state.site_clock is None else state.site_clock.latest_site_s()
         if latest_s is None or old.merger.now <= latest_s:
             if self._waits_for_clock:
                 self._waits_for_clock = False
-                state.view.notes = [n for n in state.view.notes if not n.endswith(_STANDS_STILL)]
+                state.view.notes = [n for n in state.view.notes if not n.endswith(_CLOCK_STOPPED)]
             return
         if self._waits_for_clock or old.engine.silent:
             return
-        self._waits_for_clock = True  # what fails now would fail with every batch
+        self._waits_for_clock = True  # a failure now would recur with every batch
         ahead_s = old.merger.now - state.clock.now_s
         log.critical("clock_set_back", site_ahead_s=round(ahead_s))
         core: Core | None = None
@@ -330,38 +331,38 @@ class Rebuilder:
             log.exception("clock_repair_failed")
         if core is None or core.merger.now > latest_s:
             ahead = f"the site's time is {ahead_s / 3600:.0f} h ahead of this host's clock"
-            state.view.add_note(ahead + _STANDS_STILL)
+            state.view.add_note(ahead + _CLOCK_STOPPED)
             return
-        notes.insert(0, f"the clock was put back by {ahead_s / 3600:.0f} h, and the state with it")
+        notes.insert(0, f"the clock was set back by {ahead_s / 3600:.0f} h, and the state with it")
         await self._replace(core, notes)
         self._waits_for_clock = False
 
 
 # -- set aside log ---------------------------------------------------------------------------------
-# Log lines for events that were set aside: at most one a minute for each reason.
+# Log lines for rejected events: at most one a minute for each reason.
 
 log = structlog.get_logger()
 
 
 class SetAsideLog:
-    """Logs the first event of each reason at once, then at most one line a minute.
+    """Logs the first event of each reason immediately, then at most one line a minute.
 
     Args:
-        clock: seconds that only ever go on.
+        clock: monotonic seconds.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._limit = RateLimit(clock)
 
     def note(self, events: Iterable[SetAsideRecord]) -> None:
-        """Log these events that were set aside, if it is time."""
+        """Log these rejected events, within the rate limit."""
         for event in events:
             if self._limit.allows(event.reason):
                 self._write(event)
 
     def _write(self, event: SetAsideRecord) -> None:
-        tell = log.error if event.reason == FAULT else log.warning
-        tell(
+        write = log.error if event.reason == FAULT else log.warning
+        write(
             "event_rejected", adapter=event.adapter, kind=event.kind, subject=event.subject,
             reason=event.reason, why=event.detail or REASONS[event.reason],
             events=1 + self._limit.take_suppressed(event.reason),

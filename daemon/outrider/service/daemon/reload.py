@@ -1,4 +1,4 @@
-"""A new configuration in a running daemon: built beside the old one, then put in its place."""
+"""Reload of the configuration in a running daemon: build the new one, then swap."""
 
 import asyncio
 from collections.abc import Iterable
@@ -10,7 +10,7 @@ from outrider.model.errors import ConfigurationError
 from outrider.service.config.declarations import Config
 from outrider.service.config.loaded import LoadedConfig
 from outrider.service.core.core import Core
-from outrider.service.core.mode_limit import in_force
+from outrider.service.core.mode_limit import effective_config
 from outrider.service.daemon.daemon_state import DaemonState, make_core, notes_on
 from outrider.service.daemon.levers import close_levers
 from outrider.service.daemon.pump import Pumps
@@ -26,38 +26,38 @@ _FIXED: Final = (
 async def reload(
     state: DaemonState, pumps: Pumps, loaded: LoadedConfig, note: str | None = None
 ) -> None:
-    """Build the new beside the old, then swap. If it cannot be built, the old stays.
+    """Build the new configuration's parts, then swap; on failure the old ones stay.
 
     Args:
-        state: of the daemon.
+        state: the daemon's state.
         pumps: read the sources.
-        loaded: the new configuration; a limit may leave less of its mode.
-        note: what the person on call should know of it.
+        loaded: the new configuration, whose mode a limit may lower.
+        note: a note on it for operators.
 
     Raises:
-        OutriderError: the new configuration cannot be put in place; nothing has changed.
+        OutriderError: the new configuration cannot be activated; nothing has changed.
     """
     lowerings = state.lowerings
-    loaded, limited = in_force(loaded, state.recording.folder)
+    loaded, limited = effective_config(loaded, state.recording.folder)
     before = state.loaded.config.adapters
     same = {n: a for n, a in state.adapters.items() if before[n] == loaded.config.adapters.get(n)}
     adapters = await asyncio.to_thread(make_adapters, loaded, same)
     old_levers = state.levers
     async with state.lock:
-        state.core.accounting.work_out()  # or the thread and a reader might do it at once
+        state.core.accounting.work_out()  # or the thread and a reader might do it at the same time
         core, fresh = await asyncio.to_thread(_successor, state, loaded, adapters, same)
         notes = [*filter(None, (note, limited)), *notes_on(loaded)]
         if fresh:
             notes.append(f"policies that start afresh: {', '.join(fresh)}")
         if not core.runners and state.core.runners:
-            notes.append("nothing is decided: the policies rest, with what they learned")
+            notes.append("nothing is decided: the policies are paused and keep what they learned")
         elif left := {s.name for s in state.core.runners} - {s.name for s in core.runners}:
-            notes.append(f"policies that left with what they learned: {', '.join(sorted(left))}")
+            notes.append(f"policies removed with what they learned: {', '.join(sorted(left))}")
         if fixed := _needs_restart(state.loaded.config, loaded.config):
             notes.append(f"needs a restart to change: {', '.join(fixed)}")
         if loaded.config.mode in ACTING_MODES and state.lowerings != lowerings:
-            raise ConfigurationError(f"{loaded.source}: the mode was lowered meanwhile")
-        if not _act_alike(state.loaded.config, loaded.config):
+            raise ConfigurationError(f"{loaded.source}: the mode has been lowered since")
+        if not _acts_the_same(state.loaded.config, loaded.config):
             state.levers = state.new_levers(loaded, adapters)
         removed = [pumps.cancel(label) for label in state.adapters.keys() - same.keys()]
         state.loaded, state.adapters = loaded, adapters
@@ -83,7 +83,7 @@ async def reload(
 def _successor(
     state: DaemonState, loaded: LoadedConfig, adapters: dict[str, Adapter], same: Iterable[str]
 ) -> tuple[Core, list[str]]:
-    """A core for another configuration in the state of ours, and the policies new in it."""
+    """Return a core for another configuration with our state, and the new policies."""
     core = make_core(loaded, adapters, state.recording, state.trial)
     try:
         fresh = core.restore(state.core.save())
@@ -99,12 +99,12 @@ def _successor(
     return core, fresh
 
 
-def _act_alike(old: Config, new: Config) -> bool:
-    """Return whether what stands in the batch system may go on standing."""
+def _acts_the_same(old: Config, new: Config) -> bool:
+    """Return whether active changes in the batch system may stay."""
     keys = ("mode", "acting", "adapters", "policies")
     return all(getattr(old, key) == getattr(new, key) for key in keys)
 
 
 def _needs_restart(old: Config, new: Config) -> list[str]:
-    """Settings that differ and that a reload cannot change."""
+    """Return the settings that differ and that a reload cannot change."""
     return [key for key in _FIXED if getattr(old, key) != getattr(new, key)]

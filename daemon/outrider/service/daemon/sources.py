@@ -1,4 +1,4 @@
-"""The sources of a configuration: how each is made, opened, and how far it has been seen."""
+"""Sources of a configuration: creation, opening, batch validation and watermarks."""
 
 import asyncio
 import sys
@@ -18,21 +18,21 @@ from outrider.service.config.declarations import adapter_of
 from outrider.service.config.loaded import LoadedConfig
 from outrider.service.core.guarded_feed import is_well_formed
 
-_MOST_AHEAD_S: Final = 3_600.0
+_MAX_AHEAD_S: Final = 3_600.0
 CLOSES_WITHIN_S: Final = 2.0
-"""A source may take so long to close; then it is left as it is."""
+"""Seconds that a source may take to close; after that it is abandoned."""
 
 log = structlog.get_logger()
 
 
 def make_adapters(loaded: LoadedConfig, kept: Mapping[str, Adapter]) -> dict[str, Adapter]:
-    """The adapters of a configuration: those of `kept`, the others made anew.
+    """Return the adapters of a configuration: those of `kept`, and new ones.
 
-    One that fails while it is made is noted as broken, and the rest go on.
+    One that cannot be created is noted as broken, and the others continue.
 
     Raises:
-        ConfigurationError: one refuses its settings.
-        PluginError: not one could be made.
+        ConfigurationError: an adapter refuses its settings.
+        PluginError: none could be created.
     """
     adapters: dict[str, Adapter] = {}
     for label, given in loaded.config.adapters.items():
@@ -64,10 +64,10 @@ def _make_adapter(loaded: LoadedConfig, label: str, given: Mapping[str, Any]) ->
 
 @asynccontextmanager
 async def opened(adapter: Adapter, cursor: Any) -> AsyncIterator[AsyncIterator[Batch]]:
-    """The batches of an adapter, which end before the adapter is closed.
+    """Open an adapter and yield its batches, which end before the adapter is closed.
 
-    An adapter whose closing hangs is left behind: it must hold up neither the end of the daemon
-    nor the next try to open it.
+    An adapter whose closing hangs is abandoned: it must block neither the end of the daemon nor
+    the next attempt to open it.
     """
     await adapter.__aenter__()
     batches: AsyncIterator[Batch] | None = None
@@ -90,10 +90,10 @@ async def opened(adapter: Adapter, cursor: Any) -> AsyncIterator[AsyncIterator[B
 
 
 def check_batch(batch: Batch) -> None:
-    """Check that a batch can be taken in and recorded. Its events are checked one by one elsewhere.
+    """Check that a batch can be taken in and recorded. Its events are checked elsewhere.
 
     Raises:
-        PluginError: it cannot; says what is wrong and what would be right.
+        PluginError: it cannot; names the problem and the expected value.
     """
     try:
         encode_json(batch.cursor)
@@ -101,7 +101,7 @@ def check_batch(batch: Batch) -> None:
     except (AttributeError, TypeError, ValueError, OverflowError) as error:
         wrong = str(error)
     if wrong:
-        raise PluginError(f"a batch that is none: {wrong}")
+        raise PluginError(f"an invalid batch: {wrong}")
 
 
 def _wrong_in(events: Any, batch: Any) -> str:
@@ -124,19 +124,19 @@ def _wrong_in(events: Any, batch: Any) -> str:
 
 
 def seen_until(adapter: Adapter, batch: Batch, now_s: float) -> float | None:
-    """Up to which event time the source has been seen, less what may still come late.
+    """Return the event time up to which the source is complete, less its lateness.
 
-    A quiet source is seen until it was read. Of an adapter whose clock is far ahead of ours only
-    `_MOST_AHEAD_S` are believed: the time at the site never goes back.
+    A quiet source is complete up to its last reading. If an adapter's clock is far ahead of ours,
+    at most `_MAX_AHEAD_S` are accepted: the time at the site never goes back.
     """
     if batch.seen_until_s is not None:
         until_s = batch.seen_until_s
         if not adapter.own_clock:
-            until_s = min(until_s, now_s + _MOST_AHEAD_S)
+            until_s = min(until_s, now_s + _MAX_AHEAD_S)
         return until_s - adapter.lateness_s
     latest_s = max((event[0] for event in batch.events if is_well_formed(event)), default=None)
     if adapter.own_clock:
         return None if latest_s is None else latest_s - adapter.lateness_s
-    # No source has been seen beyond the present, whatever a garbled date says. One without events
-    # counts as seen until now, or the others would wait for it; its later events may be late.
+    # No source is complete beyond the present, even with a garbled date. One without events counts
+    # as complete until now, or the others would wait for it; its later events may be late.
     return (now_s if latest_s is None else min(latest_s, now_s)) - adapter.lateness_s

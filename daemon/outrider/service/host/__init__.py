@@ -1,1 +1,1 @@
-"""What the daemon asks of its machine: threads, private files, the clock, systemd, logs."""
+"""Services of the host: threads, private files, the clock, systemd and logs."""

@@ -1,4 +1,4 @@
-"""Log lines: structlog set up for the journal, a person's terminal, or JSON.
+"""Set-up of structlog for systemd's journal, a terminal, or JSON.
 
 An event is named verb-object (``adapter_started``, ``reject_record``), what it is about stands in
 fields, and every line says the mode. In shadow the wording is "would".
@@ -25,7 +25,7 @@ Style: TypeAlias = Literal["auto", "journal", "console", "json"]
 Line: TypeAlias = MutableMapping[str, Any]
 
 FOREIGN_EVENT: Final = "relay_message"
-"""The event name of lines that libraries write through the standard logging."""
+"""Event name of lines that libraries write through the standard logging."""
 
 _PRIORITIES: Final = {"critical": 2, "error": 3, "warning": 4, "info": 6, "debug": 7}
 _CONTROLS: Final = {code: f"\\x{code:02x}" for code in (*range(32), 127)}
@@ -33,7 +33,7 @@ _LOGFMT = structlog.processors.LogfmtRenderer(key_order=["mode"], drop_missing=T
 
 
 class Mode:
-    """The mode the daemon is in, shared: a change shows in every later line.
+    """The shared mode of the daemon: a change shows in every later line.
 
     Attributes:
         name: one of `outrider.model.modes.MODES`.
@@ -52,15 +52,14 @@ def set_up_logs(
     stream: TextIO | None = None,
     zone: str = "UTC",
 ) -> None:
-    """Send all log lines, ours and the libraries', to one stream. May be called again.
+    """Send all log lines, ours and the libraries', to one stream; may be called again.
 
     Args:
-        mode: whose name every line carries.
-        level: the lowest that is written: debug, info, warning, error, critical.
-        style: ``auto`` is ``journal`` where systemd's journal reads the stream, else ``console``.
-        stream: where to; standard error if None.
-        zone: the site's time zone, in which a person reads the time of a line. Machines (``json``)
-            read UTC.
+        mode: the mode, whose name every line contains.
+        level: the lowest level that is written: debug, info, warning, error, critical.
+        style: ``auto`` is ``journal`` if systemd's journal reads the stream, else ``console``.
+        stream: the output stream; standard error if None.
+        zone: the site's time zone, used for times on a terminal. ``json`` has times in UTC.
     """
     stream = sys.stderr if stream is None else stream
     if style == "auto":
@@ -97,16 +96,19 @@ def set_up_logs(
         ],
         wrapper_class=structlog.stdlib.BoundLogger,
         logger_factory=structlog.stdlib.LoggerFactory(),
-        cache_logger_on_first_use=False,  # a reload may set the logs up anew
+        cache_logger_on_first_use=False,  # a reload may set the logs up again
     )
 
 
 def is_journal(stream: TextIO, environ: Mapping[str, str] = os.environ) -> bool:
-    """Return whether systemd's journal reads this stream: JOURNAL_STREAM names its device and inode."""
+    """Return whether systemd's journal reads this stream, according to JOURNAL_STREAM.
+
+    That variable contains the device and inode of the stream.
+    """
     try:
         status = os.fstat(stream.fileno())
     except (OSError, ValueError):
-        return False  # a stream that is no open file is nobody's journal
+        return False  # a stream that is no open file is not the journal's
     return environ.get("JOURNAL_STREAM") == f"{status.st_dev}:{status.st_ino}"
 
 
@@ -129,7 +131,7 @@ def _renderers(style: Style, zone: ZoneInfo, colours: bool) -> list[structlog.ty
 
 
 def _name_foreign_event(logger: Any, method: str, line: Line) -> Line:
-    """A library's sentence becomes a field, so that event names stay a small closed set."""
+    """Move a library's message to a field, so that event names stay a small closed set."""
     line["message"] = line["event"]
     line["event"] = FOREIGN_EVENT
     line["logger"] = line["_record"].name
@@ -137,16 +139,16 @@ def _name_foreign_event(logger: Any, method: str, line: Line) -> Line:
 
 
 def _render_journal(logger: Any, method: str, line: Line) -> str:
-    """``<6>adapter_started mode=shadow ...``; a traceback follows, each line at the same priority.
+    """Render ``<6>adapter_started mode=shadow ...``, followed by any traceback.
 
-    The journal takes every line for a message of its own, hence a priority on each.
+    The journal treats every line as a separate message, hence a priority on each.
     """
     priority = f"<{_PRIORITIES.get(line.pop('level', 'info'), 6)}>"
     traceback = str(line.pop("exception", "")).splitlines()
     fields = {_one_word(key): value for key, value in line.items()}
     event = fields.pop("event", "")
     text = str(_LOGFMT(logger, method, fields))
-    first = f"{event} {text}".translate(_CONTROLS)  # nobody's file name may forge a line
+    first = f"{event} {text}".translate(_CONTROLS)  # a file name must not forge a line
     return "\n".join(f"{priority}{part}" for part in [first, *traceback])
 
 
@@ -157,22 +159,22 @@ def _one_word(key: str) -> str:
 def _render_json(logger: Any, method: str, line: Line) -> str:
     try:
         return msgspec.json.encode(line, enc_hook=repr).decode()  # nan becomes null
-    except UnicodeEncodeError:  # a name that was no Unicode text; the standard library escapes it
+    except UnicodeEncodeError:  # a name that is no Unicode text; the standard library escapes it
         return json.dumps(line, default=repr)
 
 
 class RateLimit:
-    """Limit how often log lines of one kind are written, and count those that were suppressed.
+    """Rate limit of log lines by kind, which counts suppressed lines.
 
-    The first line of a kind is always written. Kinds are bounded: beyond `MOST_KINDS` the others
-    count as one, for names of users or errors may be in them.
+    The first line of a kind is always written. Kinds are bounded: beyond `MAX_KINDS` the others
+    count as one, since kinds may contain names of users or errors.
 
     Args:
-        clock: seconds that only grow.
+        clock: monotonic seconds.
     """
 
     EVERY_S: Final = 60.0
-    MOST_KINDS: Final = 100
+    MAX_KINDS: Final = 100
     OTHERS: Final = "further kinds"
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -181,8 +183,8 @@ class RateLimit:
         self._suppressed: Counter[str] = Counter()
 
     def kind_of(self, kind: str) -> str:
-        """Return the kind as which it is counted."""
-        is_new = kind not in self._written_s and len(self._written_s) >= self.MOST_KINDS
+        """Return the kind under which a line is counted."""
+        is_new = kind not in self._written_s and len(self._written_s) >= self.MAX_KINDS
         return self.OTHERS if is_new else kind
 
     def allows(self, kind: str) -> bool:
@@ -195,5 +197,5 @@ class RateLimit:
         return True
 
     def take_suppressed(self, kind: str) -> int:
-        """Return how many lines of a kind were suppressed since this was last asked."""
+        """Return the number of suppressed lines of a kind since the last call."""
         return self._suppressed.pop(kind, 0)

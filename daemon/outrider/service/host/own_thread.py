@@ -1,4 +1,4 @@
-"""Calls that may hang for ever, in threads of their own: none of the pool's is lost to them."""
+"""Run a possibly blocking call in a dedicated thread, so it cannot exhaust the thread pool."""
 
 import asyncio
 import threading
@@ -9,9 +9,9 @@ T = TypeVar("T")
 
 
 def in_own_thread(call: Callable[[], T], name: str) -> "asyncio.Future[T]":
-    """What a call returns or raises; must be asked on an event loop.
+    """Return a future of a call in its own thread; must be called on an event loop.
 
-    The thread is a daemon: it keeps no process from ending.
+    The thread is a daemon thread: it does not keep the process from ending.
     """
     loop = asyncio.get_running_loop()
     future: asyncio.Future[T] = loop.create_future()
@@ -29,12 +29,12 @@ def in_own_thread(call: Callable[[], T], name: str) -> "asyncio.Future[T]":
         result, failure = None, None
         try:
             result = call()
-        except Exception as error:  # noqa: BLE001 - it is passed to who waits
+        except Exception as error:  # noqa: BLE001 - it is passed to the caller
             failure = error
         try:
             loop.call_soon_threadsafe(settle, result, failure)
         except RuntimeError:
-            return  # the loop has ended meanwhile
+            return  # the loop has ended
 
     threading.Thread(target=work, name=name, daemon=True).start()
     return future

@@ -1,7 +1,7 @@
-"""The state directory closed to other users, whoever made it and with whichever umask.
+"""Permissions of the state directory: closed to other users, independent of the umask.
 
-It tells whose jobs ran when and when owners sat at their machines. That is nobody else's business,
-not even on a host with other users.
+It contains personal data: which user's jobs ran when, and when owners were logged in. Other users
+of the host must not read it.
 """
 
 import os
@@ -17,19 +17,19 @@ _FILE: Final = 0o600
 
 
 def make_private(folder: Path, patterns: Iterable[str]) -> list[str]:
-    """Make a folder if it is not there, and close it and our files in it to other users.
+    """Create a folder if necessary, and close it and our files in it to other users.
 
-    A folder in which others keep files, too, stays as open as it is; ours in it are closed.
+    A folder with foreign files keeps its permissions; only our files in it are closed.
 
     Args:
         folder: the folder.
-        patterns: of the names of what we keep there, as for a shell.
+        patterns: shell patterns of the names of our files.
 
     Returns:
-        Notes for the operator: what could not be closed, and what would be right.
+        Notes for operators: what could not be closed, and the expected permissions.
 
     Raises:
-        OSError: it cannot be made, or not be looked into.
+        OSError: it cannot be created or listed.
     """
     folder.mkdir(mode=_FOLDER, parents=True, exist_ok=True)
     entries = sorted(folder.iterdir())
@@ -37,18 +37,18 @@ def make_private(folder: Path, patterns: Iterable[str]) -> list[str]:
     notes = [note for entry in entries if entry.name in ours for note in _close(entry)]
     if not folder.stat().st_mode & _OTHERS:
         return notes
-    strangers = [entry.name for entry in entries if entry.name not in ours]
-    if strangers:
+    foreign = [entry.name for entry in entries if entry.name not in ours]
+    if foreign:
         notes.append(
-            f"{folder}: other users can look into it, and it is not ours alone ({strangers[0]!r} "
-            "is there, too); expected a state_dir of its own, mode 0700"
+            f"{folder}: other users can read it, and it contains other files ({foreign[0]!r}); "
+            "expected a dedicated state_dir, mode 0700"
         )
         return notes
     return [*notes, *_close(folder.resolve())]
 
 
 def make_private_file(path: Path) -> None:
-    """Make an empty file that is closed to other users, unless it is there. Raises `OSError`."""
+    """Create an empty file closed to other users, unless it exists. Raises `OSError`."""
     try:
         os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _FILE))
     except FileExistsError:
@@ -56,7 +56,7 @@ def make_private_file(path: Path) -> None:
 
 
 def _close(path: Path) -> Iterator[str]:
-    """Close a file, or a folder and what is in it, to other users; yields what failed."""
+    """Close a file, or a folder and its files, to other users; yield what failed."""
     try:
         mode = path.lstat().st_mode
         if stat.S_ISLNK(mode):
@@ -69,6 +69,6 @@ def _close(path: Path) -> Iterator[str]:
             path.chmod(stat.S_IMODE(mode) & ~_OTHERS)
     except OSError as error:
         yield (
-            f"{path}: other users may be able to read it: {error.strerror}; expected that "
-            "the daemon's user owns it, mode 0600 (a folder 0700)"
+            f"{path}: other users may be able to read it: {error.strerror}; expected "
+            "the daemon's user as owner, mode 0600 (a folder 0700)"
         )

@@ -1,4 +1,4 @@
-"""Messages to systemd about the state of the daemon: sd_notify(3), without its library."""
+"""Status messages to systemd: the protocol of sd_notify(3), without its library."""
 
 import os
 import socket
@@ -11,11 +11,11 @@ from outrider.model.errors import ConfigurationError
 class ServiceManager:
     """The service manager that started the daemon; without NOTIFY_SOCKET there is none.
 
-    Every method that sends something returns whether it was delivered. A service manager that
-    cannot be reached is no reason to stop, so nothing is raised for it.
+    Every method that sends a message returns whether it was delivered. A service manager that
+    cannot be reached is no reason to stop, so no exception is raised.
 
     Args:
-        environ: where to look for NOTIFY_SOCKET, WATCHDOG_USEC and WATCHDOG_PID.
+        environ: the environment with NOTIFY_SOCKET, WATCHDOG_USEC and WATCHDOG_PID.
 
     Raises:
         ConfigurationError: NOTIFY_SOCKET is no address of a local socket.
@@ -25,11 +25,11 @@ class ServiceManager:
         self._address = environ.get("NOTIFY_SOCKET", "")
         if self._address[:1] not in ("", "/", "@"):
             raise ConfigurationError(
-                f'environment: NOTIFY_SOCKET = "{self._address}": a path beginning with "/", or '
-                '"@" for an abstract socket, would be right'
+                f'environment: NOTIFY_SOCKET = "{self._address}"; expected a path beginning with '
+                '"/", or "@" for an abstract socket'
             )
         self.watchdog_every_s = _watchdog_every_s(environ)
-        """Seconds between two `alive` (half of what systemd allows), or None: no watchdog."""
+        """Seconds between two `alive` (half of the watchdog's limit); None: no watchdog."""
 
     @property
     def is_there(self) -> bool:
@@ -37,31 +37,31 @@ class ServiceManager:
         return bool(self._address)
 
     def starting(self, status: str, extend_s: float) -> bool:
-        """The start goes on, and may take this much longer from now, in seconds."""
+        """Report that the start continues, and may take this many more seconds."""
         extend = f"EXTEND_TIMEOUT_USEC={round(extend_s * 1e6)}"
-        return self._tell(extend, "WATCHDOG=1", f"STATUS={_one_line(status)}")
+        return self._send(extend, "WATCHDOG=1", f"STATUS={_one_line(status)}")
 
     def ready(self, status: str) -> bool:
-        """Start-up, or a reload, is done."""
-        return self._tell("READY=1", f"STATUS={_one_line(status)}")
+        """Report that the start or a reload is done."""
+        return self._send("READY=1", f"STATUS={_one_line(status)}")
 
     def status(self, status: str) -> bool:
-        """What ``systemctl status`` shows, one line."""
-        return self._tell(f"STATUS={_one_line(status)}")
+        """Set the line that ``systemctl status`` shows."""
+        return self._send(f"STATUS={_one_line(status)}")
 
     def alive(self) -> bool:
-        """Keep the watchdog quiet."""
-        return self._tell("WATCHDOG=1")
+        """Reset systemd's watchdog timer."""
+        return self._send("WATCHDOG=1")
 
     def reloading(self) -> bool:
-        """A reload begins; `ready` ends it."""
-        return self._tell("RELOADING=1", f"MONOTONIC_USEC={time.monotonic_ns() // 1000}")
+        """Report that a reload begins; `ready` ends it."""
+        return self._send("RELOADING=1", f"MONOTONIC_USEC={time.monotonic_ns() // 1000}")
 
     def stopping(self, status: str) -> bool:
-        """The end begins, and why."""
-        return self._tell("STOPPING=1", f"STATUS={_one_line(status)}")
+        """Report that the daemon is stopping, and why."""
+        return self._send("STOPPING=1", f"STATUS={_one_line(status)}")
 
-    def _tell(self, *lines: str) -> bool:
+    def _send(self, *lines: str) -> bool:
         if not self._address:
             return False
         address = "\0" + self._address[1:] if self._address[0] == "@" else self._address

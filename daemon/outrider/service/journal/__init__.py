@@ -1,1 +1,1 @@
-"""The daemon's own journal: recording, snapshots, and going on after a restart."""
+"""The daemon's use of the journal: recording, snapshots and restarts."""

@@ -136,7 +136,7 @@ def bring_up(
             break
         skipped |= {key for key in core.unrepaired if key is not None}
     else:
-        note = "the state is in doubt: Outrider failed, and failed again at repairing it"
+        note = "the state may be inconsistent: Outrider failed, and failed again at repairing it"
         log.critical("state_inconsistent", reason=note)
         notes.append(note)
         core.unrepaired.clear()

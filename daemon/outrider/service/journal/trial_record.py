@@ -75,7 +75,7 @@ def terms_of(config: Config) -> str:
     return hashlib.sha256(msgspec.json.encode(terms, order="sorted")).hexdigest()
 
 
-def in_force(record: TrialRecord | None, config: Config) -> Trial | None:
+def active_trial(record: TrialRecord | None, config: Config) -> Trial | None:
     """The trial that decides on which days this configuration acts; None: there is none."""
     if record is None or record.state != RUNNING or not wants_trial(config):
         return None

@@ -1,1 +1,1 @@
-"""Carrying commands out: what changes the mode of a running daemon, and on what evidence."""
+"""Execution of commands: changes of the mode of a running daemon, and their evidence."""

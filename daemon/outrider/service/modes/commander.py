@@ -1,4 +1,4 @@
-"""Carrying out commands: one at a time, whatever they raise, and never for longer than asked."""
+"""Execution of commands: one at a time, with a timeout and handling of all errors."""
 
 import asyncio
 import time
@@ -28,30 +28,30 @@ from outrider.service.commands.command import (
     plain,
 )
 from outrider.service.commands.evidence import Evidence
-from outrider.service.commands.taking_back import TakingBack
+from outrider.service.commands.reverting import LeverReverter
 from outrider.service.config.declarations import acting_of
 from outrider.service.core.mode_limit import BY_COMMAND, ModeLimit, rank
 from outrider.service.daemon.daemon_state import DaemonState
 from outrider.service.daemon.levers import make_levers
 from outrider.service.modes.mode_changes import ModeChanges
 
-WITHIN_S: Final = 45.0
-"""How long who commands is kept waiting; what is begun goes on."""
-_TAKE_BACK_S: Final = 30.0
-_MOST_WAITING: Final = 8
+TIMEOUT_S: Final = 45.0
+"""Seconds a client waits for a command; the command itself continues."""
+_REVERT_TIMEOUT_S: Final = 30.0
+_MAX_WAITING: Final = 8
 _SHADOW: Final = "shadow"
 
 log = structlog.get_logger()
 
 
 class Commander:
-    """Carries out what the daemon is commanded.
+    """Executes the commands to the daemon.
 
     Args:
-        state: of the daemon.
+        state: the daemon's state.
         modes: changes the mode.
         history: where commands are recorded.
-        evidence: what there is for and against climbing.
+        evidence: returns the evidence for and against raising the mode.
     """
 
     def __init__(
@@ -69,42 +69,42 @@ class Commander:
         self._at_work = ""
         self._tasks: set[asyncio.Task[Result]] = set()
         self._senders = Senders()
-        self._taking_back = TakingBack(_TAKE_BACK_S)
+        self._reverter = LeverReverter(_REVERT_TIMEOUT_S)
 
     @property
     def evidence(self) -> Evidence:
-        """What there is for and against climbing, now."""
+        """The current evidence for and against raising the mode."""
         return self._gather()
 
-    async def carry_out(self, command: Command, uid: int) -> Result:
-        """Carry out a command, once the one before is done; what came of it.
+    async def execute(self, command: Command, uid: int) -> Result:
+        """Execute a command when the previous one is done, and return its result.
 
-        One that ends the acting does so at once, whatever is at work.
+        A command that ends the acting does so immediately, even if another is in progress.
 
         Args:
-            command: what is to be done.
-            uid: number of the user who wants it, and may.
+            command: the command.
+            uid: number of the authorised user who sent it.
 
         Raises:
-            StillAtWorkError: it is not done in time, and goes on; or another one is at work.
+            StillAtWorkError: it is not done in time and continues, or another is in progress.
         """
         name = name_of(command)
         others = len(self._tasks)
-        if others >= (_MOST_WAITING if self._ends_acting(command) else 1):
-            raise StillAtWorkError(f"{self._at_work} is at work: ask again when it is done")
-        work = self._carry_out(command, uid)
+        if others >= (_MAX_WAITING if self._ends_acting(command) else 1):
+            raise StillAtWorkError(f"{self._at_work} is in progress: try again when it is done")
+        work = self._execute(command, uid)
         task = asyncio.create_task(work, name=f"command-{name}")
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
-        done, _ = await asyncio.wait([task], timeout=WITHIN_S)
+        done, _ = await asyncio.wait([task], timeout=TIMEOUT_S)
         if not done:
-            ended = "; nothing is changed in the batch system any more"
+            ended = "; nothing more is changed in the batch system"
             more = ended if self._ends_acting(command) else ""
-            raise StillAtWorkError(f"{name} is not done after {WITHIN_S:g} s, and goes on{more}")
+            raise StillAtWorkError(f"{name} is not done after {TIMEOUT_S:g} s, and continues{more}")
         return task.result()
 
     def stop(self) -> None:
-        """The daemon ends: what is at work is given up."""
+        """Cancel the commands in progress because the daemon ends."""
         for task in self._tasks:
             task.cancel()
 
@@ -112,26 +112,26 @@ class Commander:
         mode = command.mode if isinstance(command, SetMode) else _SHADOW
         return not isinstance(command, Promote) and mode not in ACTING_MODES
 
-    async def _carry_out(self, command: Command, uid: int) -> Result:
+    async def _execute(self, command: Command, uid: int) -> Result:
         name, at_s, mode = name_of(command), time.time(), self._modes.mode
         lowerings = self._modes.lowerings
         sender = await self._senders.sender(uid)
-        told: list[str] = []
+        notes: list[str] = []
         try:
             if self._ends_acting(command) and mode in ACTING_MODES:
                 to = command.mode if isinstance(command, SetMode) else _SHADOW
-                told = await self._modes.stop_acting(self._limit(to, command, sender))
+                notes = await self._modes.stop_acting(self._limit(to, command, sender))
             async with self._turn:
                 self._at_work = f"{name} by user {uid}"
                 result = await self._at_its_turn(command, sender, lowerings)
             first, *rest = result.text
-            text = list(dict.fromkeys((first, *told, *rest)))
+            text = list(dict.fromkeys((first, *notes, *rest)))
             result = msgspec.structs.replace(result, text=text)
         except OutriderError as error:
             result = self._result(command, FAILED, mode, [str(error)])
         except Exception as error:  # a command must not end the daemon
             log.exception("command_failed", command=name)
-            why = f"a fault of Outrider's own: {type(error).__name__}: {error}; its log tells more"
+            why = f"internal error (please report): {type(error).__name__}: {error}; see the log"
             result = self._result(command, FAILED, mode, [why])
         await self.history.record(
             CommandRecord(
@@ -162,10 +162,10 @@ class Commander:
                 'canary_vos, canary_fraction below [acting], or canary_by = "days"'
             )
             return self._result(command, REFUSED, mode, [why])
-        told = await self._modes.lower(self._limit(to, command, sender))
+        notes = await self._modes.lower(self._limit(to, command, sender))
         change = f"the mode was {mode} and is {to}" if to != mode else f"the mode is {to}"
         holds = "this holds over restarts and reloads; `outrider promote` climbs again"
-        return self._result(command, DONE, mode, [change, *told, holds])
+        return self._result(command, DONE, mode, [change, *notes, holds])
 
     async def _promote(self, command: Promote, sender: Sender, lowerings: int) -> Result:
         evidence, mode = self.evidence, self._modes.mode
@@ -181,11 +181,13 @@ class Commander:
     async def _release(self, command: Release, sender: Sender) -> Result:
         state, mode, text = self._state, self._modes.mode, []
         if rank(mode) > rank(_SHADOW):
-            told = await self._modes.lower(self._limit(_SHADOW, command, sender))
-            fell = f"the mode was {mode} and is {_SHADOW}, or all would be made anew"
-            text = [fell, *told, "`outrider promote` climbs again"]
+            notes = await self._modes.lower(self._limit(_SHADOW, command, sender))
+            fell = (
+                f"the mode was {mode} and is {_SHADOW}; otherwise the changes would be made again"
+            )
+            text = [fell, *notes, "`outrider promote` climbs again"]
         levers = make_levers(state.adapters, state.recording.folder)
-        released = await self._taking_back.take(levers)
+        released = await self._reverter.take(levers)
         text += [one.sentence for one in released] or ["no adapter here can change anything"]
         outcome = FAILED if any(one.problem for one in released) else DONE
         result = self._result(command, outcome, mode, text)

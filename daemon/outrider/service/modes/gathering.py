@@ -1,4 +1,4 @@
-"""Where the evidence comes from: the core, the guards' window, the journal's own history."""
+"""Collection of the evidence from the core, the guards' window and the journal."""
 
 import time
 
@@ -28,13 +28,13 @@ from outrider.service.views.twin import twin_shown
 def gather(
     state: DaemonState, figures: Figures, watched: WatchedTime, history: CommandHistory
 ) -> Evidence:
-    """What there is to know before the mode climbs, judged.
+    """Return the evidence on raising the mode, with its objections.
 
     Args:
-        state: of the daemon.
-        figures: of the guards' window.
-        watched: for how long the policies have decided.
-        history: of the mode.
+        state: the daemon's state.
+        figures: figures of the guards' window.
+        watched: how long the policies have decided.
+        history: the history of the mode.
     """
     config, ceiling = state.loaded.config, state.configured.config
     acting = acting_of(ceiling)
@@ -64,10 +64,10 @@ def gather(
 
 
 def twin_figures(file: TwinFile | None, config: Config, now_s: float) -> TwinFigures | None:
-    """What the twin says; None: nothing, and that is no reason.
+    """Return the twin's results; None: there are none, and none are needed.
 
     Args:
-        file: what stands in `twin.json`.
+        file: the content of `twin.json`.
         config: the configuration, whose policies would act.
         now_s: Unix seconds.
     """
@@ -77,7 +77,7 @@ def twin_figures(file: TwinFile | None, config: Config, now_s: float) -> TwinFig
             return None
         return TwinFigures(needed=True, most_overhead_ratio=acting.promote_most_overhead_ratio)
     refused = dict(file.answer.candidates_refused)
-    refused |= dict.fromkeys(shown["other_settings"], "it was asked about other settings")
+    refused |= dict.fromkeys(shown["other_settings"], "it simulated other settings")
     if file.answer.refused is not None:
         refused = dict.fromkeys(policies_of(config), file.answer.refused)
     return TwinFigures(
@@ -92,7 +92,7 @@ def twin_figures(file: TwinFile | None, config: Config, now_s: float) -> TwinFig
 
 
 def compared(bounds: Bounds, figures: Figures) -> list[GuardFigure]:
-    """Each guard's figure against its bound."""
+    """Return each guard's figure with its bound."""
     return [
         GuardFigure(name, value, bound, bool(breaches(Bounds(**{name: bound}), figures)))
         for name, bound, value in zip(Bounds._fields, bounds, figures, strict=True)
@@ -115,7 +115,7 @@ def _policy(core: Core, runner: PolicyRunner) -> PolicyFigures:
 
 
 def _trouble(state: DaemonState) -> list[str]:
-    """What keeps the daemon from acting at all, whatever its mode."""
+    """Return the problems that prevent the daemon from acting in any mode."""
     found = []
     if state.recording.failure is not None:
         found.append(f"nothing is recorded: {state.recording.failure}")

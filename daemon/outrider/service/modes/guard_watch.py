@@ -1,4 +1,4 @@
-"""Watching the guards: where one is broken, the daemon falls back to shadow and says why."""
+"""Watch over the guards: if one is broken, the daemon falls back to shadow."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -22,14 +22,14 @@ log = structlog.get_logger()
 
 
 class GuardWatch:
-    """Looks at the figures of the guards in every mode, and at their bounds in those that act.
+    """Checks the guards' figures in every mode, and their bounds in acting modes.
 
     Args:
-        state: of the daemon.
-        fall_back: ends the acting; is told why.
+        state: the daemon's state.
+        fall_back: ends the acting, called with the cause.
 
     Attributes:
-        figures: of the last look.
+        figures: the guards' figures at the last check.
     """
 
     def __init__(self, state: DaemonState, fall_back: Callable[[str], Awaitable[None]]) -> None:
@@ -37,11 +37,11 @@ class GuardWatch:
         self._fall_back = fall_back
         self._levers: LeverRunner | None = None
         self._window = GuardWindow(0.0)
-        self._window_s = 0.0  # of none yet
+        self._window_s = 0.0  # no window yet
         self.figures = Figures()
 
     async def run(self) -> None:
-        """Watch, for ever; a fault in a figure must not end the daemon."""
+        """Check the guards periodically; an error in a figure must not end the daemon."""
         while True:
             await asyncio.sleep(_EVERY_S)
             try:
@@ -52,10 +52,10 @@ class GuardWatch:
                 log.exception("guards_failed")
 
     async def look(self) -> None:
-        """Compare the figures with their bounds; fall back where one is past it.
+        """Compare the figures with their bounds, and fall back if one exceeds its bound.
 
         Raises:
-            OutriderError: the mode that changes nothing cannot be put in force.
+            OutriderError: the daemon cannot change to the mode shadow.
         """
         state = self._state
         config = state.core.config
@@ -63,7 +63,7 @@ class GuardWatch:
             return
         settings = acting_of(config)
         if self._levers is not state.levers or self._window_s != settings.guard_window_s:
-            self._levers = state.levers  # what was before they acted is not their doing
+            self._levers = state.levers  # earlier events are not caused by these levers
             self._window_s = settings.guard_window_s
             self._window = GuardWindow(self._window_s)
             self._window.figures(totals_of(state.core, None), None)  # whose counts began at 0
@@ -78,7 +78,7 @@ class GuardWatch:
 
 
 def bounds_of(settings: ActingSettings) -> Bounds:
-    """The bounds of a configuration."""
+    """Return the bounds of a configuration."""
     return Bounds(
         mean_wait_s=settings.guard_mean_wait_s,
         badput_ratio=settings.guard_badput_ratio,
@@ -88,7 +88,7 @@ def bounds_of(settings: ActingSettings) -> Bounds:
 
 
 def totals_of(core: Core, levers: LeverRunner | None) -> Totals:
-    """What has been counted until now."""
+    """Return the counts so far."""
     accounting = core.accounting
     waits = accounting.waits.values()
     counts = [] if levers is None else [thread.counts for thread in levers.threads]

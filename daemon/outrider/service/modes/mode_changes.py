@@ -1,4 +1,4 @@
-"""Putting another mode in force: down at once, up as far as the configuration's."""
+"""Changes of the mode: immediately downwards, upwards to the configured mode."""
 
 import asyncio
 import time
@@ -34,10 +34,10 @@ class ModeChanges:
     """Changes the mode of a running daemon.
 
     Args:
-        state: of the daemon.
-        reload: puts a configuration in force, with a note on it.
+        state: the daemon's state.
+        reload: activates a configuration, with a note on it.
         history: where changes are recorded.
-        watched: begins anew where a guard broke.
+        watched: the watched time, reset when a guard breaks.
     """
 
     def __init__(
@@ -50,89 +50,89 @@ class ModeChanges:
 
     @property
     def mode(self) -> str:
-        """In force now."""
+        """The effective mode."""
         return self._state.loaded.config.mode
 
     @property
     def configured(self) -> str:
-        """The configuration's: no mode goes beyond it."""
+        """The configured mode: the ceiling of the effective mode."""
         return self._state.configured.config.mode
 
     async def stop_acting(self, limit: ModeLimit) -> list[str]:
-        """Keep a limit that lets nothing be changed, and take back what was: at once.
+        """Store a limit that prevents changes, and revert earlier ones immediately.
 
-        It waits for nothing but the disk and, for a moment, the levers; `lower` does the rest.
+        It waits only for the disk and briefly for the levers; `lower` does the rest.
 
         Returns:
-            what is not as it should be, a sentence each.
+            notes on the outcome, a sentence each.
         """
-        told = await self._keep(limit)
+        notes = await self._keep(limit)
         levers, self._state.levers = self._state.levers, None
-        standing = 0 if levers is None else sum(len(one.standing) for one in levers.threads)
+        active = 0 if levers is None else sum(len(one.standing) for one in levers.threads)
         left = await close_levers(levers)
         if left:
-            told.append(f"{', '.join(left)}: no answer yet; what was changed lapses by itself")
-        elif standing:
-            told.append(f"what stood for {standing:,} jobs was taken back")
-        return told
+            notes.append(f"{', '.join(left)}: no answer yet; the changes expire automatically")
+        elif active:
+            notes.append(f"changes for {active:,} jobs were reverted")
+        return notes
 
     async def _keep(self, limit: ModeLimit) -> list[str]:
         state = self._state
         state.limit, state.lowerings = limit, state.lowerings + 1
         try:
             await asyncio.to_thread(keep_limit, limit, state.recording.folder)
-        except LedgerError as error:  # better for a while than not at all
+        except LedgerError as error:  # a temporary limit is better than none
             log.error("mode_limit_not_saved", error=str(error))
-            return [f"it holds until the next restart or reload alone: {error}"]
+            return [f"it holds only until the next restart or reload: {error}"]
         return []
 
     async def lower(self, limit: ModeLimit) -> list[str]:
-        """Let no mode above a limit be in force; also after a restart.
+        """Lower the mode to a limit, which also holds after a restart.
 
         Returns:
-            what else there is to say, a sentence each.
+            notes on the outcome, a sentence each.
 
         Raises:
-            OutriderError: a configuration of that mode cannot be put in force. Where the mode is
-                one that changes nothing, nothing is changed any more all the same.
+            OutriderError: a configuration of that mode cannot be activated. If the mode changes
+                nothing in the batch system, changes have stopped nevertheless.
         """
         state, mode = self._state, self.mode
         ends_acting = limit.most not in ACTING_MODES
-        told = await (self.stop_acting(limit) if ends_acting else self._keep(limit))
+        notes = await (self.stop_acting(limit) if ends_acting else self._keep(limit))
         if limit.most == mode:
-            return told
+            return notes
         note = note_of(limit, self.configured)
         try:
             await self._reload(lambda: in_mode(state.configured, limit.most), note)
         except OutriderError:
             state.view.add_note(note)
             raise
-        return told
+        return notes
 
     @property
     def lowerings(self) -> int:
-        """How often the mode was lowered since the start: a climb is of one moment."""
+        """Number of times the mode was lowered since the start, to detect races with `climb`."""
         return self._state.lowerings
 
     async def climb(self, limit: ModeLimit | None, lowerings: int) -> None:
-        """Let the mode go as high as a limit; None: as high as the configuration's.
+        """Raise the mode to a limit; None: to the configured mode.
 
         Args:
-            limit: the mode, and who wants it.
-            lowerings: as it was when somebody decided to climb.
+            limit: the mode, and the user who requested it.
+            lowerings: value of `lowerings` when the request was decided.
 
         Raises:
-            OutriderError: that cannot be put in force, or somebody lowered the mode since; the
-                limit of before holds.
+            OutriderError: it cannot be activated, or the mode was lowered since; the previous
+                limit holds.
         """
         state, folder = self._state, self._state.recording.folder
         if state.lowerings != lowerings:
-            raise ConfigurationError("the mode was lowered meanwhile")
+            raise ConfigurationError("the mode has been lowered since")
         before = state.limit
         await asyncio.to_thread(keep_limit, limit, folder)
         if state.lowerings != lowerings:
             await asyncio.to_thread(keep_limit, state.limit, folder)
-            raise ConfigurationError("the mode was lowered meanwhile")
+            raise ConfigurationError("the mode has been lowered since")
         state.limit = limit
         try:
             await self._reload(lambda: state.configured, None)
@@ -144,18 +144,18 @@ class ModeChanges:
             raise
 
     async def fall_back(self, why: str) -> None:
-        """A guard broke: fall to shadow, and say so.
+        """Fall back to shadow because a guard broke, and record it.
 
         Raises:
-            OutriderError: as `lower`.
+            OutriderError: see `lower`.
         """
         before, at_s = self.mode, time.time()
-        self._watched.begin_anew()
+        self._watched.reset()
         fell = CommandRecord(at_s, "fall_back", None, "", before, _SHADOW, why=why)
         try:
             await self.lower(ModeLimit(_SHADOW, at_s, before, BY_GUARD, why))
         except OutriderError as error:
-            fell.outcome, fell.detail = "failed", f"nothing is changed any more, but: {error}"
+            fell.outcome, fell.detail = "failed", f"nothing more is changed, but: {error}"
             raise
         finally:
             await self._history.record(fell)

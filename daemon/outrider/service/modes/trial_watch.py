@@ -1,4 +1,4 @@
-"""Watching the canary trial: it is registered, goes on day by day, and ends or is broken off."""
+"""Watch over the canary trial: registration, days, end or cancellation."""
 
 import asyncio
 import time
@@ -21,7 +21,7 @@ from outrider.service.journal.trial_record import (
     TRIAL_KEY,
     Stated,
     TrialRecord,
-    in_force,
+    active_trial,
     registered,
     terms_of,
     wants_trial,
@@ -32,23 +32,23 @@ from outrider.twin.answer_file import Ratio
 
 _EVERY_S: Final = 10.0
 COMMAND: Final = "trial"
-"""Of its steps in the journal, among the commands."""
+"""Command name of the trial's steps in the journal."""
 
 log = structlog.get_logger()
 
 
 class Records(Protocol):
-    """Writes a step among the commands, and what the journal keeps of the trial with it."""
+    """Writes a trial step among the commands, together with the trial's record."""
 
     async def __call__(self, record: CommandRecord, meta: Mapping[str, Any], /) -> None:
-        """Write both, or none of them."""
+        """Write both in one transaction."""
 
 
 class TrialWatch:
-    """Keeps the trial of a daemon in step with its configuration and with the site's clock.
+    """Keeps the daemon's trial consistent with its configuration and the site's clock.
 
     Args:
-        state: of the daemon.
+        state: the daemon's state.
         record: writes a step of the trial.
     """
 
@@ -59,13 +59,13 @@ class TrialWatch:
         self._has_looked = False
 
     async def run(self) -> None:
-        """Watch, for ever."""
+        """Check the trial periodically."""
         while True:
             await asyncio.sleep(_EVERY_S)
             await self.look_now()
 
     async def look_now(self) -> None:
-        """As `look`, once nobody else changes the state; a fault must not end the daemon."""
+        """Call `look` with the state locked; an error must not end the daemon."""
         try:
             async with self._state.lock:
                 await self.look()
@@ -73,9 +73,9 @@ class TrialWatch:
             log.exception("trial_failed")
 
     async def look(self) -> None:
-        """Do what is due now; whoever calls it holds the lock of the state.
+        """Take the steps that are due now; the caller holds the lock of the state.
 
-        While nothing can be recorded nothing is carried out either, and no step is taken.
+        While nothing can be recorded, no step is taken.
         """
         state = self._state
         core, config = state.core, state.loaded.config
@@ -93,13 +93,13 @@ class TrialWatch:
         self._follow_days(now_s)
 
     async def _after_start(self) -> None:
-        """Say of a trial that was under way what became of it over the restart."""
+        """Record whether a running trial survived the restart."""
         state, kept = self._state, self._state.trial
         if state.trial_lost:
             await self._step(None, f"broken off: its record cannot be read: {state.trial_lost}", "")
         elif kept is not None and kept.state == RUNNING and not self._broken_by(kept):
             again = msgspec.structs.replace(kept, restarts=kept.restarts + 1)
-            await self._step(again, "goes on after a restart of the daemon", "")
+            await self._step(again, "continues after a restart of the daemon", "")
 
     async def _end_if_due(self, config: Config, now_s: float) -> None:
         kept = self._state.trial
@@ -116,7 +116,7 @@ class TrialWatch:
             await self._step(left, "its canary was left: the next one is another trial", "")
 
     async def _compare(self, kept: TrialRecord, now_s: float) -> None:
-        """It ends at its registered length: what it came to is worked out, once."""
+        """End the trial at its registered length and compute its outcome once."""
         days = self._state.core.trial.days
         outcome = None if days is None else outcome_of(kept.trial, days)
         ended = msgspec.structs.replace(kept, state=ENDED, ended_s=now_s, outcome=outcome)
@@ -126,14 +126,14 @@ class TrialWatch:
         stated = stated_by(self._state.view.twin.file, config, time.time())
         trial = registered(config, now_s, stated)
         days = f"{trial.days} days, seed {trial.seed}, {sum(trial.acts)} of them acting"
-        told = f"registered: {trial.policy}, {days}"
-        await self._step(TrialRecord(trial), told, _plain(trial))
+        why = f"registered: {trial.policy}, {days}"
+        await self._step(TrialRecord(trial), why, _plain(trial))
 
     def _follow_days(self, now_s: float) -> None:
-        """Return where acting begins or ends, what was decided for waiting jobs is decided anew.
+        """Decide again about waiting jobs when acting begins or ends.
 
-        So what stands is taken back, or begins to stand, with a record and the gate's answer for
-        each job. A restart does the same, for it has forgotten what stood.
+        This reverts or applies the decision of each job, with a record and the gate's answer. A
+        restart does the same, since it has lost which decisions were active.
         """
         core = self._state.core
         acts = core.trial.acts_at(now_s)
@@ -142,30 +142,30 @@ class TrialWatch:
             core.engine.decide_anew()
 
     def _broken_by(self, kept: TrialRecord) -> str:
-        """Why a trial that goes on cannot go on any more; empty: it can."""
+        """Return the reason why a running trial cannot continue; empty: it can."""
         config = self._state.loaded.config
         if config.mode != CANARY:
             return f"the mode is {config.mode}"
         if lowered_to := self._lowered_to():
             return f"the mode was lowered to {lowered_to}"
         if acting_of(config).canary_by != BY_DAYS:
-            return "the canary is not by days any more"
+            return "the canary is no longer by days"
         return "" if kept.trial.terms == terms_of(config) else "the configuration changed"
 
     def _lowered_to(self) -> str:
-        """The mode to which a command or a guard lowers ours, if that ends the acting; or empty.
+        """Return the mode of a limit that ends the acting; empty if there is none.
 
-        Acting ends at once, before a configuration of that mode is in force.
+        Acting ends immediately, before a configuration of that mode is active.
         """
         limit = self._state.limit
         return limit.most if limit is not None and limit.most not in ACTING_MODES else ""
 
     async def _step(self, record: TrialRecord | None, why: str, detail: str) -> None:
-        """Take a step, and have it recorded."""
+        """Take a step of the trial and record it."""
         state, meta = self._state, {}
         if record is not None:
             state.trial = record
-            state.core.trial.follow(in_force(record, state.loaded.config))
+            state.core.trial.follow(active_trial(record, state.loaded.config))
             meta[TRIAL_KEY] = msgspec.to_builtins(record)
         mode = state.loaded.config.mode
         step = CommandRecord(time.time(), COMMAND, None, "", mode, mode, "done", why, detail)
@@ -173,7 +173,7 @@ class TrialWatch:
 
 
 def _is_left(kept: TrialRecord, config: Config) -> bool:
-    """Return whether a trial that ended is over for this configuration: the next canary is another."""
+    """Return whether the configuration has left an ended trial: the next canary is a new one."""
     return not wants_trial(config) or kept.trial.terms != terms_of(config)
 
 
@@ -182,18 +182,18 @@ def _plain(shown: Any) -> str:
 
 
 # -- trial stated ----------------------------------------------------------------------------------
-# What the twin states of the policy that acts, when a canary trial is registered.
+# The twin's statement on the acting policy when a canary trial is registered.
 
 
 def stated_by(file: TwinFile | None, config: Config, now_s: float) -> Stated:
-    """What the twin states of the policy that acts: its forecast, else what would have been.
+    """Return the twin's statement on the acting policy: its forecast, else its past.
 
-    An answer that is stale, refused or about other settings states nothing, and a forecast that
-    has expired is none.
+    A result that is stale, refused or for other settings states nothing. An expired forecast
+    is ignored.
 
     Args:
-        file: what stands in `twin.json`; None: nothing.
-        config: in force.
+        file: the content of `twin.json`; None: there is none.
+        config: the active configuration.
         now_s: Unix seconds, by the clock of the twin's process.
     """
     policy, shown = next(iter(policies_of(config))), twin_shown(file, config, now_s)
@@ -209,10 +209,10 @@ def stated_by(file: TwinFile | None, config: Config, now_s: float) -> Stated:
 
 
 def _compared(ratios: Mapping[str, Ratio | None]) -> dict[str, dict[str, float]]:
-    """Those that a trial compares."""
-    told = ((measure.name, ratios.get(measure.name)) for measure in MEASURES)
+    """Return the ratios that a trial compares."""
+    measured = ((measure.name, ratios.get(measure.name)) for measure in MEASURES)
     return {
         name: {"estimate": one.estimate, "low": one.low, "high": one.high}
-        for name, one in told
+        for name, one in measured
         if one is not None
     }

@@ -1,1 +1,1 @@
-"""The daemon as a process: starting, supervising its loops, leaving."""
+"""The daemon process: startup, supervision of its loops, and shutdown."""

@@ -24,7 +24,7 @@ from outrider.model.errors import OutriderError
 from outrider.service.config.declarations import listen_address, socket_path
 from outrider.service.config.loaded import LoadedConfig, load_config
 from outrider.service.config.reading import state_folder
-from outrider.service.core.mode_limit import in_force
+from outrider.service.core.mode_limit import effective_config
 from outrider.service.daemon.daemon_view import DaemonView, StartingView
 from outrider.service.host.logs import Mode, RateLimit, set_up_logs
 from outrider.service.host.sdnotify import ServiceManager
@@ -53,7 +53,7 @@ def run(loaded: LoadedConfig, announce: Callable[[str], None] | None = None) -> 
     """
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     os.umask(0o077)  # whoever starts us: what we write is nobody else's business
-    mode = Mode(in_force(loaded, state_folder(loaded))[0].config.mode)
+    mode = Mode(effective_config(loaded, state_folder(loaded))[0].config.mode)
     set_up_logs(mode, style=loaded.config.log_format, zone=loaded.config.timezone)
     before = threads()
     try:

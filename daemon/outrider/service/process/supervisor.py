@@ -271,7 +271,7 @@ class SourceWatch:
     """Looks at every source once a second.
 
     Args:
-        state: of the daemon.
+        state: the daemon's state.
         pumps: read the sources.
     """
 
@@ -290,7 +290,7 @@ class SourceWatch:
             for label, source in sources.items():
                 self.tell(source)
                 if source.hangs and not source.up:
-                    await self._pumps.go_on_without(label)
+                    await self._pumps.continue_without(label)
 
     def tell(self, source: SourceState) -> None:
         """Write a line when a source goes down, for another reason, or is up again."""

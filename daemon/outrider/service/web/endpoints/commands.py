@@ -6,7 +6,7 @@ import msgspec
 from aiohttp import web
 from msgspec import Meta, Struct
 
-from outrider.service.commands.command import MOST_SHOWN, Command, Result, StillAtWorkError
+from outrider.service.commands.command import MAX_SHOWN, Command, Result, StillAtWorkError
 from outrider.service.commands.evidence import Evidence
 from outrider.service.views.commands import command_rows
 from outrider.service.web.endpoint import (
@@ -27,7 +27,7 @@ _STATUSES = {"done": 200, "refused": 409, "failed": 500}
 class CommandsQuery(Struct, frozen=True):
     """How many of the last commands."""
 
-    limit: Annotated[int, Meta(ge=1, le=MOST_SHOWN, description="At most so many.")] = 20
+    limit: Annotated[int, Meta(ge=1, le=MAX_SHOWN, description="At most so many.")] = 20
 
 
 class Commands(Struct):
@@ -58,7 +58,7 @@ async def command(posted: Posted[Command]) -> web.Response:
     if commands is None:
         return json_response({"error": "the daemon is still starting"}, 503)
     try:
-        result = await commands.carry_out(posted.body, posted.uid)
+        result = await commands.execute(posted.body, posted.uid)
     except StillAtWorkError as error:
         return json_response({"error": str(error)}, 503)
     return json_response(result, _STATUSES[result.outcome])

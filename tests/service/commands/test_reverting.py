@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from outrider.service.commands.taking_back import TakenBack, TakingBack, take_back
+from outrider.service.commands.reverting import LeverReverter, Reverted, revert_lever
 from outrider.service.host.own_thread import in_own_thread
 from tests.acting.levers import Noting
 
@@ -35,30 +35,30 @@ class Book(Noting):
 
 async def test_each_lever_says_for_how_many_jobs_or_why_not() -> None:
     books = {"desk": [Book("a", 1_200), Book("b", OSError("gone"))], "other": [Book("a", 0)]}
-    found = await TakingBack(10.0).take(books)
+    found = await LeverReverter(10.0).take(books)
     assert found == [
-        TakenBack("desk: a", 1_200, ""),
-        TakenBack("desk: b", None, "OSError: gone"),
-        TakenBack("other: a", 0, ""),
+        Reverted("desk: a", 1_200, ""),
+        Reverted("desk: b", None, "OSError: gone"),
+        Reverted("other: a", 0, ""),
     ]
     assert [one.sentence for one in found] == [
-        "desk: a: taken back for 1,200 jobs", "desk: b: not taken back: OSError: gone",
-        "other: a: taken back for 0 jobs",
+        "desk: a: reverted for 1,200 jobs", "desk: b: not reverted: OSError: gone",
+        "other: a: reverted for 0 jobs",
     ]  # fmt: skip
     assert all(book.closed for of in books.values() for book in of)
-    assert await TakingBack(10.0).take({}) == []
+    assert await LeverReverter(10.0).take({}) == []
 
 
 async def test_one_that_hangs_is_not_asked_again_until_it_has_answered() -> None:
     hanging, quick = Book("hanging", 3, hangs=True), Book("quick", 1)
-    taking = TakingBack(0.1)
+    taking = LeverReverter(0.1)
     levers = {"desk": [hanging, quick]}
     assert await taking.take(levers) == [
-        TakenBack("desk: hanging", None, "no answer within 0.1 s"),
-        TakenBack("desk: quick", 1, ""),
+        Reverted("desk: hanging", None, "no answer within 0.1 s"),
+        Reverted("desk: quick", 1, ""),
     ]
     again = await taking.take(levers)
-    assert TakenBack("desk: hanging", None, "it was asked before, and still hangs") in again
+    assert Reverted("desk: hanging", None, "an earlier call still hangs") in again
     assert (hanging.asked_n, quick.asked_n) == (1, 2)
     hanging.may_go_on.set()
     async with asyncio.timeout(10):
@@ -70,10 +70,10 @@ async def test_one_that_hangs_is_not_asked_again_until_it_has_answered() -> None
 
 def test_of_what_is_stale_only_that_is_taken_back_and_the_lever_is_closed_anyway() -> None:
     book, broken = Book("a", 5), Book("b", OSError("gone"))
-    assert take_back(book, stale=True) == 1
-    assert take_back(book) == 5
+    assert revert_lever(book, stale=True) == 1
+    assert revert_lever(book) == 5
     with pytest.raises(OSError, match="gone"):
-        take_back(broken)
+        revert_lever(broken)
     assert book.closed
     assert broken.closed
 
