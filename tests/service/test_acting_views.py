@@ -1,4 +1,4 @@
-"""What is told of levers: in the status, in the metrics, and of a job."""
+"""Display of levers: in the status, in the metrics, and for a job."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Of which adapter a job is, so that only that one's levers change something about it."""
+"""The adapter of each job: only its levers may change the job."""
 
 import pytest
 

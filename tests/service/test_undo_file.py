@@ -1,4 +1,4 @@
-"""The undo log on disk: what stood before outlives the process, or nothing is changed."""
+"""The undo log on disk survives a crash; without it nothing is changed."""
 
 import sqlite3
 from pathlib import Path

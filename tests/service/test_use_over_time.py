@@ -1,4 +1,4 @@
-"""CPUs in use over time: of runs that were kept, thrown away, or go on."""
+"""CPUs in use over time: by completed, wasted and running runs."""
 
 import asyncio
 from pathlib import Path
@@ -24,7 +24,7 @@ T = 1_700_000_000.0
 
 
 def used_by(told: dict[str, Any]) -> dict[str, float]:
-    """CPU-seconds by fate."""
+    """Return CPU-seconds by outcome."""
     part_s = (told["end_s"] - told["begin_s"]) / BINS
     return {fate: sum(told["cpus"][fate]) * part_s for fate in told["cpus"]}
 

@@ -1,4 +1,4 @@
-"""What speaks against acting more than now."""
+"""Objections to raising the mode."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The mode in force: the lower of the configuration's and of what a command or a guard allows."""
+"""The effective mode: the lower of the configured mode and the limit."""
 
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ from outrider.service.core.mode_limit import (
 
 
 def loaded_in(mode: str, **acting: Any) -> LoadedConfig:
-    """A configuration in a mode, which its adapter could not carry out; nobody asks it to."""
+    """Return a configuration in a mode that its adapter does not support and never executes."""
     given = {"adapters": {"simulated": {}}, "acting": acting}
     return in_mode(check_config(given, "test"), mode)
 

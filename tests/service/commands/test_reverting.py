@@ -11,7 +11,7 @@ from tests.acting.levers import Noting
 
 
 class Book(Noting):
-    """A lever that takes back for so many jobs, or raises, or waits until it is let go."""
+    """A lever that reverts a number of jobs, raises, or waits until released."""
 
     def __init__(self, name: str, jobs: int | Exception, hangs: bool = False) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Who gave a command, by name, however slow the user database is."""
+"""Look-up of the name of a command's sender, also with a slow user database."""
 
 import os
 import pwd

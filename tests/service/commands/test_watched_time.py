@@ -1,4 +1,4 @@
-"""For how long a policy has decided here."""
+"""Watched time: how long a policy has decided here."""
 
 import json
 from typing import Any

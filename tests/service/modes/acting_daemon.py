@@ -16,7 +16,7 @@ from tests.service.running.test_levers import loaded_in
 
 UID = os.getuid()
 EVIDENCE: dict[str, Any] = {"promote_after_s": 0.0, "promote_by_twin": False}
-"""Of `[acting]`: as little evidence as can be asked for."""
+"""Settings of `[acting]` that require the least possible evidence."""
 
 
 @asynccontextmanager
@@ -45,12 +45,12 @@ async def until(holds: Callable[[], bool], within_s: float = 20.0) -> None:
 
 
 def mode_of(supervisor: Supervisor) -> str:
-    """The mode in force."""
+    """Return the effective mode."""
     return supervisor.view.core.config.mode
 
 
 def commands_of(supervisor: Supervisor) -> CommandPort:
-    """What carries out commands."""
+    """Return the port that executes commands."""
     assert supervisor.view.commands is not None
     return supervisor.view.commands
 

@@ -1,4 +1,4 @@
-"""Lowering the mode by command: at once, for as long as nobody climbs, and on record."""
+"""Lowering the mode by command: immediate, persistent until `promote`, and recorded."""
 
 import asyncio
 import pwd
@@ -80,7 +80,7 @@ async def test_it_holds_over_restarts_and_reloads_and_is_told(tmp_path: Path) ->
 
 
 async def test_to_a_canary_the_rest_is_let_go(tmp_path: Path) -> None:
-    """Of the jobs 1, 2 and 3 half are in the canary: 1 and 3."""
+    """Canary by fraction: half of the jobs 1, 2 and 3 are in it, namely 1 and 3."""
     async with daemon(tmp_path / "state", canary_fraction=0.5) as supervisor:
         await until(lambda: len(Book.asked) == 2)
         result = await give(supervisor, SetMode(mode="canary"))

@@ -1,4 +1,4 @@
-"""`release` by command: everything is taken back, and nothing is made anew."""
+"""The command `release`: all changes are reverted, and none are made again."""
 
 import threading
 from pathlib import Path

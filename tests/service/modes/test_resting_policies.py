@@ -1,4 +1,4 @@
-"""In `observe` nothing is decided, and what policies had learned is not lost."""
+"""Policies in mode `observe`: they decide nothing and keep what they learned."""
 
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ __all__ = ["desk"]
 
 
 def counted(supervisor: Any) -> tuple[int, int]:
-    """What the one policy decided, and how many jobs wait for it."""
+    """Return the number of the policy's decisions, and of jobs that wait for it."""
     [runner] = supervisor.view.core.runners
     return runner.decisions, len(runner.queue.waiting)
 

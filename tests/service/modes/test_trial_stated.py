@@ -1,4 +1,4 @@
-"""What is registered of the twin with a trial: what holds, and nothing else."""
+"""The twin's statement in a trial's registration: only valid results."""
 
 import time
 from pathlib import Path
@@ -23,7 +23,7 @@ def answered_with(**changed: Any) -> dict[str, Any]:
 
 
 def answered(**changed: Any) -> TwinFile:
-    """What stands in `twin.json`, but for what is changed."""
+    """Return the content of `twin.json`, with changes."""
     plain = {
         "asked_s": time.time(), "answer": answered_with(), "candidates": {"survival": {}},
         "longest_deferral_s": 14_400.0,

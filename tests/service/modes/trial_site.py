@@ -1,4 +1,4 @@
-"""What a watch of trials needs of a daemon, for tests."""
+"""A fake daemon for tests of the trial watch."""
 
 import asyncio
 from collections.abc import Mapping
@@ -28,7 +28,7 @@ def configured(mode: str = "canary", policy: str = "survival", **acting: Any) ->
 
 
 class Site:
-    """What a watch needs of a daemon, on a clock that the test moves."""
+    """The parts of a daemon that the watch needs, with a clock set by the test."""
 
     def __init__(
         self, folder: Path, loaded: LoadedConfig, trial: TrialRecord | None = None

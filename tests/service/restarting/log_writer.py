@@ -1,7 +1,7 @@
-"""Writes an HTCondor event log at a steady pace, in a process of its own, and counts what it wrote.
+"""Writer of an HTCondor event log at a steady pace, in its own process, with counts of events.
 
-Run as ``python log_writer.py LOG COUNTS SEED RATE SECONDS``. It stops after SECONDS or when it is
-told to (SIGTERM), at a moment when every job has ended; then COUNTS holds events by kind.
+Run as ``python log_writer.py LOG COUNTS SEED RATE SECONDS``. It stops after SECONDS or at SIGTERM,
+at a moment when every job has ended. Then COUNTS contains the number of events by kind.
 """
 
 import json
@@ -76,7 +76,7 @@ class LogWriter:
 
 
 def main() -> None:
-    """Write until told to stop."""
+    """Write until SIGTERM or the time limit."""
     log, counts, seed, rate, seconds = sys.argv[1:]
     writer = LogWriter(Path(log), int(seed))
     told_to_stop = []

@@ -1,4 +1,4 @@
-"""What is counted goes on after a restart, whether the daemon was stopped or killed."""
+"""Counters continue after a restart, whether the daemon was stopped or killed."""
 
 from pathlib import Path
 
@@ -46,7 +46,7 @@ def counters(site: SmallSite) -> dict[str, str]:
 
 
 def live_a_little(site: SmallSite) -> None:
-    """Jobs that complete, are evicted, and are told twice."""
+    """Write jobs that complete, that are evicted, and that are reported twice."""
     for job in range(1, 40):
         site.log.submit(job)
         site.log.start(job, job % 5)

@@ -1,4 +1,4 @@
-"""Whatever a bit that flipped in the journal did: the daemon starts, and records again."""
+"""Flipped bits in the journal: the daemon starts and records nevertheless."""
 
 import asyncio
 import random

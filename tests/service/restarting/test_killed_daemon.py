@@ -91,7 +91,7 @@ def last_snapshot(folder: Path) -> dict[str, Any]:
 
 
 def state_at(folder: Path, time_s: float) -> bytes:
-    """What the newest snapshot becomes when nothing more happens until a time.
+    """Return the newest snapshot's state after a quiet period until a time.
 
     Two daemons that stop at different moments have seen their quiet site for different times. As
     bytes, because unknown energy is nan, which equals nothing, not even itself.

@@ -1,4 +1,4 @@
-"""What was recorded under a wrong clock, moved back to when it came."""
+"""Correction of times that were recorded under a wrong clock."""
 
 from math import inf
 
@@ -79,6 +79,6 @@ def test_a_clock_that_goes_on_by_an_hour_has_not_leapt() -> None:
 
 
 def test_a_clock_behind_the_site_moves_nothing() -> None:
-    """It goes on second by second; that is no leap, wherever this host's clock is now."""
+    """Check that a steady advance is no leap, independent of this host's clock."""
     rows = [tick(LATEST_S + 10 * n) for n in range(100)]
     assert times(*rows, believed_s=LATEST_S) == [7_200.0 + 10 * n for n in range(100)]

@@ -18,7 +18,7 @@ POLICIES = "\n[policies.bandit]\n[policies.lowest_watts]\n"
 
 
 def by_command(journal: Path, copy: Path) -> None:
-    """As the documentation says."""
+    """Restore a backup as documented."""
     words = [str(OUTRIDER), "ledger", "backup", str(journal), str(copy)]
     done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0, done.stderr

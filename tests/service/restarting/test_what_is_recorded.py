@@ -1,4 +1,4 @@
-"""What makes an entry in the journal: all that a restart would forget, and nothing else."""
+"""Content of journal entries: everything that a restart needs, and nothing else."""
 
 from typing import Any
 

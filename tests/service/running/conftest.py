@@ -1,4 +1,4 @@
-"""What tests of a running daemon share."""
+"""Fixtures for tests of a running daemon."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -44,13 +44,13 @@ class Book(Lever):
 
     @classmethod
     def begin(cls) -> None:
-        """Forget all."""
+        """Forget all jobs and calls."""
         for notes in (cls.made, cls.asked, cls.threads):
             notes.clear()
 
 
 class Desk(Adapter):
-    """Tells of its morning, and then gives signs of life."""
+    """Reports the events of a morning, and then sends empty batches."""
 
     name = "desk"
     description = "for tests: three jobs on two machines"
@@ -59,7 +59,7 @@ class Desk(Adapter):
     levers = (Book,)
     lateness_s = 0.0
     problem: ClassVar[str] = ""
-    """Of every batch from now on, as a test sets it."""
+    """The problem in every batch from now on, set by a test."""
 
     async def batches(self, cursor: Any) -> AsyncIterator[Batch]:
         now_s = time.time()

@@ -68,7 +68,7 @@ def freezable_disk(folder: Path, image: Path) -> Iterator[Path]:
 
 @contextmanager
 def frozen(disk: Path) -> Iterator[None]:
-    """Whoever writes to a disk waits until the end of this: it hangs, and gives no error."""
+    """Freeze a disk within the block: writers hang without an error."""
     subprocess.run(["fsfreeze", "--freeze", disk], check=True)
     try:
         yield

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 STEP_S = 0.002
-"""Between two records at least: even a job that ends at once has run for a moment."""
+"""Shortest time between two records: even the shortest job has run for a moment."""
 
 
 class EventLog:
@@ -28,7 +28,7 @@ class EventLog:
         self._at_s = float("-inf")
 
     def at(self, time_s: float) -> None:
-        """What is written from now on happened at this Unix time and soon after."""
+        """Date the following records at this Unix time and soon after."""
         self.ahead_s = float("-inf")
         self._at_s = time_s
 

@@ -1,4 +1,4 @@
-"""What another user of this host gets: a process of that user, which asks over a real socket."""
+"""Requests of another user of this host, from a process of that user over a real socket."""
 
 import os
 import shutil
@@ -32,7 +32,7 @@ def open_folder() -> Iterator[Path]:
 
 
 def as_user(uid: int, groups: Sequence[int], ask: Callable[[], bytes]) -> bytes:
-    """What `ask` returns in a process of this user and these groups, the first the primary one."""
+    """Return the result of `ask` in a process of a user and groups, the primary one first."""
     reads, writes = os.pipe()
     child = os.fork()
     if child == 0:

@@ -20,7 +20,7 @@ URL = re.compile(r"daemon_started.*?url=(\S+)|\"url\": ?\"([^\"]+)\"")
 READY_WITHIN_S = 60.0
 STOP_WITHIN_S = 5.0
 HANGS_AFTER_S = 150.0
-"""What is waited for comes in seconds; a machine that runs other tests beside it can be slow."""
+"""Timeout in seconds; events usually take seconds, but the machine may be busy."""
 
 
 class DaemonProcess:
@@ -90,14 +90,14 @@ class DaemonProcess:
         return self.process.wait(STOP_WITHIN_S)
 
     def kill(self) -> None:
-        """End it at once, as a power failure of the process would."""
+        """Kill the process, like a power failure."""
         assert self.process is not None
         self.process.kill()
         self.process.wait()
 
     @contextmanager
     def suspended(self) -> Iterator[None]:
-        """It stands still within the block."""
+        """Suspend the process within the block."""
         assert self.process is not None
         self.process.send_signal(signal.SIGSTOP)
         try:
@@ -118,7 +118,7 @@ class DaemonProcess:
             return error.read().decode()
 
     def status(self) -> dict[str, Any]:
-        """``/api/v1/status``."""
+        """Return the answer of ``/api/v1/status``."""
         status: dict[str, Any] = self.get("/api/v1/status")
         return status
 

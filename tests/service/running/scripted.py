@@ -21,7 +21,7 @@ Step: TypeAlias = Batch | Exception | asyncio.Event | None
 
 
 class Scripted(Adapter):
-    """Takes the next step of its label's script; without one it lives and tells nothing."""
+    """Executes the steps of its label's script; after them it sends empty batches."""
 
     name = "scripted"
     description = "for tests: follows a script"
@@ -29,7 +29,7 @@ class Scripted(Adapter):
     lateness_s = 0.0
     scripts: ClassVar[dict[str, list[Step]]] = {}
     cursors: ClassVar[list[Any]] = []
-    """From where it was to resume, each time that it was opened."""
+    """Cursors at which it was asked to resume, one for each opening."""
 
     async def batches(self, cursor: Any) -> AsyncIterator[Batch]:
         self.cursors.append(cursor)

@@ -75,10 +75,10 @@ class SmallSite:
         )
 
     def kill(self) -> None:
-        """End the daemon at once, but after all that was taken in is in the journal.
+        """Kill the daemon once all accepted events are in the journal.
 
-        A kill before that loses no event either, but then they are read again and the daemon
-        takes a moment to be where it was.
+        An earlier kill loses no event either, but then they are read again and the daemon needs a
+        moment to catch up.
         """
         self.daemon.wait_until(
             "all recorded", lambda s: s["ledger"]["rows"] == s["ledger"]["last_seq"], within_s=10

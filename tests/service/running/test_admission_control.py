@@ -24,7 +24,7 @@ def morning(folder: Path, mode: str, carried: tuple[str, ...], **acting: Any) ->
 
 
 def gates(core: Core) -> list[tuple[str, str, str | None]]:
-    """What was decided, why, and what the gate answered."""
+    """Return the decisions, with their reasons and the gate's answers."""
     return [(row.action, row.reason, row.gate) for row in core.decision_log.take()[0]]
 
 
@@ -35,7 +35,7 @@ def gates(core: Core) -> list[tuple[str, str, str | None]]:
 def test_who_finds_no_machine_is_kept_where_the_policy_says_when_everybody_starts(
     tmp_path: Path, mode: str, starts: str, kept: str | None
 ) -> None:
-    """Not in a canary: the jobs outside of it would take every machine first."""
+    """Check that a canary has none: other jobs would take every machine first."""
     core = morning(tmp_path, mode, (START, DEFER), admission_control=True)
     assert [(action, gate) for action, _, gate in gates(core)] == [
         (START, starts), (START, starts), (DEFER, kept),

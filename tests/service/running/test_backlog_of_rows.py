@@ -1,4 +1,4 @@
-"""What is read faster than it is written waits for the disk, not in memory."""
+"""Backlog of rows: reading waits for the disk instead of filling the memory."""
 
 import asyncio
 import threading

@@ -1,4 +1,4 @@
-"""Watts of the configuration belong to a cluster, whoever names its machines."""
+"""Configured watts belong to a cluster, independent of the source of its machines."""
 
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ CONFIG: dict[str, Any] = {
 
 
 def joined(told: MachineSpec, folder: Path) -> MachineSpec:
-    """What the site knows of a machine that an adapter told of."""
+    """Return the site's specification of a machine that an adapter reported."""
     core = Core(check_config(CONFIG, str(folder)), [])
     core.merger.arrive("pool", [(1.0, ev.JOINED, "pc7", told)])
     core.engine.feed(core.merger.seen("pool", 2.0))
@@ -37,7 +37,7 @@ def test_what_the_adapter_knows_itself_stands(tmp_path: Path) -> None:
 
 
 def test_a_machine_known_from_its_jobs_alone_has_watts_for_them_and_none_for_its_idleness() -> None:
-    """What it does without a job nobody sees, so that it is not counted as idle."""
+    """Check that an inferred machine without a job is not counted as idle."""
     spec = check_config(CONFIG, "test").describe_machine("lab-3")
     assert spec == MachineSpec(cluster="lab", active_w=80.0, idle_w=40.0, inferred=True)
     core = core_of("log", clusters=CONFIG["clusters"])

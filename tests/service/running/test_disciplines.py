@@ -1,4 +1,4 @@
-"""Which queue discipline the daemon has, and who says so."""
+"""The daemon's queue discipline, and the source of that choice."""
 
 from typing import Any
 

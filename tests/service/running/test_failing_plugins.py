@@ -1,4 +1,4 @@
-"""A plugin may fail wherever it is asked; the daemon and the other plugins go on."""
+"""Plugins that fail at any call: the daemon and the other plugins continue."""
 
 import random
 from types import SimpleNamespace
@@ -25,7 +25,7 @@ QUEUED: list[NamedEvent] = [(T, SUBMITTED, "1", JobSpec())]
 
 
 def fails(*args: Any, **named: Any) -> NoReturn:
-    """A stranger's code."""
+    """Raise an error, like a faulty plugin."""
     raise KeyError("nobody thought of this")
 
 

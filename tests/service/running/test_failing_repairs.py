@@ -1,4 +1,4 @@
-"""Where even the repair after a fault fails, the state is made anew from snapshot and journal."""
+"""Failed repairs after an internal error: the state is rebuilt from snapshot and journal."""
 
 import asyncio
 from collections.abc import Callable

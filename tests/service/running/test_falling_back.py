@@ -1,4 +1,4 @@
-"""Where a guard breaks, the daemon falls back to shadow, and stays there until that is lifted."""
+"""Broken guards: the daemon falls back to shadow and stays there until `promote`."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
@@ -58,7 +58,7 @@ async def daemon(folder: Path, **acting: Any) -> AsyncIterator[Supervisor]:
 
 
 async def mode_once(supervisor: Supervisor, mode: str) -> dict[str, Any]:
-    """The status once this mode is in force."""
+    """Return the status once this mode is effective."""
     for _ in range(400):
         status = whole_status(supervisor.view)
         if status["mode"] == mode:
@@ -68,7 +68,7 @@ async def mode_once(supervisor: Supervisor, mode: str) -> dict[str, Any]:
 
 
 async def commanded(supervisor: Supervisor, n: int) -> Sequence[CommandRecord]:
-    """What is on record, once so much is."""
+    """Return the recorded commands once there are so many."""
     assert supervisor.view.commands is not None
     for _ in range(400):
         if len(records := supervisor.view.commands.history.records) >= n:

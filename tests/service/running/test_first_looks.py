@@ -50,7 +50,7 @@ BOARD_TABLE = '\n[adapters.board]\ntype = "slow_board"\n'
 
 
 def installed(folder: Path, takes_s: float = 5.0) -> dict[str, str]:
-    """What the environment must say for a daemon to find the adapter."""
+    """Return the environment in which a daemon finds the adapter."""
     (folder / "slow_board.py").write_text(MODULE.replace("TAKES_S", str(takes_s)))
     info = folder / "slow_board-1.0.dist-info"
     info.mkdir()

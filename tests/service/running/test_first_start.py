@@ -1,4 +1,4 @@
-"""A first start beside several logs, one of which has much to tell and another nothing."""
+"""A first start with several logs, one of them long and another empty."""
 
 import time
 from pathlib import Path

@@ -23,7 +23,7 @@ AHEAD_S = 10 * YEAR_S
 
 
 class Clock:
-    """This host's clock."""
+    """The clock of this host, set by a test."""
 
     ahead_s = 0.0
 

@@ -1,4 +1,4 @@
-"""The whole daemon in this process: it starts, answers, is told to reload, and ends."""
+"""The whole daemon in this process: start, answers, reload and end."""
 
 import asyncio
 import signal
@@ -78,7 +78,7 @@ class Running:
 
 @asynccontextmanager
 async def daemon(folder: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Running]:
-    """One that is up; it is told to stop at the end, and ends with 0."""
+    """Run a daemon, stop it at the end, and check its exit code 0."""
     monkeypatch.setattr(app, "tune_interpreter", lambda: None)  # it is for a process of its own
     monkeypatch.setattr(app, "_STATUS_EVERY_S", 0.02)
     monkeypatch.delenv("STATE_DIRECTORY", raising=False)

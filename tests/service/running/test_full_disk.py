@@ -84,7 +84,7 @@ def test_a_daemon_on_a_full_disk_stops_in_time_and_the_next_start_resumes(tmp_pa
 
 
 def test_an_input_for_which_there_is_no_room_is_read_again_after_a_stop(tmp_path: Path) -> None:
-    """More rows than the writer keeps: the source is left unread meanwhile."""
+    """Submit more rows than the writer keeps, so that the source is not read."""
     with small_disk(tmp_path / "disk", 4) as disk:
         site = SmallSite(tmp_path, state=disk / "state")
         site.log.run([1])
@@ -135,7 +135,7 @@ def test_a_limit_on_file_size_is_treated_like_a_full_disk(tmp_path: Path) -> Non
 
 
 def test_a_disk_that_becomes_read_only_is_treated_like_a_full_one(tmp_path: Path) -> None:
-    """As the kernel does with a damaged disk: ext4 with errors=remount-ro, and an error."""
+    """Remount read-only, as the kernel does after an error on ext4 with errors=remount-ro."""
     image = tmp_path / "image"
     with image.open("wb") as file:
         file.truncate(24 << 20)

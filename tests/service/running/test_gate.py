@@ -1,4 +1,4 @@
-"""What the gate answers stands in the row of each decision that would change something."""
+"""The gate's answer in the row of each decision that would change something."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ MORNING: list[NamedEvent] = [
 
 
 def rows_of(age_s: float, **settings: Any) -> tuple[list[DecisionRow], dict[str, Any]]:
-    """The rows of a morning at two machines, told so late, and what the status says of the gate."""
+    """Return the rows of a delayed morning at two machines, and the gate's status."""
     core = core_of("log", policies={"fifo": {}}, **settings)
     batch = Batch(events=MORNING, cursor=None, age_s=age_s)
     feed = core.take("log", batch, T + 10)

@@ -1,4 +1,4 @@
-"""A disk that hangs gives no error: it is told all the same, and nothing is lost."""
+"""A disk that hangs without an error: it is reported, and nothing is lost."""
 
 import asyncio
 import threading

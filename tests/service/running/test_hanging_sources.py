@@ -1,7 +1,7 @@
-"""Sources that hang, and logs that are none, beside a real daemon: the others go on, it is told.
+"""Hanging sources and invalid logs of a real daemon: it reports them, and the others continue.
 
-A dead mount cannot be had in a test. A FIFO that nobody writes, opened to read by a stranger's
-adapter, blocks its thread in the kernel just so; `tests/adapters/logtail` has a log whose reading
+A dead mount is not available in a test. A FIFO without a writer, opened for reading by an adapter,
+blocks its thread in the kernel in the same way. `tests/adapters/logtail` has a log whose reading
 blocks.
 """
 
@@ -104,7 +104,7 @@ def test_what_is_no_log_is_down_at_once_and_holds_up_neither_logs_nor_the_end(
 
 @pytest.fixture
 def environ(tmp_path: Path) -> dict[str, str]:
-    """Adapters that hang are installed; ALIVE is there, and nobody writes into FIFO."""
+    """Install adapters that hang, with the file ALIVE and a FIFO without a writer."""
     folder = tmp_path / "plugins"
     folder.mkdir()
     (tmp_path / "alive").touch()

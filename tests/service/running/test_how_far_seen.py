@@ -12,7 +12,7 @@ from tests.fixtures.cores import T
 
 
 class Source:
-    """What is asked of an adapter."""
+    """The attributes of an adapter that are used."""
 
     def __init__(self, own_clock: bool = False) -> None:
         self.own_clock, self.lateness_s = own_clock, 5.0

@@ -1,4 +1,4 @@
-"""What an adapter was at when its process died is told to the next one, and nothing else is."""
+"""Progress records of an adapter: the next process gets them after a crash."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What is kept of the ledger, how often its state is written, and how late the loop is."""
+"""Retention of the journal, the interval of snapshots, and the lag of the event loop."""
 
 import asyncio
 import time
@@ -18,7 +18,7 @@ DAY_S = 86_400.0
 
 
 class Kept:
-    """A daemon's state, as far as it is asked here; writes down what it is told to do."""
+    """A fake daemon state that records the calls to it."""
 
     def __init__(self, clock: WallClock | None = None, leaps: tuple[float, ...] = ()) -> None:
         self.site_clock = clock
@@ -74,7 +74,7 @@ async def test_for_a_week_after_a_leap_of_the_clock_that_is_counted_from_before_
 
 
 async def for_a_while(state: Kept, rounds: int) -> list[str]:
-    """What a keeper of the ledger does until it has looked so many times at its budget."""
+    """Return the calls of `keep_journal` until it has checked its budget so many times."""
     made: Any = state
     keeping = asyncio.create_task(keep_ledger(made))
     async with asyncio.timeout(20):

@@ -22,7 +22,7 @@ def hangs() -> Iterator[threading.Event]:
 
 @pytest.fixture(autouse=True)
 def left(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """The exit codes with which the process would have ended at once."""
+    """Return the exit codes with which the process would have ended."""
     codes: list[int] = []
     monkeypatch.setattr(os, "_exit", codes.append)
     monkeypatch.setattr(app, "_ENDS_WITHIN_S", 0.1)

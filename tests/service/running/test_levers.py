@@ -75,7 +75,7 @@ async def test_in_a_mode_that_acts_the_same_daemon_works_the_lever_and_lets_go_a
 
 
 async def test_in_a_canary_the_rest_stays_as_it_is(tmp_path: Path) -> None:
-    """Return which jobs: those whose names fall into the fraction; here jobs 1 and 3 of 1, 2 and 3."""
+    """Check the jobs that fall into the fraction: jobs 1 and 3 of 1, 2 and 3."""
     rows = await gates_after("canary", tmp_path / "state", acting={"canary_fraction": 0.5})
     assert rows == [("start", "act"), ("start", "would"), ("defer", None)]
     assert Book.asked == [("apply", "1"), ("withdraw", "1")]

@@ -1,4 +1,4 @@
-"""Nobody takes the daemon's log lines: a full disk, a reader that is gone, no stream at all."""
+"""Log lines that cannot be written: a full disk, a closed pipe, no stream at all."""
 
 import contextlib
 import os

@@ -9,7 +9,7 @@ NOW = LOG_TABLE.replace('"beginning"', '"now"')
 
 
 def began(status: dict[str, Any]) -> bool:
-    """Return whether the past is told: the first snapshot follows at once."""
+    """Return whether history has been read: the first snapshot follows immediately."""
     return status["ledger"]["snapshot_age_s"] is not None
 
 

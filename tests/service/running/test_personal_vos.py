@@ -46,7 +46,7 @@ def submitted() -> bytes:
 
 
 def tell_of_one_more(site: SmallSite) -> None:
-    """Let the file of expected starts tell what one more job of that VO would meet."""
+    """Write a file of expected starts with an estimate for one more job of a VO."""
     told = OneMoreTold(
         vo=NAME, job_class="batch", cpus=1, estimate_s=None, n=1, wait_s=None, utility=None
     )
@@ -219,7 +219,7 @@ def test_labels_of_scores_do_not_name_a_user_on_the_page_nor_over_mqtt() -> None
 
 
 def personal_site() -> tuple[UserNames, UserNames, PersonalVos]:
-    """How a site with a VO of carol's own is shown: to those who may see names, and to others."""
+    """Return a site with a VO named for carol as shown with names and with pseudonyms."""
     personal = PersonalVos()
     personal.note([(0.0, SUBMITTED, "1.0", JobSpec(user=NAME, vo=NAME))], lambda name: None)
     pseudonyms = Pseudonyms(b"key")

@@ -1,4 +1,4 @@
-"""The state directory is closed to other users, whatever the umask and whoever made it."""
+"""The state directory is closed to other users, independent of umask and creator."""
 
 import os
 import stat
@@ -21,7 +21,7 @@ def usual_umask() -> Iterator[None]:
 
 
 def modes(folder: Path) -> dict[str, str]:
-    """Of the folder and everything in it, as ls writes them."""
+    """Return the permissions of a folder and everything in it, in the style of ls."""
     found = [folder, *folder.rglob("*")]
     return {p.relative_to(folder).as_posix(): stat.filemode(p.stat().st_mode) for p in found}
 

@@ -1,4 +1,4 @@
-"""With `pseudonymise_users` no user's name reaches the disk or the page."""
+"""`pseudonymise_users` keeps users' names off the disk and the page."""
 
 import json
 from pathlib import Path
@@ -10,7 +10,7 @@ NAMES = ("alice.wonder", "bob.builder")
 
 
 def submitted_by(job: int, name: str) -> bytes:
-    """A submission and the record that tells whose it is, as HTCondor's JSON logs have them."""
+    """Return a submission and the record of its user, as in HTCondor's JSON logs."""
     about = {"Cluster": job, "Proc": 0, "Subproc": 0, "EventTime": "2024-11-21T03:17:00.418Z"}
     owner = {"Owner": name, "User": f"{name}@example.org", "AccountingGroup": f"physics.{name}"}
     records = [

@@ -1,4 +1,4 @@
-"""While nothing happens at the site, but its source is alive, time goes on."""
+"""The clock of a quiet site with a live source advances."""
 
 import time
 from pathlib import Path
@@ -42,7 +42,7 @@ def adapter_of() -> Adapter:
 
 
 def quiet(core: Core, now_s: float, **batch: Any) -> None:
-    """The source is read at a time, and has nothing to tell."""
+    """Read the source at a time, without new events."""
     empty = Batch(events=[], cursor=None, **batch)
     until_s = seen_until(adapter_of(), empty, now_s)
     feed = core.take("log", empty, until_s)

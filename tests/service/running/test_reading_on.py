@@ -1,4 +1,4 @@
-"""A source that ends, fails or hangs is opened again, and what it says meanwhile is told."""
+"""Reopening of sources that end, fail or hang, and reports about them."""
 
 import asyncio
 import time
@@ -89,7 +89,7 @@ async def test_a_batch_that_is_none_is_a_fault_of_its_source_and_nothing_of_it_c
 async def test_what_a_source_held_before_it_was_first_read_does_not_count(
     tmp_path: Path, scripts: dict[str, list[Any]]
 ) -> None:
-    """It came by a reload, while the daemon had been counting for long."""
+    """Check a source added by a reload of a daemon that has been counting for long."""
     state = tmp_path / "state"
     async with running(loaded(state, "a"), state) as daemon:
         scripts["b"] = [

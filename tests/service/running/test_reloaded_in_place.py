@@ -1,4 +1,4 @@
-"""A reload in this process: what goes on, what begins anew, and what is told of it."""
+"""A reload in this process: what continues, what restarts, and its notes."""
 
 import asyncio
 import time

@@ -102,7 +102,7 @@ def machine_of(page: dict[str, Any]) -> str:
 
 
 def leaves(value: Any, place: str) -> Leaves:
-    """Every leaf of a JSON value by its place; of an empty list or object, that it is empty."""
+    """Yield every leaf of a JSON value by its path; empty lists and objects count as leaves."""
     inner: Iterator[tuple[Any, Any]]
     if isinstance(value, dict) and value:
         inner = iter(value.items())

@@ -53,7 +53,7 @@ def inputs(path: Path) -> list[tuple[str, NamedEvent]]:
 
 
 def events(path: Path) -> list[tuple[str, NamedEvent]]:
-    """All that happened."""
+    """Return all inputs of a journal except ticks."""
     return [told for told in inputs(path) if told[1][1] != TICK]
 
 

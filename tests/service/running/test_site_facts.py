@@ -1,4 +1,4 @@
-"""What a daemon puts on record of its site beside events: incumbent, discipline and habits."""
+"""Recorded facts of the site besides events: scheduler, discipline and site profile."""
 
 import asyncio
 import time

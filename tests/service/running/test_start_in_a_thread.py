@@ -1,4 +1,4 @@
-"""The start runs in a thread, tells how far it is, and ends soon when it is told to stop."""
+"""The start in a thread: its progress, and its end when the daemon is stopped."""
 
 import asyncio
 import threading

@@ -1,4 +1,4 @@
-"""A long start: the page answers meanwhile, systemd is asked for time, and it can be stopped."""
+"""A long start: the page answers, systemd's timeout is extended, and it can be stopped."""
 
 import json
 import re
@@ -61,7 +61,7 @@ def ask(url: str) -> tuple[int, str, str | None]:
 
 
 def datagrams(listener: socket.socket) -> Iterator[dict[str, str]]:
-    """What systemd was told so far, message by message."""
+    """Return the messages to systemd so far."""
     listener.setblocking(False)
     while True:
         try:

@@ -1,4 +1,4 @@
-"""A state that is in doubt is made anew; until that works nothing of it is written down."""
+"""Rebuilding of an inconsistent state; until that succeeds no snapshot is written."""
 
 import time
 from pathlib import Path
@@ -78,7 +78,7 @@ async def test_events_that_could_not_be_repaired_are_left_out_and_the_others_kep
 
 
 def inputs_of(job: str, path: Path) -> list[Any]:
-    """What the journal holds of a job."""
+    """Return the journal's events of a job."""
     return [event for _, _, event in journalled(path) if event[2] == job]
 
 

@@ -1,4 +1,4 @@
-"""How the daemon stops, what it tells its service manager, and that each log line says its mode."""
+"""The stop of the daemon, its messages to systemd, and the mode in each log line."""
 
 import contextlib
 import json
@@ -32,7 +32,7 @@ class Manager:
         self._read = 0
 
     def listen(self, for_s: float) -> None:
-        """Take what is told within so many seconds."""
+        """Receive the messages within so many seconds."""
         until_s = time.monotonic() + for_s
         while (left_s := until_s - time.monotonic()) > 0:
             self.socket.settimeout(left_s)
@@ -42,7 +42,7 @@ class Manager:
                 self.heard.append((time.monotonic(), facts))
 
     def wait_for(self, key: str, within_s: float = 15.0) -> dict[str, str]:
-        """What was told with the next message that has a key, after those waited for before."""
+        """Return the next message with a key, after those returned before."""
         until_s = time.monotonic() + within_s
         while True:
             for n, (_, facts) in enumerate(self.heard[self._read :], self._read + 1):

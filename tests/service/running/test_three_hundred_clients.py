@@ -1,4 +1,4 @@
-"""Three hundred clients at once, on a site with many VOs and jobs: a real daemon, real sockets."""
+"""Three hundred concurrent clients of a real daemon, on a site with many VOs and jobs."""
 
 import asyncio
 import time
@@ -24,8 +24,11 @@ settle_s = 0.1
 format = "pbs"
 """
 MOST_MORE_MIB = 96
-"""What clients that read nothing may cost: 16 MiB of unread answers, as many parsers and buffers
-as there are connections, and what Python's heap keeps of them."""
+"""Memory that clients without reading may cost.
+
+It is 16 MiB of unread answers, a parser and buffers for each connection, and what Python's heap
+keeps of them.
+"""
 PATHS = (
     "/api/v1/status",
     "/api/v1/jobs?limit=5000",
@@ -62,7 +65,7 @@ def kib(daemon: DaemonProcess, name: str) -> int:
 
 @asynccontextmanager
 async def clients(daemon: DaemonProcess, says: list[bytes]) -> AsyncIterator[None]:
-    """So many connections of one address, each of which says its piece and reads nothing."""
+    """Open many connections from one address that each send a request and read nothing."""
     writers = []
     try:
         for say in says:

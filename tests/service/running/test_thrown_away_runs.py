@@ -1,4 +1,4 @@
-"""What the API says of runs that were thrown away: all of them together, and the longest."""
+"""Wasted runs in the API: their total time, and the longest."""
 
 from outrider.api import Batch
 from outrider.model.events import EVICTED, STARTED, SUBMITTED, NamedEvent
@@ -21,7 +21,7 @@ def run_thrown_away(job: str, from_s: float, run_s: float) -> list[NamedEvent]:
 
 
 def told_after(events: list[NamedEvent]) -> dict[str, tuple[float, float]]:
-    """Of each job the seconds of all its runs that were lost, and of the longest."""
+    """Return the seconds of all wasted runs of each job, and of the longest one."""
     core = Core(check_config(CONFIG, "test"), [SourceState("log", "logtail", True, 5.0)])
     stream = core.take("log", Batch(events=events, cursor=None), T + 90_000)
     while core.step(stream, 100):

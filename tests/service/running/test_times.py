@@ -76,7 +76,7 @@ def test_what_was_taken_in_can_be_fed_again_from_its_inputs_alone() -> None:
 
 
 class SteppedClock:
-    """Unix seconds that somebody sets forth and back."""
+    """A Unix clock that is set forward and back."""
 
     def __init__(self) -> None:
         self.now_s = T
@@ -101,7 +101,7 @@ async def test_a_clock_that_steps_an_hour_forth_and_back_loses_nothing(
     decided: list[int] = []
 
     async def live_on(batches: Any, seconds: int) -> None:
-        """So many seconds pass, with a job in each, and are read."""
+        """Let so many seconds pass, with a job in each, and read them."""
         nonlocal job
         for _ in range(seconds):
             job += 1

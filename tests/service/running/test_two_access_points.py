@@ -45,7 +45,7 @@ class TwoAccessPoints:
         self.daemon = self.site.daemon
 
     def wait(self, **jobs: int) -> None:
-        """Until the daemon counts so many jobs."""
+        """Wait until the daemon counts so many jobs."""
         self.daemon.wait_until(
             f"{jobs}", lambda s: all(s["jobs"][state] == n for state, n in jobs.items())
         )

@@ -1,4 +1,4 @@
-"""What stood before each change outlives the process; a damaged file holds nobody up."""
+"""The undo file survives a crash, and a damaged file blocks nothing."""
 
 import sqlite3
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A host with other users: who gets in over the socket and over the port, and who sees names."""
+"""Access of other users of the host over socket and port, and to users' names."""
 
 import grp
 import json

@@ -111,7 +111,7 @@ settle_s = 0.1
 
 
 def test_a_clock_put_back_wrongly_loses_nothing(tmp_path: Path) -> None:
-    """What the batch system tells meanwhile is believed, and waits until the clock is right."""
+    """Check that events in the meantime are accepted, and wait until the clock is right."""
     clock = WrongClock(tmp_path / "clock")
     site = SmallSite(tmp_path, environ=clock.environ)
     site.log.run([1, 2])

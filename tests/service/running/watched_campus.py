@@ -11,7 +11,7 @@ from outrider.service.core.source_state import SourceState
 
 
 def small_campus(machines: int, seed: int) -> dict[str, Any]:
-    """Settings of a week with so many machines, told as fast as it goes."""
+    """Return settings of a week with so many machines, at full speed."""
     return {
         "machines": machines, "clusters": 3, "weeks": 1.0, "seed": seed, "speed": 0.0,
         "batch_s": 0.001,

@@ -29,7 +29,7 @@ class WrongClock:
         self.environ = {"PYTHONPATH": str(folder)}
 
     def put(self, ahead_s: float) -> None:
-        """From now on the clock is so many seconds ahead."""
+        """Set the clock ahead by so many seconds from now on."""
         fresh = self._ahead.with_suffix(".new")
         fresh.write_text(str(ahead_s))
         fresh.replace(self._ahead)

@@ -1,7 +1,7 @@
 """Set-up of structlog for systemd's journal, a terminal, or JSON.
 
-An event is named verb-object (``adapter_started``, ``reject_record``), what it is about stands in
-fields, and every line says the mode. In shadow the wording is "would".
+An event is named noun_participle (``adapter_started``, ``event_rejected``). Its details are in
+fields, and every line contains the mode. In shadow the wording is "would".
 
     log = structlog.get_logger()
     log.info("adapter_started", adapter="campus", cursor=17)
