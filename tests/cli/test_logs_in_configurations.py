@@ -68,7 +68,7 @@ def test_a_log_of_another_format_than_the_one_named_is_a_warning(config: Path) -
     text(config.parent / "EventLog")
     config.write_text(config.read_text() + 'format = "htcondor"\n')
     (told,) = outrider("check-config", config, "--json").json()["warnings"]
-    assert "no record of its beginning can be read as htcondor" in told
+    assert "no record at its beginning can be read as htcondor" in told
 
 
 def test_good_logs_and_empty_ones_are_no_warning_and_a_pattern_without_a_file_is(

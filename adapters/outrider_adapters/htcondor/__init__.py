@@ -1,7 +1,7 @@
-"""Watching an HTCondor pool through its own calls: what every adapter of such a pool shares.
+"""Watch an HTCondor pool through its Python bindings: the shared part of its adapters.
 
 Jobs come from the event logs of the access points, machines and owners from the collector's ads,
-and what a log lacks from the schedd's queue; where no log can be read, jobs come from the queue.
+and what a log lacks from the schedd's queue. Where no log can be read, jobs come from the queue.
 """
 
 from outrider_adapters.htcondor.pool_calls import (

@@ -1,4 +1,4 @@
-"""Looks at one access point: by its event log and its queue, or by its queue alone."""
+"""Watches on one access point: by its event log and its queue, or by its queue alone."""
 
 import time
 from collections.abc import Callable, Iterable
@@ -41,13 +41,13 @@ from outrider_adapters.polling import Asking
 
 
 class Look(NamedTuple):
-    """What one look at an access point gave.
+    """Result of one look at an access point.
 
     Attributes:
         batch: events and state of the source; its cursor is that of the access point, and
-            `seen_until_s` is None where more can be read at once.
-        evicted: on which machine each eviction among the events was, where that is known; empty
-            where no start of the run was told.
+            `seen_until_s` is None where more can be read immediately.
+        evicted: the machine of each eviction among the events, where known; empty where no start
+            of the run was reported.
     """
 
     batch: Batch
@@ -55,10 +55,10 @@ class Look(NamedTuple):
 
 
 class AccessPointWatch(Protocol):
-    """One access point that is looked at again and again.
+    """Interface of a watch that polls one access point.
 
     Class variables:
-        source: from where its jobs are known; a cursor is of one source.
+        source: where its jobs are read from; a cursor belongs to one source.
     """
 
     source: ClassVar[str]
@@ -67,33 +67,34 @@ class AccessPointWatch(Protocol):
         """Begin at the cursor of an earlier look, or at the beginning.
 
         Raises:
-            KeyError, TypeError, ValueError, msgspec.ValidationError: it is none of this watch's.
+            KeyError, TypeError, ValueError, msgspec.ValidationError: it is not a cursor of this
+                watch.
         """
         ...
 
     def look(self, now_s: float) -> Look:
-        """What happened since the last look."""
+        """Return what happened since the last look."""
         ...
 
-    def mend(self) -> list[NamedEvent]:
-        """What the queue says otherwise than the last look, where there are two sources."""
+    def repair(self) -> list[NamedEvent]:
+        """Return events that correct the last look by the queue, if there are two sources."""
         ...
 
     def close(self) -> None:
-        """Close what was opened."""
+        """Close the files that were opened."""
         ...
 
 
 class LoggedAccessPoint:
-    """Jobs by the event log; the queue says whose they are, and what the log lost.
+    """Jobs from the event log; the queue supplies their owners and lost records.
 
     Args:
-        point: whom to ask.
-        log: where its event log is, and how it is read.
-        settings: how it is watched.
-        specs: makes what jobs ask for of their ads.
-        asking: asks, and notes who does not answer.
-        slots: say what they run.
+        point: the access point.
+        log: location of its event log, and settings for reading it.
+        settings: settings for watching it.
+        specs: makes job specifications from ads.
+        asking: makes the queries and records peers that do not answer.
+        slots: checks which jobs slots run.
         file_clock: Unix seconds now by the file system of the log.
     """
 
@@ -121,48 +122,52 @@ class LoggedAccessPoint:
         self._snapshot_due_s = -inf
 
     def start(self, cursor: Any) -> None:
-        """As `AccessPointWatch` has it."""
+        """Begin at a cursor; see `AccessPointWatch.start`."""
         self._log.start(cursor)
         self._queue.begin(resumed=cursor is not None)
         self._snapshot_due_s = -inf
 
     def close(self) -> None:
-        """Close the log."""
+        """Close the event log."""
         self._log.close()
 
     def look(self, now_s: float) -> Look:
-        """What the log tells; a queue that does not answer takes nothing away from it."""
+        """Return the events of the log, even if the queue does not answer."""
         self._snapshot, self._taken_s = None, now_s
-        if self._is_due(now_s):  # before the log is read: what it tells later is no contradiction
+        if self._is_due(now_s):  # before the log is read: later records are no contradiction
             self._snapshot = self._asking.ask(self._who, now_s, self._queue.snapshot)
         batch, _ = self._log.read()
-        told = [self._own(event) for event in batch.events]
+        new_events = [self._own(event) for event in batch.events]
         if batch.history:
-            self._queue.hear_history(told)
-            return Look(msgspec.structs.replace(batch, events=told), {})
-        if any(event[1] == events.SUBMITTED for event in told):
-            news = told
-            told = self._asking.ask(self._who, now_s, lambda: self._queue.describe(news)) or told
-        evicted = self._queue.hear(told)
-        # what the follower says is by the clock of its file system
+            self._queue.record_history(new_events)
+            return Look(msgspec.structs.replace(batch, events=new_events), {})
+        if any(event[1] == events.SUBMITTED for event in new_events):
+            news = new_events
+            new_events = (
+                self._asking.ask(self._who, now_s, lambda: self._queue.describe(news)) or new_events
+            )
+        evicted = self._queue.record(new_events)
+        # the follower's time is by the clock of its file system
         seen_s = None if batch.seen_until_s is None else now_s
-        return Look(msgspec.structs.replace(batch, events=told, seen_until_s=seen_s), evicted)
+        return Look(msgspec.structs.replace(batch, events=new_events, seen_until_s=seen_s), evicted)
 
     def _own(self, event: NamedEvent) -> NamedEvent:
-        """An event of this access point's log, whatever its records say of the schedd's name."""
+        """Return an event with this access point's name, which its log may spell differently."""
         job = event[2]
         if job.startswith(self._prefix):
             return event
         return (*event[:2], f"{self._prefix}{short_id(job)}", event[3])
 
-    def mend(self) -> list[NamedEvent]:
-        """What the log should have told by then and has not, by the snapshot before it."""
+    def repair(self) -> list[NamedEvent]:
+        """Return events that the log lacks, by the snapshot taken before it was read."""
         snapshot, taken_s = self._snapshot, self._taken_s
         if snapshot is None:
             return []
         self._snapshot_due_s = taken_s + self._settings.snapshot_s
-        told = self._asking.ask(self._who, taken_s, lambda: self._queue.mend(snapshot, taken_s))
-        return self._slots.confirmed(told or [], taken_s)
+        new_events = self._asking.ask(
+            self._who, taken_s, lambda: self._queue.repair(snapshot, taken_s)
+        )
+        return self._slots.confirmed(new_events or [], taken_s)
 
     def _is_due(self, now_s: float) -> bool:
         ahead_s = self._snapshot_due_s - now_s
@@ -174,11 +179,11 @@ class QueuedAccessPoint:
     """Jobs by the queue and the history alone, where the event log cannot be read.
 
     Args:
-        point: whom to ask.
-        settings: how it is watched.
-        specs: makes what jobs ask for of their ads.
-        asking: asks, and notes who does not answer.
-        slots: say what they run.
+        point: the access point.
+        settings: settings for watching it.
+        specs: makes job specifications from ads.
+        asking: makes the queries and records peers that do not answer.
+        slots: checks which jobs slots run.
     """
 
     source: ClassVar[str] = "queue"
@@ -196,46 +201,46 @@ class QueuedAccessPoint:
         self._slots = slots
         self._settings = settings
         self._queue = QueueAlone(point, settings, specs)
-        self._tried_s = -inf
+        self._asked_s = -inf
         self._cursor: Any = None
 
     def start(self, cursor: Any) -> None:
-        """As `AccessPointWatch` has it."""
+        """Begin at a cursor; see `AccessPointWatch.start`."""
         self._queue.restore(cursor)
-        self._tried_s = -inf
+        self._asked_s = -inf
         self._cursor = cursor
 
     def close(self) -> None:
-        """Nothing was opened."""
+        """Do nothing: no file was opened."""
 
     def look(self, now_s: float) -> Look:
-        """What the queue tells, if it is time to ask. Between two askings nothing is known.
+        """Return the changes in the queue, if a query is due. Between two queries nothing is known.
 
-        One that does not answer holds up nobody: what it tells later is late.
+        A queue that does not answer blocks no other: what it reports later is late.
         """
-        told: list[NamedEvent] = []
+        new_events: list[NamedEvent] = []
         evicted: dict[NamedEvent, str] = {}
         if self._is_due(now_s):
-            self._tried_s = now_s
+            self._asked_s = now_s
             found = self._asking.ask(self._who, now_s, lambda: self._queue.look(now_s))
             if found is not None:
-                told, evicted = found
-                told = self._slots.confirmed(told, now_s)
+                new_events, evicted = found
+                new_events = self._slots.confirmed(new_events, now_s)
                 self._cursor = self._queue.save()
         seen_s = now_s if self._asking.is_away(self._who) else min(now_s, self._queue.asked_s)
-        return Look(Batch(events=told, cursor=self._cursor, seen_until_s=seen_s), evicted)
+        return Look(Batch(events=new_events, cursor=self._cursor, seen_until_s=seen_s), evicted)
 
     def _is_due(self, now_s: float) -> bool:
-        since_s = now_s - self._tried_s
+        since_s = now_s - self._asked_s
         return since_s >= self._settings.queue_s or since_s < 0.0  # the clock was set back
 
-    def mend(self) -> list[NamedEvent]:
-        """Nothing: there is no second source."""
+    def repair(self) -> list[NamedEvent]:
+        """Return nothing: there is no second source."""
         return []
 
 
 # -- queue alone -----------------------------------------------------------------------------------
-# The jobs of an access point whose event log nobody can read: by its queue and its history.
+# The jobs of an access point whose event log cannot be read: by its queue and its history.
 
 _ATTRIBUTES: Final = (*ID_ATTRIBUTES, *STEP_ATTRIBUTES)
 
@@ -247,15 +252,15 @@ class _Known(NamedTuple):
 
 
 class QueueAlone:
-    """Asks a schedd what changed, and for the whole queue every `snapshot_s`.
+    """Poll of a schedd for changes, and for the whole queue every `snapshot_s`.
 
     Args:
-        point: whose queue.
-        settings: how it is watched.
-        specs: makes what jobs ask for of their ads.
+        point: the access point of the queue.
+        settings: settings for watching it.
+        specs: makes job specifications from ads.
 
     Attributes:
-        asked_s: when it was asked last; minus infinity: never.
+        asked_s: when it was queried last; minus infinity: never.
     """
 
     def __init__(self, point: AccessPoint, settings: WatchSettings, specs: JobSpecs) -> None:
@@ -272,7 +277,7 @@ class QueueAlone:
     # -- state --------------------------------------------------------------------------------
 
     def save(self) -> dict[str, Any] | None:
-        """Return when it was asked last, who left of late, and the jobs that are not as submitted."""
+        """Return the time of the last query, recent departures, and jobs that changed."""
         if self.asked_s == -inf:
             return None
         jobs = {
@@ -287,10 +292,10 @@ class QueueAlone:
         }
 
     def restore(self, saved: Any) -> None:
-        """Go on from what `save` gave; None: from nothing.
+        """Resume from the value of `save`; None: start with no known jobs.
 
         Raises:
-            KeyError, TypeError, ValueError, msgspec.ValidationError: it is none of ours.
+            KeyError, TypeError, ValueError, msgspec.ValidationError: `save` did not make it.
         """
         self._known, self._left_s = {}, {}
         self.asked_s = self._begun_s = -inf if saved is None else float(saved["asked_s"])
@@ -303,7 +308,7 @@ class QueueAlone:
     # -- looking ------------------------------------------------------------------------------
 
     def look(self, now_s: float) -> tuple[list[NamedEvent], dict[NamedEvent, str]]:
-        """What happened to jobs since the last look, by time; and where each eviction was.
+        """Return the events since the last look, by time, and the machine of each eviction.
 
         Raises:
             HTCondorException: the schedd does not answer (`AccessPoint.failure`).
@@ -312,15 +317,15 @@ class QueueAlone:
         whole = since_s is None or not 0.0 <= now_s - self._snapshot_s < self._settings.snapshot_s
         changed = f"EnteredCurrentStatus >= {since_s} || QDate >= {since_s}"
         queue = self._by_name(self._query("true" if whole else changed))
-        if since_s is None:  # who left before the beginning is not told
+        if since_s is None:  # jobs that left before the beginning are not reported
             self._left_s = dict.fromkeys(self._left(int(now_s) - CLOCKS_DIFFER_S), now_s)
         left = {} if since_s is None else self._left(since_s)
         if whole and since_s is not None:
             left |= self._missing(queue, left)
-        told: list[NamedEvent] = []
+        new_events: list[NamedEvent] = []
         evicted: dict[NamedEvent, str] = {}
         for job, ad in [*queue.items(), *left.items()]:
-            told += self._take(job, ad, now_s, evicted)
+            new_events += self._take(job, ad, now_s, evicted)
         for job in left:
             self._known.pop(job, None)
             self._left_s[job] = now_s
@@ -328,19 +333,19 @@ class QueueAlone:
         self.asked_s = now_s
         if whole:
             self._snapshot_s = now_s
-        return sorted(told, key=lambda event: event[0]), evicted
+        return sorted(new_events, key=lambda event: event[0]), evicted
 
     def _take(
         self, job: str, ad: Ad, now_s: float, evicted: dict[NamedEvent, str]
     ) -> list[NamedEvent]:
-        """What an ad tells of a job, and remember it."""
+        """Return the events that a job's ad shows, and store the ad's state."""
         if job in self._left_s:
             return []
         spec = self._specs.of(ad)
         known = self._known.get(job) or self._of_before(ad)
-        told = dated(steps(job, known.seen if known else None, ad, spec), now_s)
+        new_events = dated(steps(job, known.seen if known else None, ad, spec), now_s)
         machine = known.seen.machine if known else ""
-        for event in told:
+        for event in new_events:
             if event[1] == events.STARTED:
                 machine = event[3][0]
             elif event[1] == events.EVICTED:
@@ -349,18 +354,18 @@ class QueueAlone:
         before = known.spec if known and now.status not in (COMPLETED, REMOVED) else None
         changes = edited(before, spec, now.is_running) if before is not None else {}
         if changes:
-            told.append((now_s, events.CHANGED, job, changes))
+            new_events.append((now_s, events.CHANGED, job, changes))
         self._known[job] = _Known(now, spec, number(ad, "QDate"))
-        return told
+        return new_events
 
     def _of_before(self, ad: Ad) -> _Known | None:
-        """A job that was told before a restart, and was then as it was submitted."""
+        """Return the state of a job reported before a restart and unchanged then, else None."""
         submit_s = number(ad, "QDate")
-        told = submit_s < self._begun_s - CLOCKS_DIFFER_S
-        return _Known(NEW, None, submit_s) if told else None
+        new_events = submit_s < self._begun_s - CLOCKS_DIFFER_S
+        return _Known(NEW, None, submit_s) if new_events else None
 
     def _left(self, since_s: int) -> dict[str, Ad]:
-        """The jobs that left the queue since then."""
+        """Return the jobs that left the queue since then."""
         found = self._point.schedd.history(
             f"EnteredCurrentStatus >= {since_s}",
             self._of_history,
@@ -371,7 +376,7 @@ class QueueAlone:
         return {job: ad for job, ad in own.items() if job not in self._left_s}
 
     def _missing(self, queue: dict[str, Ad], left: dict[str, Ad]) -> dict[str, Ad]:
-        """Jobs that are in the queue no more and were not among the last that left it."""
+        """Return jobs that are no longer in the queue and not among its recent departures."""
         missing = [job for job in self._known if job not in queue and job not in left]
         if not missing:
             return {}
@@ -382,12 +387,12 @@ class QueueAlone:
         return {job: found.get(job, gone) for job in missing}
 
     def _forget(self, now_s: float) -> None:
-        """Forget who left so long ago that the history is not asked for it again."""
+        """Forget jobs that left so long ago that no query of the history returns them."""
         keep_s = now_s - 2 * self._settings.queue_s - 2 * CLOCKS_DIFFER_S
         self._left_s = {job: at_s for job, at_s in self._left_s.items() if at_s >= keep_s}
 
     def _since_s(self) -> int | None:
-        """From when on it is asked what changed: too early, for what comes twice is known."""
+        """Return where the next query begins: early, since repeated jobs are recognized."""
         return None if self.asked_s == -inf else int(self.asked_s) - CLOCKS_DIFFER_S
 
     def _query(self, constraint: str) -> Iterable[Any]:

@@ -1,8 +1,8 @@
-"""Two looks at a job's ad made into the events that lie between them.
+"""Convert two looks at a job's ad into the events between them.
 
-The ad of a job has the times of its present or last run and the start of the one before it, so the
-last two runs are told exactly, however short they were. If there were more between two looks, the
-earlier ones are lost; the event log has every one.
+The ad of a job has the times of its present or last run and the start of the one before it. So the
+last two runs are reported exactly, however short they were. If there were more between two looks,
+the earlier ones are lost; the event log has all of them.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,7 +13,7 @@ import msgspec
 
 from outrider.api import JobSpec, NamedEvent, events
 from outrider_adapters.htcondor.eligibility import EligibilityWatch
-from outrider_adapters.htcondor.machines import MadeOfAds
+from outrider_adapters.htcondor.machines import AdCache
 from outrider_adapters.htcondor.pool_calls import Ad, ScheddCalls, number
 from outrider_adapters.readers.htcondor.event_mapping import hold_reason
 from outrider_adapters.readers.htcondor.job_ads import (
@@ -25,7 +25,7 @@ from outrider_adapters.readers.htcondor.job_ads import (
 )
 
 IDLE, RUNNING, REMOVED, COMPLETED, HELD, TRANSFERRING, SUSPENDED = range(1, 8)
-"""`JobStatus`. One that transfers hands over its output: it still runs."""
+"""Values of `JobStatus`. A job that transfers its output still runs."""
 STEP_ATTRIBUTES: Final = (
     "JobStatus", "QDate", "EnteredCurrentStatus", "NumShadowStarts", "NumJobReconnects",
     "JobCurrentStartDate", "JobCurrentStartExecutingDate", "JobLastStartDate", "LastVacateTime",
@@ -33,10 +33,10 @@ STEP_ATTRIBUTES: Final = (
     "RequestCpus", "HoldReason",
 )  # fmt: skip
 """Attributes of a job ad that are read here."""
-_MOST_CPUS: Final = 1e6
-_LONGEST_AGO_S: Final = 10 * 365 * 86_400.0
-_FARTHEST_AHEAD_S: Final = 86_400.0
-"""Clocks may differ by hours; by a day one is wrong."""
+_MAX_CPUS: Final = 1e6
+_MAX_PAST_S: Final = 10 * 365 * 86_400.0
+_MAX_FUTURE_S: Final = 86_400.0
+"""Largest plausible difference between two clocks, in seconds."""
 _ON_A_MACHINE: Final = frozenset({RUNNING, TRANSFERRING, SUSPENDED})
 
 
@@ -45,10 +45,10 @@ class SeenJob(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
     Attributes:
         status: `JobStatus`.
-        runs: how many it has begun; taking up a connection again is no other run.
-        machine: where it runs, else empty.
-        start_s: since when it is on a machine, Unix seconds; 0: it is on none, or that is not
-            known.
+        runs: number of runs that have begun; a reconnection is not a new run.
+        machine: the machine that it runs on, else empty.
+        start_s: start of its run on a machine, Unix seconds; 0: it is on none, or the start is
+            unknown.
     """
 
     status: int
@@ -58,7 +58,7 @@ class SeenJob(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
     @property
     def is_running(self) -> bool:
-        """True if it is on a machine; one that never began is not, whatever its user edited."""
+        """True if it is on a machine; a job that never began is not, even after an edit."""
         return self.runs > 0 and self.status in _ON_A_MACHINE
 
 
@@ -67,7 +67,7 @@ NEW: Final = SeenJob(IDLE, 0)
 
 
 def seen(ad: Ad) -> SeenJob:
-    """What there is to remember of an ad."""
+    """Return the state of a job that has to be remembered."""
     status = int(number(ad, "JobStatus"))
     runs = number(ad, "NumShadowStarts") - number(ad, "NumJobReconnects")
     if status not in _ON_A_MACHINE:
@@ -77,58 +77,60 @@ def seen(ad: Ad) -> SeenJob:
 
 
 def steps(job: str, before: SeenJob | None, ad: Ad, spec: JobSpec) -> list[NamedEvent]:
-    """What happened to a job since it was seen before, in order.
+    """Return what happened to a job since the last look, in order.
 
     Args:
-        job: its name.
-        before: as it was then; None: it is new.
-        ad: of now, of the queue or, once it has left that, of the history.
-        spec: what its ad says it asks for.
+        job: the job's name.
+        before: its state at the last look; None: it is new.
+        ad: its current ad from the queue or, once it has left, from the history.
+        spec: its specification from the ad.
     """
-    told: list[NamedEvent] = []
+    new_events: list[NamedEvent] = []
     if before is None:
-        told.append((number(ad, "QDate"), events.SUBMITTED, job, spec))
+        new_events.append((number(ad, "QDate"), events.SUBMITTED, job, spec))
         before = NEW
     now = seen(ad)
     if before.status in (COMPLETED, REMOVED):
-        return told
+        return new_events
     began = now.runs - before.runs
     entered_s = number(ad, "EnteredCurrentStatus")
     runs = _runs(job, before, now, ad, began)
     if before.status == HELD and (runs or now.status not in (HELD, REMOVED)):
         released_s = runs[0][0] if runs else entered_s
-        told.append((released_s, events.RELEASED, job, None))
-    return [*told, *runs, *_present(job, before, now, began, entered_s, ad)]
+        new_events.append((released_s, events.RELEASED, job, None))
+    return [*new_events, *runs, *_to_current(job, before, now, began, entered_s, ad)]
 
 
 def _runs(job: str, before: SeenJob, now: SeenJob, ad: Ad, began: int) -> list[NamedEvent]:
-    """The runs that began since, and the end of those that another one followed."""
+    """Return the runs that began since the last look, and the ends of all but the last."""
     if began <= 0:
         return []
-    told: list[NamedEvent] = []
+    new_events: list[NamedEvent] = []
     start_s, vacated_s = _start_s(ad), number(ad, "LastVacateTime")
     previous_s = number(ad, "JobLastStartDate")
     if before.is_running or began > 1:  # a run went before the last one
         if not before.is_running and previous_s:
-            # once the last run is over, nothing tells where the one before it was
+            # once the last run is over, the machine of the run before it is unknown
             where = str(ad.get("LastRemoteHost") or "") if now.is_running else ""
-            told.append(started(job, previous_s, where, ad))
-        if before.is_running or told:
+            new_events.append(started(job, previous_s, where, ad))
+        if before.is_running or new_events:
             run_s = before.start_s or previous_s
             # the time of an eviction after the last start is that of the last run
             ended_s = vacated_s if max(run_s, 1.0) <= vacated_s <= start_s else start_s
-            # `JobStatus` says "running" of a shadow, too, whose program never began
+            # `JobStatus` is "running" even if the shadow's program never began
             failed = not _had_begun(ad, run_s)
-            told.append((ended_s, events.EVICTED, job, "failed_start" if failed else UNSAID))
+            new_events.append(
+                (ended_s, events.EVICTED, job, "failed_start" if failed else UNKNOWN_REASON)
+            )
     last = "RemoteHost" if now.is_running else "LastRemoteHost"
-    told.append(started(job, start_s, str(ad.get(last) or ""), ad))
-    return told
+    new_events.append(started(job, start_s, str(ad.get(last) or ""), ad))
+    return new_events
 
 
-def _present(
+def _to_current(
     job: str, before: SeenJob, now: SeenJob, began: int, entered_s: float, ad: Ad
 ) -> list[NamedEvent]:
-    """How it came to be as it is now."""
+    """Return the events that led to the job's current status."""
     ran = before.is_running or began > 0
     if now.status == COMPLETED:
         return [(number(ad, "CompletionDate") or entered_s, events.COMPLETED, job, None)]
@@ -149,16 +151,21 @@ def _present(
 
 
 def _lost(job: str, entered_s: float, ad: Ad) -> NamedEvent:
-    """The end of the last run of a job that is idle again."""
+    """Return the end of the last run of a job that is idle again."""
     if not has_begun(ad):
         return entered_s, events.EVICTED, job, "failed_start"
     vacated_s = number(ad, "LastVacateTime")
     ended_s = vacated_s if vacated_s >= _start_s(ad) else entered_s
-    return ended_s, events.EVICTED, job, REASONS.get(int(number(ad, "VacateReasonCode")), UNSAID)
+    return (
+        ended_s,
+        events.EVICTED,
+        job,
+        REASONS.get(int(number(ad, "VacateReasonCode")), UNKNOWN_REASON),
+    )
 
 
 def has_begun(ad: Ad) -> bool:
-    """Return whether the last run of a job that is not running was one; else no machine got it going.
+    """Return whether the last run of a job that is not running really began executing.
 
     A shadow that gives up before the job executes leaves neither mark.
     """
@@ -172,14 +179,14 @@ def _had_begun(ad: Ad, start_s: float) -> bool:
 
 
 def held(time_s: float, job: str, ad: Ad) -> NamedEvent:
-    """The hold of a job, and why, as its ad says it."""
+    """Return the hold event of a job, with the reason from its ad."""
     return time_s, events.HELD, job, hold_reason(str(ad.get("HoldReason") or "")) or None
 
 
 def started(job: str, time_s: float, slot: str, ad: Ad) -> NamedEvent:
-    """The start of a run on a slot (empty: not known), with as many CPUs as the ad tells."""
-    told = number(ad, "CpusProvisioned") or number(ad, "RequestCpus")
-    cpus = int(told) if 1.0 <= told <= _MOST_CPUS else 1
+    """Return the start of a run on a slot (empty: unknown), with the CPUs in the ad."""
+    new_events = number(ad, "CpusProvisioned") or number(ad, "RequestCpus")
+    cpus = int(new_events) if 1.0 <= new_events <= _MAX_CPUS else 1
     machine, part = machine_of_slot(slot) or UNKNOWN_HOST, slot_of(slot)
     place: tuple[Any, ...] = (machine, cpus, part) if part else (machine, cpus)
     return time_s, events.STARTED, job, place
@@ -190,15 +197,15 @@ def _start_s(ad: Ad) -> float:
     return number(ad, "JobCurrentStartDate") or number(ad, "EnteredCurrentStatus")
 
 
-def dated(told: list[NamedEvent], now_s: float) -> list[NamedEvent]:
-    """Events by the times of ads; users may write these, too.
+def dated(new_events: list[NamedEvent], now_s: float) -> list[NamedEvent]:
+    """Return events with implausible times replaced, since users can edit the times in ads.
 
-    One at a time that cannot be is told as of the next of its job, the last of them as of now.
+    An impossible time becomes the time of the job's next event; for its last event, now.
     """
-    first_s, last_s = now_s - _LONGEST_AGO_S, now_s + _FARTHEST_AHEAD_S
+    first_s, last_s = now_s - _MAX_PAST_S, now_s + _MAX_FUTURE_S
     next_s: dict[str, float] = {}
     found: list[NamedEvent] = []
-    for event in reversed(told):
+    for event in reversed(new_events):
         time_s, _, job, _ = event
         if not first_s <= time_s <= last_s:
             time_s = next_s.get(job, now_s)
@@ -208,44 +215,44 @@ def dated(told: list[NamedEvent], now_s: float) -> list[NamedEvent]:
 
 
 def entered_status_s(ad: Ad, now_s: float) -> float:
-    """Return when a job entered its status; 0 where what its ad says of that cannot be."""
+    """Return when a job entered its status; 0 if the time in its ad is implausible."""
     time_s = number(ad, "EnteredCurrentStatus")
-    return time_s if time_s <= now_s + _FARTHEST_AHEAD_S else 0.0
+    return time_s if time_s <= now_s + _MAX_FUTURE_S else 0.0
 
 
 # -- job specs -------------------------------------------------------------------------------------
-# What a job asks for, by its ad in the queue.
+# Job specifications from ads in the queue.
 
 _AMOUNTS: Final = ("RequestCpus", "RequestMemory", "RequestGPUs")
 _FIELDS: Final = ("user", "vo", "cpus", "estimate_s")
 _REFERRED_TO: Final = ("MemoryUsage", "ImageSize", "ResidentSetSize")
-"""Without a request of the user's own, ``RequestMemory`` is an expression of these."""
-_UNASKED: Final = "ServerTime"
-"""A schedd adds it to every answer: no two ads would be alike."""
+"""Attributes that ``RequestMemory`` is an expression of, if the user requests no memory."""
+_ADDED_BY_SCHEDD: Final = "ServerTime"
+"""Attribute that a schedd adds to every answer; with it no two ads would be the same."""
 
 
 class JobSpecs:
-    """Job ads made into what the jobs ask for.
+    """Converter of job ads into job specifications.
 
     Args:
-        estimate_attribute: of the user's estimate of the run time, seconds; None: there is none.
-        eligibility: tells which machines a job may use.
+        estimate_attribute: attribute with the user's run-time estimate in seconds; None: none.
+        eligibility: finds the machines that a job may use.
     """
 
     def __init__(self, estimate_attribute: str | None, eligibility: EligibilityWatch) -> None:
         self._estimate_attribute = estimate_attribute
         self._eligibility = eligibility
         estimate = [estimate_attribute] if estimate_attribute else []
-        self._beside = [*SPEC_ATTRIBUTES, *_REFERRED_TO, *estimate]
-        self._made = MadeOfAds(self._make)
+        self._spec_attributes = [*SPEC_ATTRIBUTES, *_REFERRED_TO, *estimate]
+        self._made = AdCache(self._make)
         self._version = eligibility.version
 
-    def attributes(self, beside: Iterable[str]) -> list[str]:
-        """What to ask a history for: these, and what `of` reads of jobs that have left."""
-        return list(dict.fromkeys([*beside, *self._beside]))
+    def attributes(self, extra: Iterable[str]) -> list[str]:
+        """Return the attributes to query a history for: `extra`, and those that `of` reads."""
+        return list(dict.fromkeys([*extra, *self._spec_attributes]))
 
-    def query(self, schedd: ScheddCalls, constraint: str, beside: Iterable[str]) -> Sequence[Any]:
-        """The ads of jobs in a queue, with these attributes and all that `of` reads.
+    def query(self, schedd: ScheddCalls, constraint: str, extra: Iterable[str]) -> Sequence[Any]:
+        """Return the ads of jobs in a queue, with these attributes and all that `of` reads.
 
         Raises:
             HTCondorException: the schedd does not answer (`AccessPoint.failure`).
@@ -254,18 +261,18 @@ class JobSpecs:
         def ask(names: list[str]) -> Sequence[Any]:
             ads = schedd.query(constraint, names)
             for ad in ads:
-                ad.pop(_UNASKED, None)
+                ad.pop(_ADDED_BY_SCHEDD, None)
             return ads
 
-        return self._eligibility.ask(ask, self.attributes(beside))
+        return self._eligibility.ask(ask, self.attributes(extra))
 
     def of(self, ad: Ad) -> JobSpec:
-        """The specification of a job, from its ad."""
+        """Return the specification of a job, from its ad."""
         if self._version != self._eligibility.version:
             self._version = self._eligibility.version
             self._made.clear()
         spec = self._made.of(ad)
-        self._eligibility.saw(spec.eligible)
+        self._eligibility.mark_seen(spec.eligible)
         return spec
 
     def _make(self, ad: Ad) -> JobSpec:
@@ -282,9 +289,9 @@ class JobSpecs:
 
 
 def edited(before: JobSpec, after: JobSpec, is_running: bool) -> dict[str, Any]:
-    """The fields that somebody changed.
+    """Return the fields that were edited.
 
-    What a running job requests may be an expression of what it has used so far; that is no edit.
+    The request of a running job may be an expression of its use so far; that is no edit.
     """
     if after is before:  # its ad is as it was
         return {}
@@ -297,11 +304,11 @@ def edited(before: JobSpec, after: JobSpec, is_running: bool) -> dict[str, Any]:
 
 
 # -- vacate codes ----------------------------------------------------------------------------------
-# What HTCondor's ``VacateReasonCode`` means to Outrider.
+# Meaning of HTCondor's ``VacateReasonCode`` for Outrider.
 #
-# Version 23 gives 1005 to most evictions, which says nothing; later ones tell them apart.
+# Version 23 gives 1005 to most evictions, which has no meaning; later versions distinguish them.
 
-UNSAID: Final = "unknown"
+UNKNOWN_REASON: Final = "unknown"
 _COULD_NOT_BEGIN: Final = (
     6,  # FailedToCreateProcess: the executable cannot be run there
     1003,  # JobNotStarted: a step of its set-up failed
@@ -315,17 +322,17 @@ REASONS: Final[Mapping[int, str]] = {
     1019: "preempted",  # StartdPreemptingClaimUserPrio
     1023: "removed",  # JobRemoved
 }
-"""Codes that say why by themselves."""
-NO_MATTER_OF_SLOTS: Final = frozenset(
+"""Eviction reason of each code that determines it."""
+NOT_CAUSED_BY_SLOT: Final = frozenset(
     {
         1004,  # UserVacateJob
-        1008,  # ReconnectFailed: nobody knows what became of the run
+        1008,  # ReconnectFailed: the outcome of the run is unknown
         1010,  # StartdVacateCommand
         1017,  # StartdReleaseCommand
         1022,  # ScheddVacate
     }
 )
-"""Codes of runs that were given up at a request, or lost from sight.
+"""Codes of runs that were vacated on request, or lost contact.
 
-Whoever has the slot afterwards was not the cause; what was, is not known.
+The next user of the slot was not the cause; the cause is unknown.
 """

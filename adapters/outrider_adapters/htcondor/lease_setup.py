@@ -1,4 +1,4 @@
-"""Whether an access point heeds leases, as ``outrider doctor`` tells it."""
+"""Check of an access point's support for leases, for ``outrider doctor``."""
 
 from collections.abc import Callable
 
@@ -11,12 +11,12 @@ _INSTALL = "`outrider levers htcondor` prints what to install"
 
 
 def lease_finding(point: AccessPoint, setting: Callable[[str], str]) -> Finding:
-    """What of the leases is installed at an access point, and how many jobs heed them.
+    """Return the state of the leases at an access point, and how many jobs support them.
 
     Args:
         point: the access point.
-        setting: the value of a setting of its schedd; raises `AccessPoint.failure` if that cannot
-            be read.
+        setting: returns the value of a setting of its schedd; raises `AccessPoint.failure` if it
+            cannot be read.
     """
     what = f"leases at {point.name}"
     try:
@@ -26,16 +26,16 @@ def lease_finding(point: AccessPoint, setting: Callable[[str], str]) -> Finding:
         if TRANSFORM.lower() not in map(str.lower, transforms):
             return what, "ok", f"not installed; canary and active need them: {_INSTALL}", ""
         waiting = point.schedd.query("JobStatus == 1", ["ClusterId"])
-        heeds = f'JobStatus == 1 && regexp("{UNTIL}", unparse(Requirements), "i")'
-        heeding = point.schedd.query(heeds, ["ClusterId"])
+        with_support = f'JobStatus == 1 && regexp("{UNTIL}", unparse(Requirements), "i")'
+        supporting = point.schedd.query(with_support, ["ClusterId"])
     except point.failure as error:
-        return what, "warn", f"cannot be told: {error}", "let this host read (ALLOW_READ)"
+        return what, "warn", f"unknown: {error}", "let this host read (ALLOW_READ)"
     open_to_users = [name for name in ALL if name.lower() not in map(str.lower, protected)]
     if open_to_users:
         found = f"users may edit {', '.join(open_to_users)}"
         return what, "fail", found, f"name them in PROTECTED_JOB_ATTRS: {_INSTALL}"
-    told = f"installed; {len(heeding)} of {len(waiting)} waiting jobs heed them"
-    return what, "ok", f"{told}; may be set by {', '.join(superusers)}", ""
+    detail = f"installed; {len(supporting)} of {len(waiting)} waiting jobs support them"
+    return what, "ok", f"{detail}; may be set by {', '.join(superusers)}", ""
 
 
 def _words(text: str) -> list[str]:

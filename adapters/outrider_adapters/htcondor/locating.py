@@ -1,4 +1,4 @@
-"""Where the daemons of a real pool are: its collector, its access points, their event logs."""
+"""Locate the daemons of a real pool: its collector, its access points, their event logs."""
 
 import os
 import socket
@@ -23,14 +23,14 @@ from outrider_adapters.logtail import LogtailSettings
 
 
 class LocatedSchedd:
-    """A schedd by its name: after a call that failed it is looked for again.
+    """A schedd found by name, located again after a call that failed.
 
     A schedd that was restarted may listen elsewhere.
 
     Args:
-        collector: knows where it is.
-        name: of the schedd.
-        ad: of the schedd, as the collector has it now.
+        collector: the collector that knows its address.
+        name: the schedd's name.
+        ad: the schedd's ad that the collector has now.
     """
 
     def __init__(self, collector: Any, name: str, ad: Any) -> None:
@@ -39,27 +39,27 @@ class LocatedSchedd:
         self._schedd: Any = htcondor2.Schedd(ad)
 
     def query(self, constraint: str = "true", projection: list[str] | None = None) -> Any:
-        """As `ScheddCalls` has it."""
+        """Query the queue; see `ScheddCalls.query`."""
         return self._call(lambda schedd: schedd.query(constraint, projection or []))
 
     def history(
         self, constraint: str, projection: list[str], match: int = -1, since: Any = None
     ) -> Any:
-        """As `ScheddCalls` has it."""
+        """Query the history; see `ScheddCalls.history`."""
         return self._call(lambda schedd: schedd.history(constraint, projection, match, since))
 
     def edit(self, job_spec: list[str], attr: str, value: str) -> int:
-        """As `ScheddCalls` has it."""
+        """Edit an attribute; see `ScheddCalls.edit`."""
         done: int = self._call(lambda schedd: schedd.edit(job_spec, attr, value))
         return done
 
     def act(self, action: Any, job_spec: list[str], reason: str = "") -> Ad:
-        """As `ScheddCalls` has it."""
-        told: Ad = self._call(lambda schedd: schedd.act(action, job_spec, reason))
-        return told
+        """Act on jobs; see `ScheddCalls.act`."""
+        answer: Ad = self._call(lambda schedd: schedd.act(action, job_spec, reason))
+        return answer
 
     def submit(self, description: Mapping[str, str]) -> int:
-        """Submit one job; the number of its job cluster."""
+        """Submit one job and return the number of its job cluster."""
         job = htcondor2.Submit(dict(description))
         cluster: int = self._call(lambda schedd: schedd.submit(job).cluster())
         return cluster
@@ -75,14 +75,14 @@ class LocatedSchedd:
 
 
 def located(address: str | None, wanted: Iterable[str]) -> tuple[PoolCalls, dict[str, Ad]]:
-    """The pool's collector and its access points.
+    """Find the pool's collector and its access points.
 
     Args:
-        address: of the collector, ``host`` or ``host:port``; None: as CONDOR_CONFIG has it.
-        wanted: patterns (as in a shell) of names of access points; none: all of them.
+        address: the collector's, ``host`` or ``host:port``; None: from CONDOR_CONFIG.
+        wanted: shell patterns for names of access points; none: all of them.
 
     Returns:
-        whom to ask, and the ad of each access point by its name.
+        the calls to the pool, and the ad of each access point by its name.
 
     Raises:
         PeerError: the collector does not answer, or knows no such access point.
@@ -99,7 +99,7 @@ def located(address: str | None, wanted: Iterable[str]) -> tuple[PoolCalls, dict
     ours = {name: ad for name, ad in ads.items() if _is_wanted(name, patterns)}
     if not ours:
         raise PeerError(
-            f"no access point {' or '.join(patterns) or 'at all'} is known to the collector, but "
+            f"the collector knows no access point {' or '.join(patterns) or 'at all'}; it knows "
             f"{', '.join(ads) or 'none'}"
         )
     points = tuple(
@@ -114,25 +114,25 @@ def located(address: str | None, wanted: Iterable[str]) -> tuple[PoolCalls, dict
 
 
 def answer_within(seconds: int) -> None:
-    """Let calls of this process give up a daemon that is silent for so long (20 to 60 s else)."""
+    """Set the timeout of this process's calls to a daemon (20 to 60 s by default)."""
     for knob in ("QUERY_TIMEOUT", "Q_QUERY_TIMEOUT"):
         htcondor2.param[knob] = str(seconds)
 
 
 def event_logs_of(ads: Mapping[str, Ad], settings: HTCondorSettings) -> dict[str, LogtailSettings]:
-    """The event logs that can be read, by access point: as configured, else as found here."""
+    """Return the readable event logs by access point: configured, else found on this host."""
     found = {name: _log_on_this_host(ad) for name, ad in ads.items()}
     paths = {**found, **settings.event_logs}
     return {name: event_log(path, settings) for name, path in paths.items() if path}
 
 
 def event_log(path: str, settings: HTCondorSettings) -> LogtailSettings:
-    """How the event log of an access point is read."""
+    """Return the settings for reading the event log of an access point."""
     return LogtailSettings(paths=(path,), format="htcondor", start_at=settings.start_at)
 
 
 def _log_on_this_host(ad: Ad) -> str | None:
-    """The event log of a schedd that runs on this host and lets its configuration be read.
+    """Return the event log of a schedd on this host whose configuration can be read, or None.
 
     A path that another host names says nothing about the file of that name here.
     """
@@ -146,7 +146,7 @@ def _log_on_this_host(ad: Ad) -> str | None:
 
 
 def setting_of(ad: Ad) -> Callable[[str], str]:
-    """Settings of the daemon with this ad, by name; empty where one is not set."""
+    """Return a function that reads a daemon's setting by name; empty where it is not set."""
 
     def setting(name: str) -> str:
         return str(htcondor2.RemoteParam(ad).get(name) or "")

@@ -1,4 +1,4 @@
-"""Slot ads made into machines, and two looks at a machine into what happened between them."""
+"""Convert slot ads into machines, and two looks at a machine into events."""
 
 from collections.abc import Callable, Iterable
 from math import isfinite
@@ -12,31 +12,33 @@ from outrider_adapters.htcondor.settings import WatchSettings
 from outrider_adapters.readers.htcondor.job_ads import machine_of_slot
 
 # -- made of ads -----------------------------------------------------------------------------------
-# What was made of ads that have not changed since: told apart by their text.
+# Cache of objects made from ads, keyed by the ad text.
 #
-# To write an ad out is one call of the library; to read it, attribute by attribute, costs ten times
-# as much. Most ads of a queue are as they were when it was read before.
+# Writing an ad out is one call of the library; reading it attribute by attribute costs ten times as
+# much. Most ads of a queue have not changed since the last read.
 
-MOST: Final = 100_000
+MAX_ENTRIES: Final = 100_000
 MadeT = TypeVar("MadeT")
 
 
-class MadeOfAds(Generic[MadeT]):
-    """Remembers by an ad's text what was made of it; at least the last `most`, at most twice those.
+class AdCache(Generic[MadeT]):
+    """Cache of objects made from ads, keyed by the ad text.
+
+    It keeps at least the last `max_entries` and at most twice as many.
 
     Args:
-        make: makes it of an ad; of the same text always the same, until `clear`.
-        most: how many.
+        make: makes the object; the same text always gives the same object, until `clear`.
+        max_entries: minimum number of objects to keep.
     """
 
-    def __init__(self, make: Callable[[Any], MadeT], most: int = MOST) -> None:
+    def __init__(self, make: Callable[[Any], MadeT], max_entries: int = MAX_ENTRIES) -> None:
         self._make = make
-        self._most = most
+        self._max_entries = max_entries
         self._made: dict[int, MadeT] = {}
         self._before: dict[int, MadeT] = {}
 
     def of(self, ad: Any) -> MadeT:
-        """What is made of an ad; of one that is no ClassAd of the library, each time anew."""
+        """Return the object of an ad; one that is not the library's ClassAd is never cached."""
         if not isinstance(ad, ClassAd):
             return self._make(ad)
         text = hash(ad.printOld())
@@ -45,51 +47,51 @@ class MadeOfAds(Generic[MadeT]):
             made = self._before.pop(text, None)
             if made is None:
                 made = self._make(ad)
-            if len(self._made) >= self._most:
+            if len(self._made) >= self._max_entries:
                 self.age()
             self._made[text] = made
         return made
 
     def age(self) -> None:
-        """Forget at the next call what is not asked for until then."""
+        """Forget at the next call all entries that are not used until then."""
         self._made, self._before = {}, self._made
 
     def clear(self) -> None:
-        """Forget everything: the same ads mean something else now."""
+        """Forget everything: the same ads have another meaning now."""
         self._made, self._before = {}, {}
 
 
 # -- watts -----------------------------------------------------------------------------------------
-# Watts that slot ads tell: what a machine draws now, and what it draws in each state.
+# Watts in slot ads: the power that a machine draws now, and in each state.
 
-_SAME_FOR_S: Final = 300.0
-"""A reading that has not changed is told again after so long: it holds for 15 minutes."""
-_MOST_WATTS: Final = 1e6
+_REPEAT_AFTER_S: Final = 300.0
+"""Seconds after which an unchanged reading is reported again; it is valid for 15 minutes."""
+_MAX_WATTS: Final = 1e6
 
 
 class StateWatts(NamedTuple):
-    """Watts of a machine while it works, idles and sleeps; None: its ads do not say."""
+    """Watts of a machine while it works, idles and sleeps; None: not in its ads."""
 
     active_w: float | None = None
     idle_w: float | None = None
     sleep_w: float | None = None
 
     def or_else(self, other: "StateWatts") -> "StateWatts":
-        """These, and where they are not known the other's."""
+        """Return these values, with unknown ones taken from the other."""
         pairs = zip(self, other, strict=True)
         return StateWatts(*(theirs if own is None else own for own, theirs in pairs))
 
 
 class WattsOfAds:
-    """Reads the attributes that a site names; without a name nothing is read.
+    """Reader of the power attributes that a site names; without a name nothing is read.
 
-    All slots of a machine tell of the whole machine.
+    Each slot of a machine reports the whole machine.
 
     Args:
         settings: the names of the attributes.
 
     Attributes:
-        attributes: that slots have to be asked for.
+        attributes: attributes to query slots for.
     """
 
     def __init__(self, settings: WatchSettings) -> None:
@@ -99,42 +101,42 @@ class WattsOfAds:
         )  # fmt: skip
         self._states = states
         self.attributes = [name for name in (self._now, *states) if name is not None]
-        self._told: dict[str, tuple[float, float]] = {}
+        self._last_readings: dict[str, tuple[float, float]] = {}
 
     def of_states(self, ad: Ad) -> StateWatts:
-        """What an ad says of its machine's states."""
+        """Return the watts of a machine's states from an ad."""
         return StateWatts(*(_watts(ad, name) for name in self._states))
 
     def news(self, machine: str, ads: Iterable[Any], at_s: float) -> list[NamedEvent]:
-        """The reading of a machine, where it is another or the one before is growing old.
+        """Return the reading of a machine, if it changed or the last one is about to expire.
 
         Args:
-            machine: its name.
-            ads: of its slots.
+            machine: the machine's name.
+            ads: ads of its slots.
             at_s: when the newest was made.
         """
         if self._now is None:
             return []
         newest = max(ads, key=lambda ad: number(ad, "MyCurrentTime"))
         watts = _watts(newest, self._now)
-        before_w, before_s = self._told.get(machine, (None, at_s))
-        if watts is None or (watts == before_w and at_s - before_s < _SAME_FOR_S):
+        before_w, before_s = self._last_readings.get(machine, (None, at_s))
+        if watts is None or (watts == before_w and at_s - before_s < _REPEAT_AFTER_S):
             return []
-        self._told[machine] = watts, at_s
+        self._last_readings[machine] = watts, at_s
         return [(at_s, events.POWER, machine, watts)]
 
     def forget(self, machine: str) -> None:
-        """The machine has left."""
-        self._told.pop(machine, None)
+        """Forget a machine that has left."""
+        self._last_readings.pop(machine, None)
 
 
 def _watts(ad: Any, name: str | None) -> float | None:
-    """Watts of an attribute; None where there is none, or what cannot be watts."""
+    """Return the watts in an attribute; None if it is missing or no plausible power."""
     if name is None or name not in ad:
         return None
     watts = ad.eval(name) if hasattr(ad, "eval") else ad[name]
     is_number = type(watts) in (int, float) and isfinite(watts)
-    return float(watts) if is_number and 0.0 <= watts <= _MOST_WATTS else None
+    return float(watts) if is_number and 0.0 <= watts <= _MAX_WATTS else None
 
 
 # -- machines --------------------------------------------------------------------------------------
@@ -157,7 +159,7 @@ SLOT_ATTRIBUTES: Final = (
     "Draining",
     "Offline",
 )
-"""Attributes of a slot ad that are read here, beside those that a site names."""
+"""Attributes of a slot ad that are read here, besides those that a site names."""
 _IN_USE: Final = frozenset({"Claimed", "Matched", "Preempting"})
 
 
@@ -166,14 +168,14 @@ class MachineState(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
     Attributes:
         cluster, cpus: as in `MachineSpec`.
-        owner: its owner sits there.
+        owner: its owner is logged in.
         usable: jobs may start on it (or did, where they run).
         draining: an administrator is emptying it.
-        asleep: it sleeps; the ad was left behind to wake it by.
+        asleep: it sleeps; its ad was kept to wake it up.
         entered_s: when a slot last changed its state, Unix seconds by the machine's clock.
-        told_s: when the ad was made, by the same clock.
-        memory_mib, gpus: of all its slots.
-        watts: of its states.
+        reported_s: when the ad was made, by the same clock.
+        memory_mib, gpus: total of all its slots.
+        watts: watts of its states.
     """
 
     cluster: str
@@ -183,14 +185,14 @@ class MachineState(msgspec.Struct, frozen=True, array_like=True, gc=False):
     draining: bool
     asleep: bool
     entered_s: float
-    told_s: float
+    reported_s: float
     memory_mib: float
     gpus: float
     watts: StateWatts = StateWatts()
 
     @property
     def spec(self) -> MachineSpec:
-        """What is told when it joins."""
+        """Specification that is reported when it joins."""
         return MachineSpec(
             cluster=self.cluster,
             cpus=self.cpus,
@@ -201,7 +203,7 @@ class MachineState(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
     @property
     def size(self) -> tuple[object, ...]:
-        """What makes it another machine when it changes."""
+        """Properties whose change makes it a different machine."""
         return self.cluster, self.cpus, self.memory_mib, self.gpus, self.watts
 
 
@@ -211,21 +213,21 @@ def machines_of(
     cluster_of: Callable[[str, Ad], str],
     watts_of: Callable[[Ad], StateWatts] = lambda _: StateWatts(),
 ) -> dict[str, MachineState]:
-    """Machines by the name that the event log's reader gives them, from the ads of their slots.
+    """Return machines from the ads of their slots, by the names that the event log uses.
 
     An owner at one slot is an owner at the machine, and one usable slot makes it usable. Dynamic
     slots are parts of their partitionable one.
 
     Args:
-        ads: of slots; where a slot comes twice, the newest counts.
+        ads: ads of slots; if a slot occurs twice, the newest counts.
         closed: names of the slots whose ``START`` is false for every job.
-        cluster_of: the cluster of a machine, by its name and an ad of it.
-        watts_of: of a machine's states, by an ad of it.
+        cluster_of: returns the cluster of a machine, from its name and an ad of it.
+        watts_of: returns the watts of a machine's states, from an ad of it.
     """
     newest: dict[str, Any] = {}
     for ad in ads:
         name = ad["Name"]
-        if name not in newest or told_s(ad) >= told_s(newest[name]):
+        if name not in newest or ad_time_s(ad) >= ad_time_s(newest[name]):
             newest[name] = ad
     machines: dict[str, MachineState] = {}
     for name, ad in newest.items():
@@ -239,46 +241,46 @@ def machines_of(
 
 
 def changes(name: str, before: MachineState | None, after: MachineState) -> list[NamedEvent]:
-    """What must have happened to a machine between two looks, in order.
+    """Return the events that explain a machine's change between two looks, in order.
 
     A change of state has the time that HTCondor gives it, if that falls between the looks; all
     else has the time of the ad that shows it first.
     """
-    told: list[NamedEvent] = []
-    at_s = after.told_s
+    new_events: list[NamedEvent] = []
+    at_s = after.reported_s
     if before is None or before.size != after.size:
-        told.append((at_s, events.JOINED, name, after.spec))
+        new_events.append((at_s, events.JOINED, name, after.spec))
     if before is None:
         before = msgspec.structs.replace(after, owner=False, asleep=False)
-    elif after.entered_s > before.told_s:
+    elif after.entered_s > before.reported_s:
         at_s = min(after.entered_s, at_s)
     if after.asleep != before.asleep:
-        told.append((at_s, events.ASLEEP if after.asleep else events.WOKEN, name, None))
+        new_events.append((at_s, events.ASLEEP if after.asleep else events.WOKEN, name, None))
     if after.owner and not before.owner:
-        return [*told, (at_s, events.OWNER_CAME, name, None)]
+        return [*new_events, (at_s, events.OWNER_CAME, name, None)]
     if before.owner and not after.owner:
-        told.append((at_s, events.OWNER_WENT, name, None))
+        new_events.append((at_s, events.OWNER_WENT, name, None))
     opened = after.usable and not after.owner and (before.owner or not before.usable)
     if opened:
-        told.append((at_s, events.USABLE, name, None))
+        new_events.append((at_s, events.USABLE, name, None))
     elif before.usable and not after.usable and not before.owner:
-        told.append((at_s, events.DRAINED, name, None))
-    return told
+        new_events.append((at_s, events.DRAINED, name, None))
+    return new_events
 
 
-def told_s(ad: Ad) -> float:
+def ad_time_s(ad: Ad) -> float:
     """Return when an ad was made, by the machine's clock, else by the collector's."""
     return number(ad, "MyCurrentTime") or number(ad, "LastHeardFrom")
 
 
 def is_owned(ad: Ad) -> bool:
-    """Return whether the owner of a slot's machine sits there."""
+    """Return whether the owner of a slot's machine is logged in."""
     active = ad.get("OwnerActive")  # exact where a site publishes it, also while START is false
     return active if isinstance(active, bool) else ad.get("State") == "Owner"
 
 
 def _slot(ad: Any, closed: bool, cluster: str, watts: StateWatts) -> MachineState:
-    """A slot as if it were a machine of its own."""
+    """Return the state of a slot as if it were a whole machine."""
     state, owner = ad.get("State"), is_owned(ad)
     draining = ad.get("Draining") is True or state == "Drained"
     may_start = state in _IN_USE or (state != "Owner" and not closed)
@@ -291,7 +293,7 @@ def _slot(ad: Any, closed: bool, cluster: str, watts: StateWatts) -> MachineStat
         draining=draining,
         asleep=ad.get("Offline") is True,
         entered_s=number(ad, "EnteredCurrentState"),
-        told_s=told_s(ad),
+        reported_s=ad_time_s(ad),
         memory_mib=number(ad, f"{whole}Memory"),
         gpus=number(ad, f"{whole}GPUs"),
         watts=watts,
@@ -307,7 +309,7 @@ def _together(one: MachineState, other: MachineState) -> MachineState:
         draining=one.draining or other.draining,
         asleep=one.asleep and other.asleep,
         entered_s=max(one.entered_s, other.entered_s),
-        told_s=max(one.told_s, other.told_s),
+        reported_s=max(one.reported_s, other.reported_s),
         memory_mib=one.memory_mib + other.memory_mib,
         gpus=one.gpus + other.gpus,
         watts=one.watts.or_else(other.watts),

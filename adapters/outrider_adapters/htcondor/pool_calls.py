@@ -1,7 +1,7 @@
-"""The calls to an HTCondor pool that Outrider makes: those of ``htcondor2``, and no others.
+"""Interface of the calls to an HTCondor pool: a subset of ``htcondor2``.
 
-Whatever offers them can be watched: ``htcondor2.Schedd`` and ``htcondor2.Collector`` themselves,
-or the mock pool's. They block, for as long as the pool takes to answer.
+``htcondor2.Schedd`` and ``htcondor2.Collector`` implement them, and so does the mock pool. The
+calls block for as long as the pool takes to answer.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple, Protocol, TypeAlias
 from outrider.api import MissingPackageError
 
 CLOCKS_DIFFER_S: Final = 60
-"""By so much the clock of a schedd may differ from ours."""
+"""Largest tolerated difference between the clock of a schedd and ours, in seconds."""
 ID_ATTRIBUTES: Final = ("ClusterId", "ProcId", "GlobalJobId")
 """Attributes of a job ad that `job_name` and `is_of` read."""
 Ad: TypeAlias = Mapping[str, Any]
@@ -19,26 +19,26 @@ Ad: TypeAlias = Mapping[str, Any]
 
 
 class ScheddCalls(Protocol):
-    """The queue of a schedd."""
+    """Calls to the queue of a schedd."""
 
     def query(self, constraint: str = ..., projection: list[str] = ...) -> Sequence[Any]:
-        """The ads of the jobs in the queue for which the constraint holds."""
+        """Return the ads of the jobs in the queue for which the constraint holds."""
         ...
 
     def history(
         self, constraint: str, projection: list[str], match: int = ..., since: Any = ...
     ) -> Sequence[Any]:
-        """The ads of jobs that have left the queue, the newest first.
+        """Return the ads of jobs that have left the queue, the newest first.
 
         At most `match` of them (-1: all), and none from the first on for which `since` holds.
         """
         ...
 
     def edit(self, job_spec: list[str], attr: str, value: str) -> int:
-        """Set an attribute of jobs, one transaction; the number that it reports is no proof.
+        """Set an attribute of jobs in one transaction; the number that it reports is no proof.
 
-        An edit of somebody else's job raises, or is reported as done and changes nothing. Where
-        it raises, none of the jobs is changed: one that has left the queue is enough.
+        An edit of another user's job raises, or is reported as done and changes nothing. If it
+        raises, none of the jobs is changed: one that has left the queue is enough.
         """
         ...
 
@@ -48,20 +48,20 @@ class ScheddCalls(Protocol):
 
 
 class CollectorCalls(Protocol):
-    """The collector's memory of who is in the pool."""
+    """Calls to the collector, which knows the members of the pool."""
 
     def query(self, ad_type: Any, constraint: str = ..., projection: list[str] = ...) -> Any:
-        """The ads of a type for which the constraint holds."""
+        """Return the ads of a type for which the constraint holds."""
         ...
 
 
 class AccessPoint(NamedTuple):
-    """An access point: a schedd with a queue of its own.
+    """An access point: a schedd with its own queue.
 
     Attributes:
-        name: as in the schedd's own ad; it stands in front of the ids of its jobs.
-        schedd: whom to ask.
-        failure: what every call raises when nobody answers (``htcondor2.HTCondorException``).
+        name: name in the schedd's own ad; the prefix of the names of its jobs.
+        schedd: calls to the schedd.
+        failure: exception of every call without an answer (``htcondor2.HTCondorException``).
     """
 
     name: str
@@ -73,11 +73,11 @@ class PoolCalls(NamedTuple):
     """The pool that is watched.
 
     Attributes:
-        collector: whom to ask for slots.
-        slot_ads: what the collector calls the ads of slots (``htcondor2.AdType.Startd``).
-        failure: as of `AccessPoint`.
-        access_points: those whose jobs are watched.
-        accounting_ads, submitter_ads: what the collector calls the ads of users' priorities, and of
+        collector: calls to the collector, which knows the slots.
+        slot_ads: the collector's type of slot ads (``htcondor2.AdType.Startd``).
+        failure: see `AccessPoint`.
+        access_points: the access points whose jobs are watched.
+        accounting_ads, submitter_ads: the collector's types of ads of users' priorities, and of
             their jobs at an access point; None: it has none.
     """
 
@@ -92,22 +92,22 @@ class PoolCalls(NamedTuple):
 def edit_and_read_back(
     point: AccessPoint, jobs: Sequence[str], attribute: str, value: str
 ) -> dict[str, str]:
-    """Set an attribute of jobs and ask the queue whether it is so now.
+    """Set an attribute of jobs and read it back from the queue.
 
     Args:
-        point: whose queue.
-        jobs: their names (`job_name`).
-        attribute: its name.
+        point: the access point of the queue.
+        jobs: names of the jobs (`job_name`).
+        attribute: name of the attribute.
         value: the new value, a ClassAd expression.
 
     Returns:
-        the jobs that do not have the new value, and why: they belong to somebody else, the
+        the jobs that do not have the new value, and why: they belong to another user, the
         attribute is protected, or they have left the queue.
 
     Raises:
-        HTCondorException: nobody answers (`AccessPoint.failure`).
+        HTCondorException: the schedd does not answer (`AccessPoint.failure`).
     """
-    from classad2 import ExprTree  # here, for whoever only watches need not have the bindings
+    from classad2 import ExprTree  # here: a client that only watches needs no bindings
 
     complaints = _edit(point, jobs, attribute, value)
     found = _read(point, jobs, attribute)
@@ -123,10 +123,10 @@ def edit_and_read_back(
 
 
 def _edit(point: AccessPoint, jobs: Sequence[str], attribute: str, value: str) -> dict[str, str]:
-    """Edit in one transaction; where one job spoils it for all, the rest one by one.
+    """Edit jobs in one transaction; if that fails, one by one.
 
     Returns:
-        what the schedd said of jobs that it refused aloud.
+        the schedd's error for each job that it refused.
     """
     try:
         point.schedd.edit([short_id(job) for job in jobs], attribute, value)
@@ -144,7 +144,7 @@ def _edit(point: AccessPoint, jobs: Sequence[str], attribute: str, value: str) -
 
 
 def _read(point: AccessPoint, jobs: Sequence[str], attribute: str) -> dict[str, str]:
-    """The attribute as the queue has it, of those jobs that are in the queue."""
+    """Return the attribute's value in the queue, of those jobs that are there."""
     ads = point.schedd.query(in_clusters(jobs), [*ID_ATTRIBUTES, attribute])
     values = {
         job_name(ad, point.name): str(ad.lookup(attribute)) if attribute in ad else "" for ad in ads
@@ -153,10 +153,10 @@ def _read(point: AccessPoint, jobs: Sequence[str], attribute: str) -> dict[str, 
 
 
 def number(ad: Any, name: str) -> float:
-    """A number of an ad, evaluated where it is an expression; 0 where there is none.
+    """Return a number of an ad, evaluated where it is an expression; 0 where there is none.
 
     Undefined values are enumerations of integers in ``classad2``, and no numbers. Users may write
-    anything into ads of theirs: what is neither finite nor a number counts as none.
+    anything into their ads: a value that is not a finite number counts as none.
     """
     value = ad.get(name)
     if value is not None and type(value) not in (int, float) and hasattr(ad, "eval"):
@@ -165,9 +165,9 @@ def number(ad: Any, name: str) -> float:
 
 
 def job_name(ad: Ad, schedd_name: str) -> str:
-    """A job's name: that of its access point, and its id there.
+    """Return a job's name: that of its access point, and its id there.
 
-    The ``GlobalJobId`` says the same until its user edits it, which HTCondor lets him.
+    The ``GlobalJobId`` contains the same until its user edits it, which HTCondor allows.
 
     >>> job_name({"ClusterId": 12, "ProcId": 0, "GlobalJobId": "other#1.0#1795231020"}, "ap1")
     'ap1#12.0'
@@ -176,12 +176,12 @@ def job_name(ad: Ad, schedd_name: str) -> str:
 
 
 def is_of(ad: Ad, schedd_name: str) -> bool:
-    """Return whether an ad of a history says that its job is this schedd's: several may share the file."""
+    """Return whether an ad of a history is of this schedd; several schedds may share the file."""
     return str(ad.get("GlobalJobId") or "").startswith(f"{schedd_name}#")
 
 
 def left_by_name(ads: Iterable[Ad], schedd_name: str) -> dict[str, Ad]:
-    """Ads of a history by the names of their jobs; of two of one name, the one of this schedd."""
+    """Return ads of a history by job name; this schedd's, if two have the same name."""
     found: dict[str, Ad] = {}
     for ad in ads:
         name = job_name(ad, schedd_name)
@@ -202,7 +202,7 @@ def left_before(time_s: float) -> str:
 
 
 def short_id(job: str) -> str:
-    """A job's id as its own schedd spells it.
+    """Return a job's id as its own schedd spells it.
 
     >>> short_id("ap1#12.0")
     '12.0'
@@ -211,7 +211,7 @@ def short_id(job: str) -> str:
 
 
 def in_clusters(jobs: Iterable[str]) -> str:
-    """A constraint that holds for some jobs and few others: short, whatever their number.
+    """Return a constraint that holds for some jobs and few others; it stays short.
 
     >>> in_clusters(["ap1#12.0", "ap1#12.1", "ap1#9.0"])
     'member(ClusterId, {9,12}) && ProcId >= 0 && ProcId <= 1'

@@ -1,4 +1,4 @@
-"""The child's end of `outrider_adapters.htcondor.pool_process`: asks the pool, and answers."""
+"""Child's end of `outrider_adapters.htcondor.pool_process`: queries the pool and answers."""
 
 import sys
 import time
@@ -59,10 +59,10 @@ from outrider_adapters.readers.htcondor.job_ads import machine_of_slot
 
 
 class _Pool:
-    """The pool of an adapter, found when it is first needed.
+    """Pool of an adapter, located when it is first needed.
 
     Args:
-        settings: of the adapter.
+        settings: settings of the adapter.
     """
 
     def __init__(self, settings: HTCondorSettings) -> None:
@@ -82,7 +82,7 @@ class _Pool:
 
     def look(self, _: None) -> Batch:
         if self._watched is None:
-            raise RuntimeError("a look before the beginning")
+            raise RuntimeError("look() before begin()")
         batch = self._watched[0].look()
         if batch.cursor is self._cursor:
             return msgspec.structs.replace(batch, cursor=SAME_CURSOR)
@@ -140,7 +140,7 @@ class _Pool:
 
 
 def main() -> None:
-    """Answer until the parent hangs up."""
+    """Answer questions until the parent closes the connection."""
     connection = Connection(int(sys.argv[1]))
     settings: HTCondorSettings = connection.recv()
     answer_within(settings.answer_within_s)
@@ -165,7 +165,7 @@ def main() -> None:
         answer, failure = None, None
         try:
             answer = answers[question](argument)
-        except Exception as error:  # noqa: BLE001 - told to the parent, which raises it
+        except Exception as error:  # noqa: BLE001 - sent to the parent, which raises it
             expected = isinstance(error, OutriderError)
             kind = PeerError.__name__ if expected else type(error).__name__
             failure = (kind, str(error), traceback.format_exc())
@@ -176,7 +176,7 @@ def main() -> None:
 
 
 # -- lease proof -----------------------------------------------------------------------------------
-# Leases proved on a job of Outrider's own: submitted on hold, it never runs, and is removed.
+# Proof of leases on a test job: submitted on hold, it never runs, and is removed.
 
 _JOB: Final[Mapping[str, str]] = {
     "universe": "vanilla",
@@ -187,22 +187,21 @@ _JOB: Final[Mapping[str, str]] = {
     "batch_name": "outrider doctor",
 }
 _ACCOUNT: Final = (
-    "to edit the jobs of others Outrider needs no account there; to try it here, give it one, or "
+    "Outrider needs no account there to edit the jobs of others; to try it here, create one, or "
     "begin with a canary"
 )
 _SUPERUSER: Final = (
-    "let the schedd know this user and name it in QUEUE_SUPER_USERS: `outrider levers htcondor` "
-    "explains it"
+    "add this user to the schedd and to QUEUE_SUPER_USERS: `outrider levers htcondor` explains it"
 )
 _INSTALL: Final = "install what `outrider levers htcondor` prints, then condor_reconfig"
 _KEPT: Final = Wanted(hold=True)
 
 
 class Submitting(Protocol):
-    """A schedd that takes jobs."""
+    """Interface of a schedd that accepts jobs."""
 
     def submit(self, description: Mapping[str, str]) -> int:
-        """Submit one job; the number of its job cluster."""
+        """Submit one job and return the number of its job cluster."""
         ...
 
 
@@ -212,20 +211,20 @@ class _Fault(NamedTuple):
 
 
 def proved(point: AccessPoint, schedd: Submitting, edits: LeaseEdits, terms: LeaseTerms) -> Finding:
-    """Return whether a job at an access point gets a lease, shows it, and loses it again.
+    """Try a lease on a test job at an access point: set it, read it, revoke it.
 
     Args:
         point: the access point.
-        schedd: of it.
-        edits: of the pool.
-        terms: of the leases.
+        schedd: its schedd.
+        edits: editor of leases in the pool.
+        terms: settings of the leases.
     """
     what = f"lever at {point.name}"
     began_s = time.monotonic()
     try:
         cluster = schedd.submit(_JOB)
     except point.failure as error:
-        return what, "warn", f"cannot be tried: it may submit no job of its own: {error}", _ACCOUNT
+        return what, "warn", f"cannot be tried: this user may not submit a job: {error}", _ACCOUNT
     try:
         fault = _fault_of_lease(point, cluster, edits, terms)
     except (OutriderError, point.failure) as error:
@@ -236,28 +235,32 @@ def proved(point: AccessPoint, schedd: Submitting, edits: LeaseEdits, terms: Lea
     if fault is not None:
         return what, "fail", fault.found, fault.remedy
     took_ms = 1000.0 * (time.monotonic() - began_s)
-    found = f"its own job {cluster}.0 was kept by a lease, let go, and removed, in {took_ms:.0f} ms"
+    found = (
+        f"test job {cluster}.0 was held back by a lease, released and removed in {took_ms:.0f} ms"
+    )
     return what, "ok", found, ""
 
 
 def _fault_of_lease(
     point: AccessPoint, cluster: int, edits: LeaseEdits, terms: LeaseTerms
 ) -> _Fault | None:
-    """Give the job a lease and take it back, each read back; what is not as it should be."""
+    """Set and revoke a lease of the job, each read back; return the fault, if any."""
     job = job_name(_ad(point, cluster), point.name)
     refused = edits.apply({job: _KEPT})
     if job in refused:
-        deaf = "Requirements" in refused[job]
-        return _Fault(f"a lease is refused: {refused[job]}", _INSTALL if deaf else _SUPERUSER)
+        lacks_support = "Requirements" in refused[job]
+        return _Fault(
+            f"a lease is refused: {refused[job]}", _INSTALL if lacks_support else _SUPERUSER
+        )
     shown = _ad(point, cluster)
     for name, value in values_of(_KEPT, "", terms).items():
-        said = str(shown.lookup(name)) if name in shown else "undefined"
-        if said != value:
-            return _Fault(f"of a lease {name} shows {said}, and not {value}", _INSTALL)
+        shown_value = str(shown.lookup(name)) if name in shown else "undefined"
+        if shown_value != value:
+            return _Fault(f"lease attribute {name} is {shown_value}; expected {value}", _INSTALL)
     if refused := edits.withdraw([job]):
-        return _Fault(f"a lease is not taken back: {refused[job]}", _SUPERUSER)
+        return _Fault(f"a lease is not revoked: {refused[job]}", _SUPERUSER)
     if number(_ad(point, cluster), UNTIL) > 0:
-        return _Fault(f"a lease of {short_id(job)} that was taken back still shows", _SUPERUSER)
+        return _Fault(f"a revoked lease of {short_id(job)} is still set", _SUPERUSER)
     return None
 
 
@@ -266,7 +269,7 @@ def _ad(point: AccessPoint, cluster: int) -> Any:
 
 
 # -- site attributes -------------------------------------------------------------------------------
-# What a site itself has slot ads say of its machines, such as the room that they stand in.
+# Attributes that a site itself puts into slot ads, such as the room of a machine.
 
 _BEGINNINGS: Final = (
     "Accounting", "Address", "Assigned", "Authenticat", "Available", "COLLECTOR_HOST", "CUDA",
@@ -281,15 +284,15 @@ _NAMES: Final = frozenset(
         "StartdIpAddr", "State", "SubnetMask", "TargetType", "UidDomain", "User",
     }
 )  # fmt: skip
-"""With `_BEGINNINGS`: attributes with texts that HTCondor itself writes into slot ads (23.9)."""
+"""Attributes with texts that HTCondor 23.9 itself writes, together with `_BEGINNINGS`."""
 _LONGEST: Final = 100
 
 
 def site_attributes(ads: Iterable[Any]) -> dict[str, dict[str, str]]:
-    """The attributes with texts that are none of HTCondor's own, by machine.
+    """Return the text attributes that HTCondor itself does not write, by machine.
 
     Args:
-        ads: of slots, whole.
+        ads: whole ads of slots.
     """
     found: dict[str, dict[str, str]] = {}
     for ad in ads:

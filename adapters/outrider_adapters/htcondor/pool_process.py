@@ -1,8 +1,8 @@
-"""A process of its own that watches a real pool, or acts on it.
+"""Separate process that watches a real pool, or acts on it.
 
-HTCondor's bindings keep Python's global lock while they wait for an answer, up to a minute: beside
-them no thread of this process would run, and no page, probe or stop be answered. So they are called
-in another process, which can be killed at any moment: it only asks.
+HTCondor's bindings keep Python's global lock while they wait for an answer, up to a minute. In this
+process no other thread would run during that time, and no page, probe or stop would be answered. So
+they are called in another process, which can be killed at any moment: it only queries.
 """
 
 import pickle
@@ -26,18 +26,18 @@ DIAGNOSE: Final = "diagnose"
 ATTRIBUTES: Final = "attributes"
 HOSTS_AND_LOGS: Final = "hosts and logs"
 SAME_CURSOR: Final = "as before"
-"""In the place of a cursor that was sent before: it may name thousands of machines."""
+"""Placeholder for a cursor that was sent before: a cursor may name thousands of machines."""
 PATIENCE_S: Final = 10.0
-"""For the start of the process, for names, and for all daemons that do answer."""
+"""Seconds for the start of the process, name resolution and all daemons that do answer."""
 _CHILD: Final = "outrider_adapters.htcondor.pool_child"
 _FAILURES: Final[dict[str, type[Exception]]] = {"PeerError": PeerError, "ValueError": ValueError}
 
 
 class PoolProcess:
-    """The parent's end: asks a question and waits for the answer, without the global lock.
+    """Parent's end: sends a question and waits for the answer, without the global lock.
 
     Args:
-        settings: of the adapter.
+        settings: settings of the adapter.
     """
 
     def __init__(self, settings: HTCondorSettings) -> None:
@@ -54,12 +54,12 @@ class PoolProcess:
         self._send(settings)
 
     def ask(self, question: str, argument: Any = None, within_s: float | None = None) -> Any:
-        """The answer to a question, which is waited for so many seconds; None: for ever.
+        """Return the answer to a question; wait at most `within_s` seconds (None: no limit).
 
         Raises:
-            PeerError, ValueError: as the process says.
+            PeerError, ValueError: raised in the process.
             TimeoutError: there is no answer in time; there may be one later.
-            RuntimeError: it failed otherwise, or has ended.
+            RuntimeError: the process failed in another way, or has ended.
         """
         self._send((question, argument))
         try:
@@ -67,7 +67,7 @@ class PoolProcess:
             answer, failure = self._connection.recv() if is_in_time else (None, None)
         except (EOFError, OSError, pickle.UnpicklingError) as error:
             code = self._process.poll()
-            raise RuntimeError(f"the process that asks the pool ended with {code}") from error
+            raise RuntimeError(f"the process that queries the pool ended with {code}") from error
         if not is_in_time:
             raise TimeoutError(f"no answer within {within_s:g} s")
         if failure is not None:
@@ -75,12 +75,12 @@ class PoolProcess:
         return answer
 
     def kill(self) -> None:
-        """End the process; a question that waits for its answer fails. From any thread."""
+        """End the process, from any thread; a question that waits for its answer fails."""
         self._process.kill()
         self._process.wait()
 
     def close(self) -> None:
-        """End the process and hang up; nobody may be waiting for an answer."""
+        """End the process and close the connection; no thread may be waiting for an answer."""
         self.kill()
         self._connection.close()
 
@@ -88,19 +88,19 @@ class PoolProcess:
         try:
             self._connection.send(what)
         except OSError as error:
-            raise RuntimeError(f"the process that asks the pool is gone: {error}") from error
+            raise RuntimeError(f"the process that queries the pool is gone: {error}") from error
 
 
 def asked_once(settings: HTCondorSettings, question: str, within_s: float | None = None) -> Any:
-    """The answer of a process that is ended again, for a command that somebody waits for.
+    """Return one answer from a process that ends afterwards, for an interactive command.
 
-    `answer_within_s` bounds a daemon's silence, but not how long the bindings look for a name,
-    which they do again and again. So the whole answer has a bound, too.
+    `answer_within_s` bounds a daemon's silence, but not how long the bindings resolve a name,
+    which they do repeatedly. So the whole answer has a bound, too.
 
     Args:
-        settings: of the adapter.
-        question: that needs no argument.
-        within_s: the bound; None: `PATIENCE_S` longer than a daemon's silence.
+        settings: settings of the adapter.
+        question: a question that needs no argument.
+        within_s: the bound in seconds; None: `PATIENCE_S` longer than a daemon's silence.
 
     Raises:
         PeerError: the pool does not answer, or not within some seconds.
@@ -114,15 +114,15 @@ def asked_once(settings: HTCondorSettings, question: str, within_s: float | None
     except TimeoutError as error:
         asked = f"the collector {settings.collector or 'of CONDOR_CONFIG (COLLECTOR_HOST)'}"
         raise PeerError(
-            f"no answer within {within_s:g} s from {asked} or an access point that it names: does "
-            "the name lead to a host (getent hosts NAME), and does a firewall let this host ask?"
+            f"no answer within {within_s:g} s from {asked} or an access point that it names: check "
+            "that the name resolves (getent hosts NAME) and that no firewall blocks this host"
         ) from error
     finally:
         process.close()
 
 
 def _raised(kind: str, why: str, trace: str) -> Exception:
-    """The child's error: of the pool or the configuration as it is, a fault with its traceback."""
+    """Return the child's error; one that is an internal error keeps its traceback."""
     if kind in _FAILURES:
         return _FAILURES[kind](why)
     fault = RuntimeError(f"{kind}: {why}")

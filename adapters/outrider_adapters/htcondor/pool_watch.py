@@ -1,4 +1,4 @@
-"""One look at a pool after the other: access points and slots made into one batch."""
+"""Poll a pool: merge the events of its access points and slots into batches."""
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -16,15 +16,15 @@ from outrider_adapters.htcondor.access_points import (
 )
 from outrider_adapters.htcondor.eligibility import EligibilityWatch
 from outrider_adapters.htcondor.job_steps import (
-    NO_MATTER_OF_SLOTS,
+    NOT_CAUSED_BY_SLOT,
     REASONS,
-    UNSAID,
+    UNKNOWN_REASON,
     JobSpecs,
     has_begun,
     started,
 )
 from outrider_adapters.htcondor.lease_edits import OWN_HOLD
-from outrider_adapters.htcondor.machines import MachineState, is_owned, told_s
+from outrider_adapters.htcondor.machines import MachineState, ad_time_s, is_owned
 from outrider_adapters.htcondor.pool_calls import (
     ID_ATTRIBUTES,
     AccessPoint,
@@ -46,20 +46,20 @@ _CURSOR_KEPT_S: Final = 60.0
 
 
 class PoolWatch:
-    """Everything that is seen of a pool. Synchronous, and it blocks where the pool does.
+    """Watch on a whole pool. It is synchronous, and blocks as long as the pool does.
 
     Args:
-        calls: the pool.
-        event_logs: where the log of an access point is, and how it is read, by the access point's
-            name. One that has none is watched by its queue alone.
-        settings: how it is watched.
+        calls: calls to the pool.
+        event_logs: location of each access point's log, and settings for reading it, by access
+            point. An access point without one is watched by its queue alone.
+        settings: settings for watching the pool.
         clock: Unix seconds now, by the pool's own clock.
-        start_now: what is there at the very first look is history and no news.
-        pause: lets so many seconds of the pool's time pass.
+        start_now: the state at the very first look is history, not news.
+        pause: sleeps for some seconds of the pool's time.
 
     Attributes:
-        slots: of the pool, as of the last look.
-        eligibility: which machines jobs may use.
+        slots: watch on the slots of the pool.
+        eligibility: watch on the machines that jobs may use.
     """
 
     def __init__(
@@ -104,7 +104,7 @@ class PoolWatch:
         read now), begins at its beginning.
 
         Raises:
-            ValueError: the cursor is none of this watch's.
+            ValueError: the cursor was not made by this watch.
         """
         try:
             points, slots = ({}, {}) if cursor is None else (cursor["points"], cursor["machines"])
@@ -120,19 +120,21 @@ class PoolWatch:
         self._first = cursor is None and self._start_now
 
     def close(self) -> None:
-        """Close the logs."""
+        """Close the event logs."""
         for watch in self._points.values():
             watch.close()
 
     def look(self) -> Batch:
-        """What happened since the last look, by time.
+        """Return what happened since the last look, by time.
 
-        A part of the pool that does not answer is told by the note and by an age that grows; the
-        others are told all the same.
+        A part of the pool that does not answer is named in the note, and the age grows. The events
+        of the other parts are returned all the same.
         """
         now_s = self._clock()
         eligibility = self.eligibility
-        if not self._asking.is_away(_COLLECTOR):  # before the jobs: it says what to ask of them
+        if not self._asking.is_away(
+            _COLLECTOR
+        ):  # before the jobs: it determines which attributes to query
             self._asking.ask(_COLLECTOR, now_s, lambda: eligibility.look_at_slots(now_s))
         looks = {
             name: self._held[name] if name in self._held else watch.look(now_s)
@@ -140,27 +142,29 @@ class PoolWatch:
         }
         self._held = {}
         historic = {name: look for name, look in looks.items() if look.batch.history}
-        if historic:  # news of the others wait until all history has been told
+        if historic:  # news of the others wait until all history has been read
             self._held = {name: look for name, look in looks.items() if name not in historic}
             return self._with_cursor(self._joined(historic, None, history=True), now_s)
         slots = self._asking.ask(_COLLECTOR, now_s, lambda: self.slots.look(now_s)) or []
-        told: list[NamedEvent] = []
+        new_events: list[NamedEvent] = []
         for point in self._calls.access_points:
-            told += self._causes.told(point, looks[point.name], self.slots.machines, now_s)
+            new_events += self._causes.add_causes(
+                point, looks[point.name], self.slots.machines, now_s
+            )
         seen_s = [look.batch.seen_until_s for look in looks.values()]
         until_s = min((at_s for at_s in seen_s if at_s is not None), default=now_s)
         is_current = None not in seen_s
         if is_current:
             for watch in self._points.values():
-                told += watch.mend()
-        told = self._own_holds.without(told)
+                new_events += watch.repair()
+        new_events = self._own_holds.without(new_events)
         history, self._first = self._first, False
-        slots += self._classes(told, now_s)
+        slots += self._classes(new_events, now_s)
         joined = self._joined(looks, until_s if is_current else None, history)
         joined.standing = history
         # at equal times slots come first: a machine opens before a job starts there, and a class
-        # is told before a job of it is submitted
-        joined.events = sorted(slots + told, key=lambda event: event[0])
+        # is reported before a job of it is submitted
+        joined.events = sorted(slots + new_events, key=lambda event: event[0])
         slots_s = self._slots_age_s(now_s)
         joined.age_s = max(joined.age_s, slots_s, now_s - self._asking.away_since_s(now_s))
         old = f"the newest slot ad is {slots_s:.0f} s old" if slots_s else ""
@@ -168,10 +172,10 @@ class PoolWatch:
         return self._with_cursor(joined, now_s)
 
     def _with_cursor(self, batch: Batch, now_s: float) -> Batch:
-        """The batch with its cursor: the one before where nothing was told since, and not for long.
+        """Return the batch with its cursor; without events the last cursor is kept for a while.
 
-        It names every machine, so that making, sending and checking it costs more than all else in
-        a look at a quiet pool. To go on from the one before tells the same.
+        A cursor names every machine, so that making, sending and checking it costs more than the
+        rest of a look at a quiet pool. Resuming from the last cursor gives the same events.
         """
         counts = batch.rejected, batch.ignored
         is_fresh = 0.0 <= now_s - self._cursor_s < _CURSOR_KEPT_S
@@ -186,16 +190,16 @@ class PoolWatch:
         batch.cursor = self._cursor
         return batch
 
-    def _classes(self, told: list[NamedEvent], now_s: float) -> list[NamedEvent]:
-        """Classes of machines that are new or have changed, before the first job of them."""
+    def _classes(self, new_events: list[NamedEvent], now_s: float) -> list[NamedEvent]:
+        """Return new and changed classes of machines, dated before the first job of them."""
         if self._asking.is_away(_COLLECTOR):
             return []
-        first_s = min((event[0] for event in told), default=now_s)
+        first_s = min((event[0] for event in new_events), default=now_s)
         news = self._asking.ask(_COLLECTOR, now_s, lambda: self.eligibility.news(now_s, first_s))
         return news or []
 
     def _slots_age_s(self, now_s: float) -> float:
-        """How old the newest slot ad is, seconds; 0 where it is fresh, or there is none."""
+        """Return the newest slot ad's age in seconds; 0 if it is fresh, or there is none."""
         heard_s = self.slots.heard_s
         age_s = 0.0 if heard_s is None else now_s - heard_s
         return age_s if age_s > self._settings.ads_fresh_s else 0.0
@@ -203,7 +207,7 @@ class PoolWatch:
     def _joined(
         self, looks: Mapping[str, Look], seen_until_s: float | None, history: bool
     ) -> Batch:
-        """What several access points told, as one batch from which all of them go on."""
+        """Merge the looks at several access points into one batch, and store their cursors."""
         batches = [look.batch for look in looks.values()]
         self._cursors |= {
             name: {self._points[name].source: look.batch.cursor} for name, look in looks.items()
@@ -228,24 +232,24 @@ class PoolWatch:
 
 
 # -- causes ----------------------------------------------------------------------------------------
-# Why runs were lost, by what the queue and the slots say soon after: an event log rarely tells.
+# Infer eviction reasons from later queue and slot states; event logs rarely record them.
 
-_WITHIN_S: Final = 60.0
-"""How long after an eviction the states of the job and its slot still tell why."""
+_CAUSE_WINDOW_S: Final = 60.0
+"""Seconds after an eviction in which the states of the job and its slot show the reason."""
 
-_MOST_ASKED: Final = 500
-"""Evictions of one look about which it is asked; of more, the machines' states alone tell."""
+_MAX_QUERIED: Final = 500
+"""Evictions of one look that are queried; of more, only the machines' states are used."""
 
-_CLOCKS_S: Final = 2.0
-"""So far apart the log's, the queue's and a machine's time of the same moment may be."""
+_CLOCK_TOLERANCE_S: Final = 2.0
+"""Largest difference between the times of one moment in log, queue and slot ad, in seconds."""
 
-_AD_WITHIN_S: Final = 2.0
+_AD_DELAY_S: Final = 2.0
 _PAUSE_S: Final = 0.5
-_MOST_PAUSES: Final = 3
-"""The ad of a slot that changed its state is at the collector a second later."""
+_MAX_PAUSES: Final = 3
+"""Number of pauses: a slot's new ad reaches the collector about a second after the change."""
 
 _OWNER_WITHIN_S: Final = 10.0
-"""A slot that became its owner's later than this after an eviction was not given up for him."""
+"""Seconds after an eviction in which an owner's return counts as its reason."""
 
 _JOB_ATTRIBUTES: Final = (
     *ID_ATTRIBUTES, "User", "JobStatus", "VacateReasonCode", "LastVacateTime", "LastRemoteHost",
@@ -259,12 +263,12 @@ _SLOT_ATTRIBUTES: Final = (
 
 
 class Causes:
-    """Finds the causes of evictions.
+    """Search for the causes of evictions.
 
     Args:
-        calls: the pool.
-        asking: asks, and notes who does not answer.
-        pause: lets so many seconds pass.
+        calls: calls to the pool.
+        asking: makes the queries and records peers that do not answer.
+        pause: sleeps for some seconds.
     """
 
     def __init__(self, calls: PoolCalls, asking: Asking, pause: Callable[[float], None]) -> None:
@@ -272,41 +276,43 @@ class Causes:
         self._asking = asking
         self._pause = pause
 
-    def told(
+    def add_causes(
         self, point: AccessPoint, look: Look, machines: Mapping[str, MachineState], now_s: float
     ) -> list[NamedEvent]:
-        """The events of a look at an access point, evictions with their causes.
+        """Return the events of a look at an access point, evictions with their causes.
 
-        A run of which no start was told has failed to begin. Where the queue knows on which slot,
-        both are told; where it does not, neither: there is no run to be lost.
+        A run without a reported start has failed to begin. If the queue knows its slot, both start
+        and eviction are returned; if it does not, neither is: there is no run to be lost.
 
         Args:
-            point: that was looked at.
-            look: at it.
-            machines: of the pool, as they are now.
-            now_s: when it was looked at.
+            point: the access point.
+            look: the look at it.
+            machines: current machines of the pool.
+            now_s: time of the look.
         """
-        wanted = [event for event in look.batch.events if _is_open(event, now_s)][-_MOST_ASKED:]
+        wanted = [event for event in look.batch.events if _lacks_cause(event, now_s)][
+            -_MAX_QUERIED:
+        ]
         jobs = self._jobs(point, wanted, now_s) if wanted else {}
         slots = self._slots(jobs.values(), now_s) if jobs else {}
-        told: list[NamedEvent] = []
+        new_events: list[NamedEvent] = []
         for event in look.batch.events:
-            if not _is_open(event, now_s):
-                told.append(event)
+            if not _lacks_cause(event, now_s):
+                new_events.append(event)
                 continue
             ad = jobs.get(event[2])
             if look.evicted.get(event) == "":
-                told += _unbegun(event, ad)
+                new_events += _failed_start(event, ad)
                 continue
             slot = None if ad is None else slots.get(str(ad.get("LastRemoteHost")))
             machine = machines.get(look.evicted.get(event, ""))
-            told.append((*event[:3], _cause(event, ad, slot, machine)))
-        return told
+            new_events.append((*event[:3], _cause(event, ad, slot, machine)))
+        return new_events
 
     def _jobs(
         self, point: AccessPoint, wanted: Iterable[NamedEvent], now_s: float
     ) -> dict[str, Any]:
-        """The ads of the jobs that are in the queue still, by name."""
+        """Return the ads of the jobs that are still in the queue, by name."""
         constraint = in_clusters(event[2] for event in wanted)
         ads = self._asking.ask(
             f"schedd {point.name}",
@@ -316,13 +322,13 @@ class Causes:
         return {job_name(ad, point.name): ad for ad in ads or ()}
 
     def _slots(self, jobs: Collection[Ad], now_s: float) -> dict[str, Any]:
-        """The slots on which jobs ran last, by name; also those that are parts of another."""
+        """Return the last slots of jobs, by name; dynamic slots are included."""
         names = {str(ad["LastRemoteHost"]) for ad in jobs if "LastRemoteHost" in ad}
         if not names:
             return {}
         constraint = f"member(Name, {{{','.join(map(quote, sorted(names)))}}})"
         slots: dict[str, Any] = {}
-        for pauses in range(_MOST_PAUSES + 1):
+        for pauses in range(_MAX_PAUSES + 1):
             if pauses:
                 self._pause(_PAUSE_S)
             ads = self._asking.ask("collector", now_s, lambda: self._query_slots(constraint))
@@ -337,20 +343,20 @@ class Causes:
 
 
 def _is_due(job: Ad, slots: Mapping[str, Any], now_s: float) -> bool:
-    """Return whether a slot that was given up a moment ago will soon tell what became of it."""
+    """Return whether a slot vacated a moment ago will soon report its new state."""
     vacated_s = number(job, "LastVacateTime")
     slot = slots.get(str(job.get("LastRemoteHost")))
-    return slot is not None and now_s - vacated_s < _AD_WITHIN_S and told_s(slot) <= vacated_s
+    return slot is not None and now_s - vacated_s < _AD_DELAY_S and ad_time_s(slot) <= vacated_s
 
 
-def _is_open(event: NamedEvent, now_s: float) -> bool:
-    """Return whether an event is an eviction of which more may be known."""
-    is_recent = now_s - event[0] <= _WITHIN_S
-    return event[1] == events.EVICTED and event[3] in (UNSAID, "held") and is_recent
+def _lacks_cause(event: NamedEvent, now_s: float) -> bool:
+    """Return whether an event is a recent eviction whose cause may still be found."""
+    is_recent = now_s - event[0] <= _CAUSE_WINDOW_S
+    return event[1] == events.EVICTED and event[3] in (UNKNOWN_REASON, "held") and is_recent
 
 
-def _unbegun(event: NamedEvent, ad: Any) -> list[NamedEvent]:
-    """What is told of a run that the log ends and never began."""
+def _failed_start(event: NamedEvent, ad: Any) -> list[NamedEvent]:
+    """Return the start and eviction of a run whose start is missing in the log."""
     slot = "" if ad is None or has_begun(ad) else str(ad.get("LastRemoteHost") or "")
     begun_s = 0.0 if ad is None else number(ad, "JobCurrentStartDate")
     if not slot or begun_s > event[0]:  # that is the next attempt
@@ -361,55 +367,55 @@ def _unbegun(event: NamedEvent, ad: Any) -> list[NamedEvent]:
 
 
 def _cause(event: NamedEvent, ad: Any, slot: Any, machine: MachineState | None) -> str:
-    """Why a run was lost: by the job's own code, else by its slot, else by its machine."""
-    said = str(event[3])
+    """Return an eviction's reason: by the job's code, else by its slot, else by its machine."""
+    reported = str(event[3])
     vacated_s = 0.0 if ad is None else number(ad, "LastVacateTime")
-    if abs(vacated_s - event[0]) > _CLOCKS_S:  # its last run is another one
+    if abs(vacated_s - event[0]) > _CLOCK_TOLERANCE_S:  # its last run is a different one
         ad = slot = None
     code = -1 if ad is None else int(number(ad, "VacateReasonCode"))
     if code in REASONS:
         return REASONS[code]
-    if said != UNSAID or code in NO_MATTER_OF_SLOTS:
-        return said
-    if slot is not None and told_s(slot) >= vacated_s:
+    if reported != UNKNOWN_REASON or code in NOT_CAUSED_BY_SLOT:
+        return reported
+    if slot is not None and ad_time_s(slot) >= vacated_s:
         return _cause_by_slot(slot, str(ad.get("User") or ""), vacated_s)
     if machine is None or not (machine.owner or machine.draining):
-        return said
+        return reported
     return "drained" if machine.draining else "owner"
 
 
 def _cause_by_slot(slot: Any, user: str, vacated_s: float) -> str:
-    """Why a run was lost on a slot, by the slot's ad of afterwards."""
+    """Return an eviction's reason by the slot's ad after the eviction."""
     entered_s = number(slot, "EnteredCurrentState")
     if slot.get("Draining") is True or slot.get("State") == "Drained":
         return "drained"
     if is_owned(slot):
-        return "owner" if entered_s <= vacated_s + _OWNER_WITHIN_S else UNSAID
+        return "owner" if entered_s <= vacated_s + _OWNER_WITHIN_S else UNKNOWN_REASON
     if slot.get("State") == "Preempting" and "PreemptingUser" in slot:
         return "preempted"
-    if slot.get("State") != "Claimed" or abs(entered_s - vacated_s) >= _CLOCKS_S:
-        return UNSAID
+    if slot.get("State") != "Claimed" or abs(entered_s - vacated_s) >= _CLOCK_TOLERANCE_S:
+        return UNKNOWN_REASON
     if any(name in slot for name in _PREEMPTIONS):
-        return "preempted" if any(number(slot, name) for name in _PREEMPTIONS) else UNSAID
-    return "preempted" if str(slot.get("RemoteOwner") or user) != user else UNSAID
+        return "preempted" if any(number(slot, name) for name in _PREEMPTIONS) else UNKNOWN_REASON
+    return "preempted" if str(slot.get("RemoteOwner") or user) != user else UNKNOWN_REASON
 
 
 # -- own holds -------------------------------------------------------------------------------------
-# Holds by which Outrider keeps jobs in the queue: for its policies these wait.
+# Holds by which Outrider keeps jobs in the queue: its policies see these jobs as waiting.
 
 _ENDS: Final = frozenset({events.STARTED, events.COMPLETED, events.REMOVED})
 
 
 class OwnHolds:
-    """Jobs that are held by Outrider's own lease, and by nobody else."""
+    """Jobs that are held only by Outrider's own lease."""
 
     def __init__(self) -> None:
         self._held: set[str] = set()
 
-    def without(self, told: Iterable[NamedEvent]) -> list[NamedEvent]:
-        """The events without these holds, and without the releases that end them."""
+    def without(self, new_events: Iterable[NamedEvent]) -> list[NamedEvent]:
+        """Return the events without these holds, and without the releases that end them."""
         left = []
-        for event in told:
+        for event in new_events:
             _, kind, job, extra = event
             if kind == events.HELD and extra == OWN_HOLD:
                 self._held.add(job)
@@ -422,9 +428,9 @@ class OwnHolds:
         return left
 
     def save(self) -> list[str]:
-        """The jobs, as JSON types."""
+        """Return the jobs, as JSON types."""
         return sorted(self._held)
 
     def restore(self, saved: object) -> None:
-        """Go on from what `save` gave. Raises `msgspec.ValidationError` if it does not fit."""
+        """Resume from the value of `save`. Raises `msgspec.ValidationError` if it does not fit."""
         self._held = msgspec.convert(saved, set[str])

@@ -1,4 +1,4 @@
-"""What is asked of a pool when somebody wants to know why a job waits."""
+"""Queries to a pool that explain why a job waits."""
 
 import re
 from typing import Any, Final
@@ -23,12 +23,14 @@ _UNCLAIMED: Final = 'State == "Unclaimed" && DynamicSlot =!= true && Cpus > 0'
 
 
 def ask_why(watch: PoolWatch, calls: PoolCalls, job: str) -> WaitingReason | None:
-    """Why a job is not running; None for one that is, that has left, or that is another's.
+    """Return why a job is not running.
+
+    None: it runs, has left the queue, or belongs to another access point.
 
     Args:
-        watch: of the pool.
-        calls: the pool.
-        job: its name (`job_name`).
+        watch: the watch on the pool.
+        calls: calls to the pool.
+        job: the job's name (`job_name`).
 
     Raises:
         PeerError: the pool does not answer.
@@ -51,7 +53,7 @@ def ask_why(watch: PoolWatch, calls: PoolCalls, job: str) -> WaitingReason | Non
 
 
 def _points(calls: PoolCalls, schedd: str) -> list[AccessPoint]:
-    """The access point of this name; all where none has it, for a schedd may have another now."""
+    """Return the access point of this name; all if none has it, since names may change."""
     named = [point for point in calls.access_points if point.name == schedd]
     return named or list(calls.access_points)
 

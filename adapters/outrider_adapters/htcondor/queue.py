@@ -1,4 +1,4 @@
-"""The schedd's queue beside the event log: it knows whose a job is, and what the log lost."""
+"""Complement an event log by the schedd's queue: job owners and lost records."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -43,7 +43,7 @@ JOB_ATTRIBUTES: Final = (
     "CpusProvisioned",
     "HoldReason",
 )
-"""Attributes of a job ad that are read here, beside those that say what it asks for."""
+"""Attributes of a job ad that are read here, besides those of its specification."""
 
 _ON_A_MACHINE: Final = frozenset({RUNNING, SUSPENDED})
 _STATUS_AFTER: Final = {
@@ -58,7 +58,7 @@ _STATUS_AFTER: Final = {
 
 
 class _Known(NamedTuple):
-    """A job as it was last heard of; `spec` is None where its submission was not."""
+    """Last known state of a job; `spec` is None if its submission was not seen."""
 
     status: int
     since_s: float
@@ -67,12 +67,12 @@ class _Known(NamedTuple):
 
 
 class QueueWatch:
-    """The jobs in the queue, by what the event log and the queue itself tell.
+    """The jobs in a queue, known from the event log and the queue itself.
 
     Args:
-        point: whose queue.
-        settings: how it is watched.
-        specs: makes what jobs ask for of their ads.
+        point: the access point of the queue.
+        settings: settings for watching it.
+        specs: makes job specifications from ads.
     """
 
     def __init__(self, point: AccessPoint, settings: WatchSettings, specs: JobSpecs) -> None:
@@ -81,28 +81,28 @@ class QueueWatch:
         self._specs = specs
         self._known: dict[str, _Known] = {}
         self._undescribed: set[str] = set()
-        self._answered: frozenset[str] = frozenset()  # of those, whom the last snapshot answers
+        self._answered: frozenset[str] = frozenset()  # those that the last snapshot describes
         self._adopts = False
 
     def begin(self, resumed: bool) -> None:
-        """Start afresh. `resumed`: the jobs of the first snapshot were told before."""
+        """Start with no known jobs. `resumed`: jobs of the first snapshot were reported before."""
         self._known.clear()
         self._undescribed.clear()
         self._adopts = resumed
 
-    # -- what the log tells -------------------------------------------------------------------
+    # -- events of the log --------------------------------------------------------------------
 
-    def describe(self, told: list[NamedEvent]) -> list[NamedEvent]:
-        """The events, where submissions say what the queue (or the history) knows of the jobs.
+    def describe(self, new_events: list[NamedEvent]) -> list[NamedEvent]:
+        """Return the events, with job specifications from the queue or history in submissions.
 
         Args:
-            told: what the log told; at least one submission.
+            new_events: events of the log, with at least one submission.
 
         Raises:
-            HTCondorException: the schedd does not answer (`AccessPoint.failure`); what these jobs
-                ask for is told by the next snapshot.
+            HTCondorException: the schedd does not answer (`AccessPoint.failure`). The next snapshot
+                supplies the specifications of these jobs.
         """
-        submitted_s = {event[2]: event[0] for event in told if event[1] == events.SUBMITTED}
+        submitted_s = {event[2]: event[0] for event in new_events if event[1] == events.SUBMITTED}
         new = list(submitted_s)
         self._undescribed.update(new)
         ads = self._query(in_clusters(new))
@@ -110,13 +110,13 @@ class QueueWatch:
         if gone:
             since = left_before(min(submitted_s[job] for job in gone))
             asked = self._specs.attributes(JOB_ATTRIBUTES)
-            # a history that is refused takes nothing away from what the queue has said
+            # a history that is refused does not affect the answer of the queue
             with suppress(self._point.failure):
                 left = self._point.schedd.history(in_clusters(gone), asked, -1, since)
                 ads |= left_by_name(left, self._point.name)
         self._undescribed.difference_update(new)
         described: list[NamedEvent] = []
-        for event in told:
+        for event in new_events:
             time_s, kind, job, _ = event
             if kind != events.SUBMITTED or job not in ads:
                 described.append(event)
@@ -125,22 +125,22 @@ class QueueWatch:
             described.append((time_s, kind, job, self._specs.of(ad)))
             entered_s = number(ad, "EnteredCurrentStatus")
             if number(ad, "JobStatus") == HELD and entered_s == number(ad, "QDate"):
-                # submitted on hold: for this HTCondor 23 writes no record of its own
+                # submitted on hold: HTCondor 23 writes no separate record of that
                 described.append(held(time_s, job, ad))
         return described
 
-    def hear_history(self, told: Sequence[NamedEvent]) -> None:
-        """Remember what the log told of the past; what its jobs ask for is known from it alone."""
-        self._undescribed.update(event[2] for event in told if event[1] == events.SUBMITTED)
-        self.hear(told)
+    def record_history(self, new_events: Sequence[NamedEvent]) -> None:
+        """Store past events of the log, the only source of these jobs' specifications."""
+        self._undescribed.update(event[2] for event in new_events if event[1] == events.SUBMITTED)
+        self.record(new_events)
 
-    def hear(self, told: Iterable[NamedEvent]) -> dict[NamedEvent, str]:
-        """Remember what the log told; returns on which machine each evicted run was.
+    def record(self, new_events: Iterable[NamedEvent]) -> dict[NamedEvent, str]:
+        """Store events of the log and return the machine of each evicted run.
 
-        An empty name: the log told of no start of that run.
+        An empty name: the log has no start of that run.
         """
         evicted: dict[NamedEvent, str] = {}
-        for event in told:
+        for event in new_events:
             time_s, kind, job, extra = event
             if kind in (events.COMPLETED, events.REMOVED):
                 self._known.pop(job, None)
@@ -155,51 +155,51 @@ class QueueWatch:
                 self._known[job] = _Known(_STATUS_AFTER[kind], time_s, machine, spec)
         return evicted
 
-    # -- what the queue says otherwise --------------------------------------------------------
+    # -- corrections by the queue -------------------------------------------------------------
 
     @property
     def is_needed(self) -> bool:
-        """True if what some jobs ask for is not known, so that the queue is to be read at once."""
+        """True if a job's specification is unknown, so that the queue has to be read now."""
         return bool(self._undescribed)
 
     def snapshot(self) -> dict[str, Ad]:
-        """Every job in the queue. Raises `HTCondorException` (`AccessPoint.failure`)."""
+        """Return every job in the queue. Raises `HTCondorException` (`AccessPoint.failure`)."""
         found = self._query("true")
         self._answered = frozenset(self._undescribed)
         return found
 
-    def mend(self, snapshot: Mapping[str, Ad], taken_s: float) -> list[NamedEvent]:
-        """What the log should have told by now and has not, and what was edited in the queue.
+    def repair(self, snapshot: Mapping[str, Ad], taken_s: float) -> list[NamedEvent]:
+        """Return events that the log lacks, and edits of jobs in the queue.
 
         Args:
-            snapshot: the queue, as it was before the log was read.
-            taken_s: when.
+            snapshot: the queue before the log was read.
+            taken_s: time of the snapshot.
 
         Raises:
-            HTCondorException: the schedd does not answer when it is asked for the history.
+            HTCondorException: the schedd does not answer a query for the history.
         """
         settled_s = taken_s - self._settings.repair_after_s
-        told: list[NamedEvent] = []
+        new_events: list[NamedEvent] = []
         for job, ad in snapshot.items():
             known = self._known.get(job)
             if known is None:
-                told += self._unheard(job, ad, taken_s, settled_s)
+                new_events += self._unheard(job, ad, taken_s, settled_s)
             else:
-                told += self._differing(job, ad, known, taken_s, settled_s)
+                new_events += self._differing(job, ad, known, taken_s, settled_s)
         self._adopts = False
-        # whom it does not hold has left; others came after it
+        # those that it lacks have left; others came after it
         self._undescribed.difference_update(self._answered, snapshot)
         missing = [
             job
             for job, known in self._known.items()
             if job not in snapshot and known.since_s < settled_s
         ]
-        told = dated([*told, *self._vanished(missing, taken_s)], taken_s)
-        self.hear(told)
-        return told
+        new_events = dated([*new_events, *self._vanished(missing, taken_s)], taken_s)
+        self.record(new_events)
+        return new_events
 
     def _unheard(self, job: str, ad: Ad, taken_s: float, settled_s: float) -> list[NamedEvent]:
-        """A job that the log has not told of: told before a restart, or older than the log."""
+        """Return events of a job missing in the log, unless it was reported before a restart."""
         spec, entered_s = self._specs.of(ad), entered_status_s(ad, taken_s)
         if self._adopts:
             machine = machine_of_slot(str(ad.get("RemoteHost") or ""))
@@ -214,37 +214,37 @@ class QueueWatch:
     def _differing(
         self, job: str, ad: Ad, known: _Known, taken_s: float, settled_s: float
     ) -> list[NamedEvent]:
-        """What is otherwise with a job that is known."""
-        told: list[NamedEvent] = []
+        """Return events by which the queue differs from the known state of a job."""
+        new_events: list[NamedEvent] = []
         entered_s = entered_status_s(ad, taken_s)
         if max(known.since_s, entered_s) < settled_s:
-            told += steps_to(job, known.status, ad)
+            new_events += steps_to(job, known.status, ad)
         spec, known_spec = self._specs.of(ad), known.spec or JobSpec()
         changed = edited(known_spec, spec, number(ad, "JobStatus") not in (IDLE, HELD))
         if not changed:
-            return told
+            return new_events
         if job in self._undescribed:  # no edit: it has asked for that since its submission
             self._known[job] = known._replace(spec=spec)
-            first_s = min([taken_s, *(event[0] for event in told)])
-            return [(first_s, events.CHANGED, job, changed), *told]
-        # what was asked after the snapshot is newer than that
+            first_s = min([taken_s, *(event[0] for event in new_events)])
+            return [(first_s, events.CHANGED, job, changed), *new_events]
+        # a specification read after the snapshot is newer
         if known.since_s < settled_s:
             self._known[job] = known._replace(spec=spec)
-            told.append((taken_s, events.CHANGED, job, changed))
-        return told
+            new_events.append((taken_s, events.CHANGED, job, changed))
+        return new_events
 
     def _vanished(self, jobs: list[str], taken_s: float) -> list[NamedEvent]:
-        """Jobs that have left the queue without a word in the log."""
+        """Return the ends of jobs that left the queue without a record in the log."""
         if not jobs:
             return []
         since = left_before(min(self._known[job].since_s for job in jobs))
         found = self._point.schedd.history(in_clusters(jobs), list(END_ATTRIBUTES), -1, since)
         ends = left_by_name(found, self._point.name)
-        told: list[NamedEvent] = []
+        new_events: list[NamedEvent] = []
         for job in jobs:
             known = self._known[job]
-            told += end_of(job, known.status, known.since_s, ends.get(job), taken_s)
-        return told
+            new_events += end_of(job, known.status, known.since_s, ends.get(job), taken_s)
+        return new_events
 
     def _query(self, constraint: str) -> dict[str, Ad]:
         return self._by_name(self._specs.query(self._point.schedd, constraint, JOB_ATTRIBUTES))
@@ -254,7 +254,7 @@ class QueueWatch:
 
 
 # -- lost records ----------------------------------------------------------------------------------
-# What an event log should have told and has not, by the ads of the queue and the history.
+# Events that an event log lacks, from the ads of the queue and the history.
 
 END_ATTRIBUTES: Final = (
     *ID_ATTRIBUTES, "JobStatus", "EnteredCurrentStatus", "CompletionDate", "JobCurrentStartDate",
@@ -266,29 +266,29 @@ END_ATTRIBUTES: Final = (
 def end_of(
     job: str, status: int, since_s: float, ad: Ad | None, taken_s: float
 ) -> list[NamedEvent]:
-    """How a job left the queue, with its last run if the log told of none.
+    """Return how a job left the queue, with its last run if the log has none.
 
     Args:
-        job: its name.
-        status: ``JobStatus`` as the log told it last.
-        since_s: and when.
-        ad: of the history, with `END_ATTRIBUTES`; None: it is not there.
-        taken_s: when the job was missed.
+        job: the job's name.
+        status: the last ``JobStatus`` known from the log.
+        since_s: when it entered that status.
+        ad: its ad in the history, with `END_ATTRIBUTES`; None: it is not there.
+        taken_s: when the job was found missing.
     """
     if ad is None:
         return [(taken_s, events.REMOVED, job, "removed")]
     at_s = number(ad, "CompletionDate") or number(ad, "EnteredCurrentStatus")
     began_s, slot = number(ad, "JobCurrentStartDate"), str(ad.get("LastRemoteHost") or "")
-    told: list[NamedEvent] = []
+    new_events: list[NamedEvent] = []
     if status not in (RUNNING, SUSPENDED) and slot and began_s > since_s - 1.0:
-        told.append(started(job, began_s, slot, ad))
+        new_events.append(started(job, began_s, slot, ad))
     if number(ad, "JobStatus") == COMPLETED:
-        return [*told, (at_s, events.COMPLETED, job, None)]
-    return [*told, (number(ad, "EnteredCurrentStatus"), events.REMOVED, job, "removed")]
+        return [*new_events, (at_s, events.COMPLETED, job, None)]
+    return [*new_events, (number(ad, "EnteredCurrentStatus"), events.REMOVED, job, "removed")]
 
 
 def steps_to(job: str, status: int, ad: Ad) -> list[NamedEvent]:
-    """The events that lead from a status to that of the ad, at the times the ad tells."""
+    """Return the events that lead from a status to that of the ad, with the ad's times."""
     now, at_s = int(number(ad, "JobStatus")), number(ad, "EnteredCurrentStatus")
     if now == status or now not in (IDLE, RUNNING, HELD):
         return []

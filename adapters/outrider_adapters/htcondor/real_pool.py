@@ -1,4 +1,4 @@
-"""The adapter of a real HTCondor pool: slots, queues, histories and event logs."""
+"""Adapter of a real HTCondor pool: slots, queues, histories and event logs."""
 
 import os
 import re
@@ -42,21 +42,21 @@ from outrider_adapters.polling.commands import found_pool
 from outrider_adapters.readers.htcondor.event_mapping import STATE_WORDS
 
 # -- diagnosis -------------------------------------------------------------------------------------
-# What a site should know of a pool before it lets Outrider watch it.
+# Checks of a pool before Outrider watches it.
 
 Finding = tuple[str, str, str, str]
-"""What, state (ok, warn, fail), what was found, and a remedy: as ``outrider doctor`` lists it."""
+"""Subject, state (ok, warn, fail), finding and fix, in the order of ``outrider doctor``."""
 
 
 def diagnosed(
     calls: PoolCalls, event_logs: Mapping[str, LogtailSettings], queue_s: float
 ) -> Iterator[Finding]:
-    """Who answers, and from where jobs are known.
+    """Yield which daemons answer, and the source of each access point's jobs.
 
     Args:
-        calls: the pool.
-        event_logs: those that can be read, by access point.
-        queue_s: from one look at a queue to the next, where there is no log.
+        calls: calls to the pool.
+        event_logs: readable event logs, by access point.
+        queue_s: seconds between two queries of a queue without a log.
     """
     remedy = "let this host read (ALLOW_READ), or give it a token"
     try:
@@ -64,7 +64,7 @@ def diagnosed(
     except calls.failure as error:
         yield "collector", "fail", f"does not answer: {error}", remedy
     else:
-        yield "collector", "ok", f"tells of {slots} slots", ""
+        yield "collector", "ok", f"knows {slots} slots", ""
     for point in calls.access_points:
         what = f"access point {point.name}"
         try:
@@ -81,24 +81,24 @@ def _source(
     if log is not None:
         return "ok", f"{jobs} jobs in the queue; event log {', '.join(log.paths)}", ""
     found = (
-        f"{jobs} jobs in the queue and no event log that can be read: the queue is asked every "
-        f"{queue_s:g} s, and of a job that began more than two runs between, two are told"
+        f"{jobs} jobs in the queue, no readable event log: the queue is queried every "
+        f"{queue_s:g} s, which shows at most two runs of a job between two queries"
     )
     remedy = f'name its event log: event_logs = {{ "{point.name}" = "/var/log/condor/EventLog" }}'
     return "warn", found, remedy
 
 
 # -- lever -----------------------------------------------------------------------------------------
-# The lever of an HTCondor pool: jobs stay in the queue, or are sent to a group of machines.
+# Lever of an HTCondor pool: jobs stay in the queue, or are sent to a group of machines.
 
 
 class LeasedAttributes(Lever):
-    """Sets attributes of jobs that the pool heeds while a time in them lies ahead.
+    """Lever that sets job attributes which the pool honours until a time stored in them.
 
-    A deferred job starts nowhere, and may be shown as held (`defer_by`); one that is to start is
-    sent to the machine group that was decided for, or prefers it (`start_by`), and may come before
-    the others of its user (`start_first`). The pool is asked in a process of the lever's own, with
-    the right to edit everybody's jobs: a token of a queue super user.
+    A deferred job starts nowhere, and may be shown as held (`defer_by`). A job that is to start is
+    sent to the machine group of the decision, or prefers it (`start_by`), and may come before the
+    others of its user (`start_first`). The calls are made in a separate process, with the right to
+    edit all users' jobs: a token of a queue super user.
     """
 
     name = "leased_attributes"
@@ -123,28 +123,28 @@ class LeasedAttributes(Lever):
         self._process: PoolProcess | None = None
 
     def apply(self, decisions: Sequence[DecisionRow]) -> dict[str, str]:
-        """As `Lever.apply`; refused are jobs whose requirements heed no lease, too."""
+        """Apply decisions; also refuse jobs whose requirements do not support leases."""
         wanted = {d.job: Wanted(d.action == "defer", d.machine or "") for d in decisions}
         refused: dict[str, str] = self._ask(LEASE, (self._terms, wanted))
         return refused
 
     def withdraw(self, jobs: Sequence[str]) -> dict[str, str]:
-        """As `Lever.withdraw`."""
+        """Withdraw leases; see `Lever.withdraw`."""
         refused: dict[str, str] = self._ask(RELEASE, (self._terms, list(jobs)))
         return refused
 
     def withdraw_all(self) -> int:
-        """As `Lever.withdraw_all`."""
+        """Withdraw all leases; see `Lever.withdraw_all`."""
         jobs: int = self._ask(RELEASE_ALL, self._terms)
         return jobs
 
     def prove(self) -> list[Finding]:
-        """As `Lever.prove`: at each access point by a job on hold."""
+        """Prove the lever at each access point by a job on hold; see `Lever.prove`."""
         found: list[Finding] = self._ask(PROVE, self._terms)
         return found
 
     def close(self) -> None:
-        """End the process that asks."""
+        """End the process that queries the pool."""
         if self._process is not None:
             self._process.close()
             self._process = None
@@ -154,17 +154,17 @@ class LeasedAttributes(Lever):
             self._process = PoolProcess(self.adapter.settings)
         try:
             return self._process.ask(question, argument)
-        except RuntimeError as error:  # it is gone: the next question gets another
+        except RuntimeError as error:  # it is gone: the next question starts another
             self.close()
             raise PeerError(f"the pool cannot be asked: {error}") from error
 
 
 # -- adapter ---------------------------------------------------------------------------------------
-# What the adapters of an HTCondor pool have in common.
+# Common base of the adapters of an HTCondor pool.
 
 
 class CondorAdapter(PollingAdapter):
-    """Base of adapters that look at an HTCondor pool again and again."""
+    """Base class of adapters that poll an HTCondor pool."""
 
     settings_type: ClassVar[type[WatchSettings]] = WatchSettings
     sees: ClassVar[tuple[str, ...]] = (
@@ -175,17 +175,17 @@ class CondorAdapter(PollingAdapter):
 
     discipline = "first_fit"  # the negotiator passes over what it cannot match
     state_words = STATE_WORDS
-    incumbent = "user_priority"  # without a rank, machines are alike to it
+    incumbent = "user_priority"  # without a rank, all machines are the same to it
 
 
 # -- real pool -------------------------------------------------------------------------------------
 
 
 class HTCondorAdapter(CondorAdapter):
-    """Watches a pool by calls that need the right to read, and by the event logs it may read.
+    """Adapter that watches a pool by calls with read access, and by readable event logs.
 
-    What is asked, and how often, is in the settings. The calls are made in a process of their own
-    (`PoolProcess`). Nothing is changed in the pool but by its lever, which has another.
+    The settings determine the queries and their interval. The calls are made in a separate process
+    (`PoolProcess`). Only its lever, which has another process, changes anything in the pool.
 
     Raises:
         PluginError: HTCondor's Python bindings are not installed.
@@ -208,30 +208,30 @@ class HTCondorAdapter(CondorAdapter):
 
     @classmethod
     def found_here(cls) -> FoundSystem | None:
-        """The pool that this host is configured for."""
+        """Return the pool that this host is configured for."""
         return found_pool()
 
     @classmethod
     def check_source(cls, settings: Any) -> list[str]:
-        """What is wrong with the event logs that the settings name, a sentence each."""
+        """Return the problems of the event logs in the settings, a sentence each."""
         logs = (event_log(path, settings) for path in settings.event_logs.values())
         return [sentence for log in logs for sentence in wrong_with(log)]
 
     def diagnose(self) -> list[Finding]:
-        """For ``outrider doctor``: who answers, from where jobs are known, who heeds leases."""
+        """Return findings for ``outrider doctor``: daemons, sources of jobs, support for leases."""
         try:
             found: list[Finding] = asked_once(self._settings, DIAGNOSE)
         except PeerError as error:
-            return [("collector", "fail", str(error), "start the pool, or mend the settings")]
+            return [("collector", "fail", str(error), "start the pool, or fix the settings")]
         return found
 
     def machine_attributes(self) -> dict[str, dict[str, str]]:
-        """What the site has the slot ads say. Raises `PeerError`: no answer."""
+        """Return the site's own attributes in slot ads. Raises `PeerError`: no answer."""
         found: dict[str, dict[str, str]] = asked_once(self._settings, ATTRIBUTES)
         return found
 
     def service_needs(self) -> ServiceNeeds:
-        """Who is asked, which logs are read, and where the tokens are."""
+        """Return the hosts to connect to, the logs to read, and the token folder."""
         return needs_of(self._settings, partial(asked_once, self._settings, HOSTS_AND_LOGS))
 
     def begin(self, cursor: Any) -> None:
@@ -239,8 +239,8 @@ class HTCondorAdapter(CondorAdapter):
 
         Raises:
             PeerError: it cannot be found.
-            ValueError: the cursor is none of this adapter's.
-            RuntimeError: the process that asks failed.
+            ValueError: the cursor was not made by this adapter.
+            RuntimeError: the process that queries the pool failed.
         """
         self._process = PoolProcess(self._settings)
         if self._closing:  # the daemon was stopped a moment ago
@@ -248,7 +248,7 @@ class HTCondorAdapter(CondorAdapter):
         self._process.ask(BEGIN, cursor)
 
     def look(self) -> Batch:
-        """What happened since the last look. Raises `RuntimeError` if the asking process failed."""
+        """Return what happened since the last look. Raises `RuntimeError` if the process failed."""
         if self._process is None:
             raise RuntimeError("look() before begin()")
         batch: Batch = self._process.ask(LOOK)
@@ -258,33 +258,33 @@ class HTCondorAdapter(CondorAdapter):
         return batch
 
     def pause_s(self, batch: Batch) -> float:
-        """Seconds to the next look; none while history is read."""
+        """Return the seconds to the next look; 0 while history is read."""
         return 0.0 if batch.seen_until_s is None and batch.events else self._settings.look_s
 
     def end(self) -> None:
-        """End the process that asks."""
+        """End the process that queries the pool."""
         if self._process is not None:
             self._process.close()
             self._process = None
 
     async def waiting_reason(self, job: str) -> WaitingReason | None:
-        """Why a job is not running, as HTCondor says it now. Raises `PeerError`: no answer."""
+        """Return why a job is not running, from HTCondor now. Raises `PeerError`: no answer."""
 
         def asked() -> WaitingReason | None:
             if self._process is None:
                 raise PeerError("the pool has not been found yet")
-            said: WaitingReason | None = self._process.ask(WHY, job)
-            return said
+            reason: WaitingReason | None = self._process.ask(WHY, job)
+            return reason
 
         return await self.answer(asked)
 
     async def __aenter__(self) -> Self:
-        """Get a thread, in which the other process is waited for."""
+        """Start a thread that waits for the other process."""
         self._closing = False
         return await super().__aenter__()
 
     async def __aexit__(self, *raised: Any) -> None:
-        """Wait for no answer; then close."""
+        """End the process without waiting for an answer, then close."""
         self._closing = True
         if self._process is not None:
             self._process.kill()
@@ -292,41 +292,41 @@ class HTCondorAdapter(CondorAdapter):
 
 
 # -- service needs ---------------------------------------------------------------------------------
-# What a service needs beside an HTCondor pool: its daemons' addresses, logs, tokens.
+# Needs of a service next to an HTCondor pool: its daemons' addresses, logs and tokens.
 
 _VARIABLES: Final = ("CONDOR_CONFIG",)
 _TOKENS: Final = "SEC_TOKEN_DIRECTORY"
 _NOWHERE: Final = "/dev/null"
-"""Where the bindings themselves point CONDOR_CONFIG if no pool is configured."""
+"""Value that the bindings give to CONDOR_CONFIG if no pool is configured."""
 _ADDRESS: Final = re.compile(r"<(?:\[(?P<six>[^\]]+)\]|(?P<four>[^:>?]+)):\d+")
 HostsAndLogs: TypeAlias = tuple[dict[str, str], list[str]]
 """Addresses of access points, with what each is; paths of the event logs that can be read here."""
 
 
 def hosts_and_logs(settings: HTCondorSettings) -> HostsAndLogs:
-    """What the pool itself says. Raises `PeerError`: it does not answer."""
+    """Return the hosts and logs that the pool names. Raises `PeerError`: no answer."""
     _, ads = located(settings.collector, settings.access_points)
     hosts = {address: f"access point {n}" for n, ad in ads.items() for address in _addresses(ad)}
     return hosts, [p for log in event_logs_of(ads, settings).values() for p in log.paths]
 
 
 def needs_of(settings: HTCondorSettings, ask: Callable[[], HostsAndLogs]) -> ServiceNeeds:
-    """Who is asked, what is read, and the folder of the tokens, as far as it can be found out.
+    """Return the hosts, files and token folder that the adapter needs, as far as known.
 
     Args:
-        settings: of the adapter.
-        ask: `hosts_and_logs`, where a pool that does not answer holds up nobody.
+        settings: settings of the adapter.
+        ask: `hosts_and_logs`, called so that a pool without an answer blocks no other check.
     """
     hosts = dict.fromkeys(collector_hosts(_collector(settings)), "HTCondor's collector")
     logs = [*settings.event_logs.values()]
     notes: list[str] = []
     try:
-        told = ask()
+        found = ask()
     except PeerError as error:
         notes.append(f"addresses of access points are not known: {error}")
     else:
-        hosts |= told[0]
-        logs += told[1]
+        hosts |= found[0]
+        logs += found[1]
     environment = {name: os.environ[name] for name in _VARIABLES if os.environ.get(name)}
     if environment.get("CONDOR_CONFIG") == _NOWHERE:
         del environment["CONDOR_CONFIG"]
@@ -341,7 +341,7 @@ def needs_of(settings: HTCondorSettings, ask: Callable[[], HostsAndLogs]) -> Ser
 
 
 def collector_hosts(collector: str) -> list[str]:
-    """Hosts of collectors, as COLLECTOR_HOST names them: ``cm1:9618, [::1]:9618, cm2``.
+    """Return the collectors' hosts in a COLLECTOR_HOST: ``cm1:9618, [::1]:9618, cm2``.
 
     >>> collector_hosts("cm1:9618?sock=collector, [2001:db8::1]:9618 cm2")
     ['cm1', '2001:db8::1', 'cm2']
@@ -359,7 +359,7 @@ def _collector(settings: HTCondorSettings) -> str:
 
 
 def _addresses(ad: Ad) -> list[str]:
-    """The addresses in an ad of a daemon: ``<192.0.2.7:9618?addrs=...>``."""
+    """Return the addresses in an ad of a daemon: ``<192.0.2.7:9618?addrs=...>``."""
     return [found["six"] or found["four"] for found in _ADDRESS.finditer(str(ad.get("MyAddress")))]
 
 

@@ -1,4 +1,4 @@
-"""Why a job waits, as HTCondor says it: its hold, or how its conditions and the machines meet."""
+"""Reasons why a job waits in HTCondor: its hold, or machines that do not match."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -20,19 +20,19 @@ from outrider_adapters.htcondor.pool_calls import (
 from outrider_adapters.readers.htcondor.event_mapping import hold_reason
 
 # -- turns -----------------------------------------------------------------------------------------
-# Whose turn it is: users' priorities and the jobs of those who come before.
+# User priorities, and the number of queued jobs that come first.
 
 TURN_ATTRIBUTES: Final = ("ClusterId", "ProcId", "User", "AccountingGroup", "JobPrio")
 """Attributes of a job ad that are read here."""
 
 
 class Turn(NamedTuple):
-    """Who comes before a job, as the negotiator goes through users and their jobs.
+    """Idle jobs before a job in the negotiator's order of users and jobs.
 
     Attributes:
-        priority: of its user, effective; a smaller one is better.
-        users: that are of better priority and have idle jobs.
-        theirs: how many idle jobs they have.
+        priority: effective priority of its user; a smaller one is better.
+        users: number of users with better priority and idle jobs.
+        theirs: number of their idle jobs.
         own: idle jobs of its own user that come before it.
     """
 
@@ -43,17 +43,17 @@ class Turn(NamedTuple):
 
     @property
     def ahead(self) -> int:
-        """How many idle jobs come before it."""
+        """Number of idle jobs that come before it."""
         return self.theirs + self.own
 
 
 def turn_of(calls: PoolCalls, point: AccessPoint, ad: Ad) -> Turn | None:
-    """Who comes before an idle job; None where the collector does not tell priorities.
+    """Count the jobs before an idle job; None if the collector publishes no priorities.
 
     Args:
-        calls: the pool.
-        point: whose job it is.
-        ad: of the job, with `TURN_ATTRIBUTES`.
+        calls: calls to the pool.
+        point: access point of the job.
+        ad: ad of the job, with `TURN_ATTRIBUTES`.
 
     Raises:
         HTCondorException: the pool does not answer (`PoolCalls.failure`).
@@ -78,7 +78,7 @@ def turn_of(calls: PoolCalls, point: AccessPoint, ad: Ad) -> Turn | None:
 
 
 def submitter_of(ad: Ad) -> str:
-    """Under which name the negotiator accounts for a job: its group and user, else its user.
+    """Return the negotiator's accounting name of a job: its group and user, else its user.
 
     >>> submitter_of({"User": "ann@site.org"})
     'ann@site.org'
@@ -93,7 +93,7 @@ def submitter_of(ad: Ad) -> str:
 
 
 def _own_before(ad: Any) -> str:
-    """The constraint for idle jobs of the same submitter that come before a job."""
+    """Return the constraint for idle jobs of the same submitter that come before a job."""
     prio, cluster, proc = (int(number(ad, name)) for name in ("JobPrio", "ClusterId", "ProcId"))
     group = ad.get("AccountingGroup")
     theirs = quote(group) if isinstance(group, str) else "undefined"
@@ -110,22 +110,22 @@ REASON_ATTRIBUTES: Final = (
     "RequestMemory", "MemoryUsage", "ResidentSetSize",
 )  # fmt: skip
 """Attributes of a job ad that are read here."""
-_MOST_CLAUSES: Final = 3
-"""So many conditions that no machine meets are named in the sentence; all are among the clauses."""
-_LONGEST: Final = 100
-"""Characters of a condition in a sentence."""
+_MAX_CLAUSES: Final = 3
+"""Number of unmet conditions named in the sentence; all are among the clauses."""
+_MAX_CLAUSE_CHARS: Final = 100
+"""Maximum length of a condition in a sentence."""
 _UNITS: Final = {"memory": " MB of memory", "disk": " KB of disk", "cpus": " CPUs", "gpus": " GPUs"}
-_SPELT: Final = {"memory": "Memory", "disk": "Disk", "cpus": "Cpus", "gpus": "GPUs"}
+_SPELLINGS: Final = {"memory": "Memory", "disk": "Disk", "cpus": "Cpus", "gpus": "GPUs"}
 _LIMIT: Final = "concurrency limit "
-"""What the negotiator begins its reason with where a concurrency limit is reached."""
+"""Prefix of the negotiator's reason when a concurrency limit is reached."""
 _OUT_OF_RESOURCES: Final = 34
 _LEASE_ENDS: Final = "wait: it is released when its policy decides otherwise, or its lease ends"
 _RELEASE: Final = "release it: condor_release {job}"
-_MEND: Final = "mend what the reason names, then condor_release {job}"
+_FIX: Final = "fix what the reason names, then condor_release {job}"
 _REMEDIES: Final[Mapping[int, str]] = {
     1: _RELEASE,  # by its user or an administrator
     3: "change what its own policy reads, then condor_release {job}",
-    5: "mend its own policy, which cannot be evaluated, then condor_release {job}",
+    5: "fix its own policy, which cannot be evaluated, then condor_release {job}",
     15: _RELEASE,  # submitted on hold
     16: "wait: its input files are still being sent",
     26: "change what the site's policy reads, then condor_release {job}",
@@ -133,15 +133,15 @@ _REMEDIES: Final[Mapping[int, str]] = {
     46: "let it take longer (AllowedJobDuration), then condor_release {job}",
     47: "let it run longer (AllowedExecuteDuration), then condor_release {job}",
 }
-"""By ``HoldReasonCode``, as HTCondor's manual lists them."""
+"""Fixes by ``HoldReasonCode``, which HTCondor's manual lists."""
 
 
 class Now(NamedTuple):
-    """What the machines that match a job do at this moment.
+    """Current state of the machines that match a job.
 
     Attributes:
-        free: have an unclaimed slot with as much as it asks for.
-        owned: are used by their owners.
+        free: number with an unclaimed slot that is large enough.
+        owned: number used by their owners.
     """
 
     free: int
@@ -151,14 +151,14 @@ class Now(NamedTuple):
 def waiting_reason(
     ad: Ad, schedd: str, matching: Matching | None, now: Now, turn: Turn | None = None
 ) -> WaitingReason | None:
-    """Why a job is not running; None for one that is, or that has left.
+    """Return why a job is not running; None if it runs or has left.
 
     Args:
-        ad: of the job, with `REASON_ATTRIBUTES`.
-        schedd: whose job it is.
-        matching: how it and the machines meet; None: not known.
-        now: what the machines that match do.
-        turn: who comes before it; None: not known.
+        ad: ad of the job, with `REASON_ATTRIBUTES`.
+        schedd: name of the job's schedd.
+        matching: match of the job with the machines; None: unknown.
+        now: current state of the machines that match.
+        turn: jobs that come before it; None: unknown.
     """
     status = int(number(ad, "JobStatus"))
     job = short_id(job_name(ad, schedd))
@@ -168,10 +168,12 @@ def waiting_reason(
         return None
     rejected = str(ad.get("LastRejMatchReason") or "").strip()
     if matching is None:
-        said = f": {rejected}" if rejected else ""
-        return WaitingReason(code="Idle", sentence=f"the negotiator has given it no machine{said}")
+        message = f": {rejected}" if rejected else ""
+        return WaitingReason(
+            code="Idle", sentence=f"the negotiator has given it no machine{message}"
+        )
     can_start = bool(matching.machines)
-    sentence = _in_line(matching, now, rejected, turn) if can_start else _unmatched(matching)
+    sentence = _matched(matching, now, rejected, turn) if can_start else _unmatched(matching)
     return WaitingReason(
         code="Idle",
         sentence=sentence,
@@ -186,34 +188,34 @@ def waiting_reason(
 
 def _held(ad: Ad, job: str) -> WaitingReason:
     code, subcode = int(number(ad, "HoldReasonCode")), int(number(ad, "HoldReasonSubCode"))
-    said = hold_reason(str(ad.get("HoldReason") or "")) or "HTCondor gives no reason"
-    if said == OWN_HOLD:
-        sentence = "Outrider keeps it in the queue, and lets it be shown as held"
+    message = hold_reason(str(ad.get("HoldReason") or "")) or "HTCondor gives no reason"
+    if message == OWN_HOLD:
+        sentence = "Outrider keeps it in the queue, and HTCondor shows it as held"
         return WaitingReason(code=f"{code}.{subcode}", sentence=sentence, remedies=(_LEASE_ENDS,))
     asked, used = number(ad, "RequestMemory"), number(ad, "MemoryUsage")
     if code == _OUT_OF_RESOURCES and used > asked > 0.0:
-        said += f"; it asked for {asked:,.0f} MB of memory and used {used:,.0f} MB"
+        message += f"; it asked for {asked:,.0f} MB of memory and used {used:,.0f} MB"
     return WaitingReason(
         code=f"{code}.{subcode}" if subcode else f"{code}",
-        sentence=f"it is held: {said}",
-        remedies=(_REMEDIES.get(code, _MEND).format(job=job),),
+        sentence=f"it is held: {message}",
+        remedies=(_REMEDIES.get(code, _FIX).format(job=job),),
     )
 
 
-def _in_line(matching: Matching, now: Now, rejected: str, turn: Turn | None) -> str:
+def _matched(matching: Matching, now: Now, rejected: str, turn: Turn | None) -> str:
     n, pool = len(matching.machines), matching.pool
     may = f"{n:,} of the pool's {pool:,} machines may run it"
     if now.free:
-        said = f"; HTCondor says: {rejected}" if rejected else ""
-        free = f"{now.free:,} have room for it now, and the negotiator has given it none{said}"
-        return f"{may}, {free}{_before(turn)}{_what_removes_most(matching)}"
+        message = f"; HTCondor says: {rejected}" if rejected else ""
+        free = f"{now.free:,} have room for it now, and the negotiator has given it none{message}"
+        return f"{may}, {free}{_jobs_ahead(turn)}{_what_removes_most(matching)}"
     owned = f", {now.owned:,} of them used by their owners" if now.owned else ""
     full = f"and none of them has room for it now{owned}"
-    return f"{may}, {full}{_before(turn)}{_what_removes_most(matching)}"
+    return f"{may}, {full}{_jobs_ahead(turn)}{_what_removes_most(matching)}"
 
 
-def _before(turn: Turn | None) -> str:
-    """Who comes before it; the negotiator also gives users a share, so it is no strict order."""
+def _jobs_ahead(turn: Turn | None) -> str:
+    """Return the jobs ahead; users also have a share, so the order is not strict."""
     if turn is None or not turn.ahead:
         return ""
     users = "1 user" if turn.users == 1 else f"{turn.users:,} users"
@@ -228,11 +230,11 @@ def _unmatched(matching: Matching) -> str:
         return "the pool has no machine now"
     pool = matching.pool
     never = f"none of the pool's {pool:,} machines may run it"
-    met_by_none = [_named(clause) for clause in matching.clauses if not clause.machines]
+    met_by_none = [_short_text(clause) for clause in matching.clauses if not clause.machines]
     if not met_by_none:
-        at_once = "no machine meets all of its conditions at once"
-        return f"{never}: {at_once}{_what_removes_most(matching)}"
-    return f"{never}: no machine meets {' and '.join(met_by_none[:_MOST_CLAUSES])}"
+        unmet = "no machine meets all of its conditions together"
+        return f"{never}: {unmet}{_what_removes_most(matching)}"
+    return f"{never}: no machine meets {' and '.join(met_by_none[:_MAX_CLAUSES])}"
 
 
 def _most(matching: Matching) -> Clause | None:
@@ -243,17 +245,17 @@ def _what_removes_most(matching: Matching) -> str:
     most, pool = _most(matching), matching.pool
     if most is None:
         return ""
-    return f"; {_named(most)} removes most machines: {pool - most.machines:,} of {pool:,}"
+    return f"; {_short_text(most)} removes most machines: {pool - most.machines:,} of {pool:,}"
 
 
-def _named(clause: Clause) -> str:
-    """A clause in a sentence: users may write long ones."""
+def _short_text(clause: Clause) -> str:
+    """Return a clause for a sentence, truncated: users may write long ones."""
     text = clause.text
-    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
+    return text if len(text) <= _MAX_CLAUSE_CHARS else f"{text[:_MAX_CLAUSE_CHARS]}..."
 
 
 def _remedies(job: str, matching: Matching, now: Now, rejected: str) -> list[str]:
-    """What would let it run: to wait, where it may run, then what lets more machines match."""
+    """Return what would let it run: to wait, if it can run, then ways to match more machines."""
     helps = [one for one in matching.at_most if one.machines > len(matching.machines)]
     remedies = [_ask_less(job, one) for one in helps]
     if matching.machines:
@@ -272,7 +274,7 @@ def _wait(now: Now, rejected: str) -> str:
 
 
 def _ask_less(job: str, one: AtMost) -> str:
-    edit = f"condor_qedit {job} Request{_SPELT[one.attribute]} {one.amount:.0f}"
+    edit = f"condor_qedit {job} Request{_SPELLINGS[one.attribute]} {one.amount:.0f}"
     if not one.machines:
         return f"no machine has more than {one.amount:,.0f}{_UNITS[one.attribute]}: {edit}"
     most = f"{one.amount:,.0f}{_UNITS[one.attribute]}"
@@ -283,7 +285,7 @@ def _drop(clause: Clause) -> str:
     n = clause.without_it
     if clause.text == START:
         return f"{n:,} machines would match if their START took it: ask their administrators"
-    return f"{n:,} machines would match without {_named(clause)}"
+    return f"{n:,} machines would match without {_short_text(clause)}"
 
 
 def is_idle(ad: Ad) -> bool:

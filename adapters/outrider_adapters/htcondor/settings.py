@@ -1,4 +1,4 @@
-"""What every adapter that watches an HTCondor pool lets its site choose."""
+"""Settings of every adapter that watches an HTCondor pool."""
 
 from typing import Annotated, Literal
 
@@ -9,7 +9,7 @@ from outrider_adapters.polling import StartAt
 
 
 class WatchSettings(AdapterSettings, frozen=True, kw_only=True):
-    """How an HTCondor pool is watched."""
+    """Settings for watching an HTCondor pool."""
 
     cluster_attribute: Annotated[
         str,
@@ -34,7 +34,7 @@ class WatchSettings(AdapterSettings, frozen=True, kw_only=True):
         Annotated[str, Meta(min_length=1)] | None,
         Meta(
             description="Attribute of the slot ads with the watts that the whole machine draws "
-            "now, as a probe of the site measures them. Unset: the ads tell no reading.",
+            "now, as a probe of the site measures them. Unset: the ads contain no reading.",
             examples=["MachineWatts"],
         ),
     ] = None
@@ -42,7 +42,7 @@ class WatchSettings(AdapterSettings, frozen=True, kw_only=True):
         Annotated[str, Meta(min_length=1)] | None,
         Meta(
             description="Attribute of the slot ads with the watts of the whole machine while it "
-            "works. What it says comes before active_w of [clusters.NAME].",
+            "works. It takes precedence over active_w of [clusters.NAME].",
             examples=["ActiveWatts"],
         ),
     ] = None
@@ -58,36 +58,36 @@ class WatchSettings(AdapterSettings, frozen=True, kw_only=True):
         float,
         Meta(
             ge=0,
-            description="How long a machine's ads must be missing before it counts as gone. A "
-            "collector that restarts knows none until the next update (300 s by default).",
+            description="Seconds for which a machine's ads must be missing before it counts as "
+            "gone. A restarted collector knows none until the next update (300 s by default).",
         ),
     ] = 600.0
     ads_fresh_s: Annotated[
         float,
         Meta(
             ge=0,
-            description="Up to this age the newest slot ad counts as fresh: startds tell the "
-            "collector anew every UPDATE_INTERVAL (300 s by default). An older one is stale input.",
+            description="Up to this age the newest slot ad counts as fresh: startds update the "
+            "collector every UPDATE_INTERVAL (300 s by default). An older one is stale input.",
         ),
     ] = 400.0
     snapshot_s: Annotated[
         float,
-        Meta(gt=0, description="From one look at the whole queue to the next, to mend gaps."),
+        Meta(gt=0, description="Seconds between two reads of the whole queue, which repair gaps."),
     ] = 300.0
     queue_s: Annotated[
         float,
         Meta(
             ge=1,
-            description="From one look at what changed in a queue to the next, where its event log "
-            "cannot be read.",
+            description="Seconds between two queries for changes in a queue whose event log cannot "
+            "be read.",
         ),
     ] = 30.0
     repair_after_s: Annotated[
         float,
         Meta(
             ge=5,
-            description="For how long the queue must say otherwise than the event log before it "
-            "is believed; the log may be written late.",
+            description="Seconds for which the queue must contradict the event log before it is "
+            "believed. The log may be written late.",
         ),
     ] = 60.0
 
@@ -97,12 +97,12 @@ class WatchSettings(AdapterSettings, frozen=True, kw_only=True):
 
 
 class HTCondorSettings(WatchSettings, frozen=True, kw_only=True):
-    """Which pool, and what of it."""
+    """Settings of the `htcondor` adapter: the pool, and which part of it."""
 
     collector: Annotated[
         Annotated[str, Meta(min_length=1)] | None,
         Meta(
-            description="Host, or host:port, of the collector. Unset: as CONDOR_CONFIG has it.",
+            description="Host, or host:port, of the collector. Unset: from CONDOR_CONFIG.",
             examples=["cm.example.org:9618"],
         ),
     ] = None
@@ -117,38 +117,39 @@ class HTCondorSettings(WatchSettings, frozen=True, kw_only=True):
     event_logs: Annotated[
         dict[str, Annotated[str, Meta(min_length=1)]],
         Meta(
-            description="Event log of each access point, by its name. One on this host that says "
-            "where its log is need not be named. Without a log its queue and history are asked."
+            description="Event log of each access point, by its name. An access point on this host "
+            "whose configuration names its log can be left out. Without a log its queue and "
+            "history are queried."
         ),
     ] = field(default_factory=dict)
     start_at: StartAt = "now"
     answer_within_s: Annotated[
         int,
-        Meta(ge=1, le=600, description="Seconds after which a daemon that is silent is given up."),
+        Meta(ge=1, le=600, description="Timeout in seconds of a call to a daemon of the pool."),
     ] = 10
     look_s: Annotated[
-        float, Meta(ge=1, le=60, description="Seconds from one look at logs and slots to the next.")
+        float, Meta(ge=1, le=60, description="Seconds between two reads of logs and slots.")
     ] = 5.0
     lease_s: Annotated[
         float,
         Meta(
             ge=10,
-            description="In the modes canary and active: for how long what Outrider sets lasts "
-            "when it is not renewed.",
+            description="In the modes canary and active: seconds after which an attribute that "
+            "Outrider set expires if it is not renewed.",
         ),
     ] = 300.0
     start_by: Annotated[
         Literal["prefer", "pin"],
         Meta(
             description="In the modes canary and active, a job that is to start: prefer makes it "
-            "prefer the machine group that was decided for; pin lets it start there alone."
+            "prefer the machine group of the decision; pin lets it start only there."
         ),
     ] = "prefer"
     start_first: Annotated[
         bool,
         Meta(
             description="In the modes canary and active, a job that is to start comes before all "
-            "others of its user, whatever their JobPrio says."
+            "others of its user, regardless of their JobPrio."
         ),
     ] = False
     defer_by: Annotated[

@@ -1,7 +1,7 @@
-"""Successive looks at the slots of a pool: who joined, left, sat down, went to sleep.
+"""Poll the slots of a pool: machines that join, leave, sleep or wake, and owners.
 
-A pool of thousands of slots tells of a few each second, so most looks ask for those alone that the
-collector has heard from since the last.
+Of thousands of slots a few change each second. So most queries ask only for those that the
+collector has heard from since the last query.
 """
 
 import fnmatch
@@ -16,9 +16,9 @@ from outrider_adapters.htcondor.machines import (
     SLOT_ATTRIBUTES,
     MachineState,
     WattsOfAds,
+    ad_time_s,
     changes,
     machines_of,
-    told_s,
 )
 from outrider_adapters.htcondor.pool_calls import Ad, PoolCalls, number, quote
 from outrider_adapters.htcondor.settings import WatchSettings
@@ -26,24 +26,24 @@ from outrider_adapters.polling import Asking
 from outrider_adapters.readers.htcondor.job_ads import UNKNOWN_HOST, machine_of_slot
 
 _CLOSED: Final = "Start =?= false"
-"""Asked of the collector, for only the whole ad can tell what its START comes to."""
+"""Constraint evaluated by the collector: the value of START needs the whole ad."""
 WHOLE_SLOTS: Final = "DynamicSlot =!= true"
-"""A dynamic slot is a part of its partitionable one."""
-_MOST_WHOLE_S: Final = 60.0
-"""From one look at all slots to the next: only these show who has left."""
-_CLOCK_OFF_S: Final = 86_400.0
-"""Clocks of machines, the collector and this host may differ by hours; by days one is wrong."""
+"""Constraint without dynamic slots: each is a part of its partitionable slot."""
+_MAX_WHOLE_INTERVAL_S: Final = 60.0
+"""Seconds between two queries for all slots: only these show which machines have left."""
+_MAX_CLOCK_ERROR_S: Final = 86_400.0
+"""Largest plausible difference between clocks of machines, the collector and this host."""
 
 
 class SlotWatch:
     """The machines of a pool as its collector knows them.
 
     Args:
-        calls: the pool.
-        settings: how it is watched.
+        calls: calls to the pool.
+        settings: settings for watching it.
 
     Attributes:
-        machines: by name, as of the last look.
+        machines: their state at the last look, by name.
         heard_s: when the newest of their ads reached the collector, Unix seconds; None: no ads.
     """
 
@@ -63,7 +63,7 @@ class SlotWatch:
         self._whole_s = -inf
 
     def look(self, now_s: float) -> list[NamedEvent]:
-        """What happened to the machines since the last look.
+        """Return what happened to the machines since the last look.
 
         Raises:
             HTCondorException: the collector does not answer (`PoolCalls.failure`).
@@ -85,33 +85,35 @@ class SlotWatch:
         touched = self._take(ads, closed)
         every = (ad for machine in touched for ad in self._ads[machine].values())
         found = machines_of(every, self._closed, self._cluster_of, self._watts.of_states)
-        told: list[NamedEvent] = []
-        for name, ad_says in found.items():
-            after = _dated(ad_says, now_s)
+        new_events: list[NamedEvent] = []
+        for name, from_ad in found.items():
+            after = _dated(from_ad, now_s)
             before = self.machines.get(name)
-            if before is not None and before.told_s > now_s + _CLOCK_OFF_S:
-                before = msgspec.structs.replace(before, told_s=after.told_s)  # ours was ahead then
-            if before is not None and after.told_s < before.told_s:
+            if before is not None and before.reported_s > now_s + _MAX_CLOCK_ERROR_S:
+                before = msgspec.structs.replace(
+                    before, reported_s=after.reported_s
+                )  # ours was ahead then
+            if before is not None and after.reported_s < before.reported_s:
                 continue  # an older ad than the one known: nothing new
-            told += changes(name, before, after)
-            told += self._watts.news(name, self._ads[name].values(), after.told_s)
+            new_events += changes(name, before, after)
+            new_events += self._watts.news(name, self._ads[name].values(), after.reported_s)
             self.machines[name] = after
             self._saved[name] = msgspec.to_builtins(after)
-        return told + self._gone(now_s) if is_whole else told
+        return new_events + self._gone(now_s) if is_whole else new_events
 
     def _is_whole(self, now_s: float) -> bool:
         """Return whether it is time to ask for all slots."""
-        every_s = min(_MOST_WHOLE_S, self._settings.left_after_s / 10)
+        every_s = min(_MAX_WHOLE_INTERVAL_S, self._settings.left_after_s / 10)
         return not 0.0 <= now_s - self._whole_s < every_s
 
     def _take(self, ads: Iterable[Any], closed: set[str]) -> dict[str, None]:
-        """Remember ads of slots; the machines that they are of."""
+        """Store ads of slots and return the machines that they belong to."""
         touched: dict[str, None] = {}
         for ad in ads:
             slot = str(ad["Name"])
             machine = machine_of_slot(slot)
             known = self._ads.setdefault(machine, {})
-            if slot not in known or told_s(ad) >= told_s(known[slot]):
+            if slot not in known or ad_time_s(ad) >= ad_time_s(known[slot]):
                 known[slot] = ad
             self._closed.discard(slot)
             touched[machine] = None
@@ -119,17 +121,17 @@ class SlotWatch:
         return touched
 
     def save(self) -> dict[str, Any]:
-        """The machines, as JSON types."""
+        """Return the machines, as JSON types."""
         return dict(self._saved)
 
     def restore(self, saved: Any) -> None:
-        """Go on from what `save` gave. Raises `msgspec.ValidationError` if it does not fit."""
+        """Resume from the value of `save`. Raises `msgspec.ValidationError` if it does not fit."""
         self.machines = msgspec.convert(saved, dict[str, MachineState])
         self._saved = msgspec.to_builtins(self.machines)
         self._missing_since_s.clear()
 
     def _gone(self, now_s: float) -> list[NamedEvent]:
-        """The machines whose ads have been missing for too long leave."""
+        """Return the departures of machines whose ads have been missing for too long."""
         missing, found = self._missing_since_s, self._ads
         for name in [name for name in missing if name in found]:
             del missing[name]
@@ -152,31 +154,31 @@ class SlotWatch:
 
 
 def _dated(state: MachineState, now_s: float) -> MachineState:
-    """What an ad says, as of now where the machine's clock, or ours, is wrong by days."""
-    if abs(state.told_s - now_s) <= _CLOCK_OFF_S:
+    """Return a state dated now if the machine's clock, or ours, is wrong by days."""
+    if abs(state.reported_s - now_s) <= _MAX_CLOCK_ERROR_S:
         return state
-    return msgspec.structs.replace(state, told_s=now_s, entered_s=min(state.entered_s, now_s))
+    return msgspec.structs.replace(state, reported_s=now_s, entered_s=min(state.entered_s, now_s))
 
 
 # -- claimed slots ---------------------------------------------------------------------------------
-# Where jobs run, by the word of slots: a queue alone is no proof.
+# Check where jobs run against the slots: a queue alone is no proof.
 #
-# HTCondor lets users set ``JobStatus`` and ``RemoteHost`` of their own jobs. A start that is told
-# with a slot says that what ran there before is over, which may be somebody else's job; one on a
-# machine that nobody knows would add that to the site.
+# HTCondor lets users set ``JobStatus`` and ``RemoteHost`` of their own jobs. A start with a slot
+# implies that the run before it on that slot is over, which may be another user's job. A start on
+# an unknown machine would add that machine to the site.
 
 _ATTRIBUTES: Final = ("Name", "GlobalJobId")
-_MOST_ASKED: Final = 1_000
-"""Slots in one question; starts on others are told without them."""
+_MAX_QUERIED: Final = 1_000
+"""Slots in one query; starts on others are reported without their slot."""
 
 
 class ClaimedSlots:
-    """Holds starts that a queue tells against the slots.
+    """Check of starts reported by a queue against the slots.
 
     Args:
-        calls: the pool.
-        asking: asks, and notes who does not answer.
-        knows: whether a machine is in the pool.
+        calls: calls to the pool.
+        asking: makes the queries and records peers that do not answer.
+        knows: True for a machine in the pool.
     """
 
     def __init__(self, calls: PoolCalls, asking: Asking, knows: Callable[[str], bool]) -> None:
@@ -184,31 +186,31 @@ class ClaimedSlots:
         self._asking = asking
         self._knows = knows
 
-    def confirmed(self, told: list[NamedEvent], now_s: float) -> list[NamedEvent]:
-        """The events; starts have their slot only where the slot says that it runs this job.
+    def confirmed(self, new_events: list[NamedEvent], now_s: float) -> list[NamedEvent]:
+        """Return the events, with the slot of a start only if that slot runs this job.
 
-        A machine that is not in the pool goes by `UNKNOWN_HOST`.
+        A machine that is not in the pool becomes `UNKNOWN_HOST`.
 
         Args:
-            told: by a queue.
-            now_s: when.
+            new_events: events from a queue.
+            now_s: time of the query.
         """
-        names = {_slot(event) for event in told} - {""}
-        runs = self._runs(sorted(names)[:_MOST_ASKED], now_s) if names else {}
-        return [self._placed(event, runs) if _slot(event) else event for event in told]
+        names = {_slot(event) for event in new_events} - {""}
+        runs = self._runs(sorted(names)[:_MAX_QUERIED], now_s) if names else {}
+        return [self._placed(event, runs) if _slot(event) else event for event in new_events]
 
     def _placed(self, event: NamedEvent, runs: dict[str, str] | None) -> NamedEvent:
         time_s, kind, job, (machine, cpus, _) = event
-        if runs is None:  # nobody says otherwise
+        if runs is None:  # the collector does not answer
             return time_s, kind, job, (machine, cpus)
-        said = runs.get(_slot(event))
-        if said is not None and said.startswith(f"{job}#"):
+        job_id = runs.get(_slot(event))
+        if job_id is not None and job_id.startswith(f"{job}#"):
             return event
-        is_known = said is not None or self._knows(machine)
+        is_known = job_id is not None or self._knows(machine)
         return time_s, kind, job, (machine if is_known else UNKNOWN_HOST, cpus)
 
     def _runs(self, names: list[str], now_s: float) -> dict[str, str] | None:
-        """The ``GlobalJobId`` of what runs on each of these slots; None: no answer."""
+        """Return the ``GlobalJobId`` of what runs on each of these slots; None: no answer."""
         constraint = f"member(Name, {{{','.join(map(quote, names))}}})"
         ads = self._asking.ask("collector", now_s, lambda: self._query(constraint))
         if ads is None:
@@ -221,6 +223,6 @@ class ClaimedSlots:
 
 
 def _slot(event: NamedEvent) -> str:
-    """The name of the slot on which a run begins; empty where it has none."""
+    """Return the name of the slot on which a run begins; empty where it has none."""
     _, kind, _, extra = event
     return f"{extra[2]}@{extra[0]}" if kind == events.STARTED and len(extra) > 2 else ""

@@ -1,4 +1,4 @@
-"""The `logtail` adapter: follows the logs of a batch system as they are written."""
+"""The `logtail` adapter, which follows the logs of a batch system."""
 
 from outrider_adapters.logtail.adapter import LogFollower, LogtailAdapter
 from outrider_adapters.logtail.settings import LogtailSettings

@@ -1,4 +1,4 @@
-"""The adapter: a thin asynchronous shell around the follower of the logs."""
+"""The `logtail` adapter: a thin asynchronous shell around the log follower."""
 
 import asyncio
 import contextlib
@@ -26,14 +26,14 @@ HEARTBEAT_S: Final = 2.0
 
 
 class LogtailAdapter(Adapter):
-    """Follows event logs and user logs. Machines and owners are guessed from job events.
+    """Adapter that follows event logs and user logs; machines are inferred from job events.
 
-    Files are read in a thread of the adapter's own, one slice at a time, so that neither a slow
-    disk nor a long log holds up the event loop. A log whose reading hangs keeps that thread; the
-    others go on in another, and nobody waits for the first.
+    Files are read in a dedicated thread, one slice at a time, so that neither a slow disk nor a
+    long log blocks the event loop. A log whose reading hangs keeps that thread; the others continue
+    in another, and no code waits for the first.
 
     Args:
-        label: its name in the configuration.
+        label: the adapter's name in the configuration.
         settings: which logs, and how.
         clock: Unix seconds now.
         heartbeat_s: seconds after which a quiet source yields an empty batch.
@@ -80,20 +80,20 @@ class LogtailAdapter(Adapter):
 
     @classmethod
     def found_here(cls) -> FoundSystem | None:
-        """HTCondor's event log on this host."""
+        """Return HTCondor's event log on this host, if there is one."""
         return found_event_log()
 
     @classmethod
     def check_source(cls, settings: LogtailSettings) -> list[str]:
-        """What is wrong with the logs, a sentence each."""
+        """Return the problems of the logs, a sentence each."""
         return list(wrong_with(settings))
 
     def service_needs(self) -> ServiceNeeds:
-        """The logs have to be readable."""
+        """Return the logs, which have to be readable."""
         return ServiceNeeds(files=self._settings.paths)
 
     async def __aenter__(self) -> Self:
-        """Get ready to watch. A log need not be there yet."""
+        """Prepare to watch; a log need not exist yet."""
         self._waiting, self._note = waiting(self._settings.inotify)
         self._worker = Worker(f"logtail-{self.label}", self._steps)
         return self
@@ -104,7 +104,7 @@ class LogtailAdapter(Adapter):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Let the slice at hand end, but do not wait for one that hangs; then close the files."""
+        """Let the current slice end, but do not wait for one that hangs; then close the files."""
         if self._worker is not None:
             await self._worker.close(self._follower.close)
             self._worker = None
@@ -112,7 +112,7 @@ class LogtailAdapter(Adapter):
             self._waiting.close()
 
     async def batches(self, cursor: Any) -> AsyncIterator[Batch]:
-        """Yield batches for ever. Raises `ValueError` if the cursor is not this adapter's."""
+        """Yield batches without end. Raises `ValueError` if the cursor is not this adapter's."""
         worker, waiting_for = self._worker, self._waiting
         if worker is None or waiting_for is None:
             raise RuntimeError("batches() needs the adapter to be entered first")
@@ -122,7 +122,7 @@ class LogtailAdapter(Adapter):
         while True:
             made = await worker.do(lambda: self._next_batch(waiting_for))
             if made is None:
-                continue  # a log hangs: now without it
+                continue  # a log hangs: continue without it
             batch, progress = made
             if progress or loop.time() - yielded_at_s >= self._heartbeat_s:
                 yielded_at_s = loop.time()
@@ -131,7 +131,7 @@ class LogtailAdapter(Adapter):
                 await waiting_for.wait(self._settings.poll_s)
 
     def _next_batch(self, waiting_for: Waiting) -> tuple[Batch, bool]:
-        """What was written, and whether there was anything to do. In the adapter's thread."""
+        """Return the new batch, and whether there was progress. Runs in the adapter's thread."""
         for path in waiting_for.places(self._follower.paths):  # before the reading: then no
             # change is missed between the two
             self._steps.make(f"watch {path}", partial(waiting_for.watch, path), list)
@@ -143,24 +143,24 @@ class LogtailAdapter(Adapter):
 
 
 # -- follower --------------------------------------------------------------------------------------
-# The one loop that reads logs to their present end: what `logtail` and watchers of pools share.
+# The loop that reads logs to their present end, shared by `logtail` and watches of pools.
 
 BATCH_BYTES: Final = 1 << 20
 
 
 class LogFollower:
-    """Reads logs through growth, rotation, truncation and absence, a batch at a time.
+    """Follower of logs through growth, rotation, truncation and absence, a batch at a time.
 
-    Synchronous: whoever follows logs in an event loop calls it in a thread.
+    Synchronous: an event loop has to call it in a thread.
 
     Args:
         settings: which logs, and how.
-        clock: Unix seconds now, of the file system with whose times it is compared.
-        steps: make what may hang, where somebody gives up what does. What was read before a step
-            that was given up comes with the next batch.
+        clock: Unix seconds now, by the clock of the file system.
+        steps: runs steps that may hang, if another thread abandons those that do. Slices read
+            before an abandoned step come with the next batch.
 
     Raises:
-        ConfigurationError, PluginError: as `Readers`.
+        ConfigurationError, PluginError: see `Readers`.
     """
 
     def __init__(
@@ -174,37 +174,37 @@ class LogFollower:
 
     @property
     def paths(self) -> list[Path]:
-        """The live logs followed now."""
+        """Live logs that are followed now."""
         return self._tails.paths
 
     @property
     def state_words(self) -> Mapping[str, str]:
-        """What the logs' batch system calls the states of jobs, once a log was looked at."""
+        """The batch system's names of job states, once a log was read."""
         return self._tails.state_words
 
     def start(self, cursor: Any, in_progress: InProgress | None = None) -> None:
         """Begin at a cursor; None: at the beginning.
 
         Args:
-            cursor: of a batch.
-            in_progress: of the adapter (see `outrider.api.Adapter`).
+            cursor: the cursor of a batch.
+            in_progress: the adapter's (see `outrider.api.Adapter`).
 
         Raises:
-            ValueError: the cursor is none of ours.
+            ValueError: the cursor was not made by this class.
         """
         self._tails.start(cursor, in_progress)
 
     def close(self) -> None:
-        """Close the files."""
+        """Close all open files."""
         self._tails.close()
         self._parts = []
 
     def read(self) -> tuple[Batch, bool]:
-        """What was written since the last time, up to a mebibyte; history apart from news.
+        """Read what was written since the last call, up to a mebibyte; history and news separately.
 
         Returns:
-            the batch, and whether there was anything to do. `seen_until_s` is None where more can
-            be read at once, or a log is away.
+            the batch, and whether there was progress. `seen_until_s` is None if more can be read
+            immediately, or a log is missing.
 
         Raises:
             PluginError: a reader that a log needs cannot be loaded.
@@ -245,7 +245,7 @@ class LogFollower:
                 rejected += part.rejected
                 ignored += part.ignored
         tails, groups = self._tails, self._tails.groups.values()
-        problem = tails.troubles.told(groups)
+        problem = tails.troubles.describe(groups)
         notes = [*tails.broken_readers(), *(note for part in parts for note in part.notes)]
         return Batch(
             events=[event for part in parts for event in part.events],
@@ -262,25 +262,25 @@ class LogFollower:
 
 
 # -- worker ----------------------------------------------------------------------------------------
-# One thread beside the event loop that is left behind when it hangs.
+# One thread next to the event loop, which is abandoned when it hangs.
 
-_LOOKS_EVERY_S: Final = 0.5
-_LEAVES_WITHIN_S: Final = 1.0
-_ENDS_WITHIN_S: Final = 0.1
+_CHECK_INTERVAL_S: Final = 0.5
+_CLOSE_TIMEOUT_S: Final = 1.0
+_JOIN_TIMEOUT_S: Final = 0.1
 
 T = TypeVar("T")
 _Work = tuple[Callable[[], Any], "asyncio.Future[Any]", asyncio.AbstractEventLoop]
 
 
 class Worker:
-    """Does one piece of work after the other in a thread; one of its steps may hang.
+    """Worker thread that does one piece of work after the other; one of its steps may hang.
 
     Its threads are daemon threads: neither `close` nor the end of the process waits for one that
     hangs in the kernel.
 
     Args:
-        name: of the thread.
-        steps: which the work makes.
+        name: name of the thread.
+        steps: runs the steps of the work.
     """
 
     def __init__(self, name: str, steps: Steps) -> None:
@@ -290,14 +290,14 @@ class Worker:
         self._thread: threading.Thread | None = None
 
     async def do(self, work: Callable[[], T]) -> T | None:
-        """Do it; None if a step of it hangs: then the same work may be done without that step.
+        """Do the work; return None if a step hangs: it can be done again without that step.
 
         Raises:
-            Exception: as the work.
+            Exception: raised by the work.
         """
         future = self._give(work)
         while True:
-            done, _ = await asyncio.wait({future}, timeout=_LOOKS_EVERY_S)
+            done, _ = await asyncio.wait({future}, timeout=_CHECK_INTERVAL_S)
             if done:
                 return future.result()
             if self._steps.give_up():
@@ -305,18 +305,18 @@ class Worker:
                 return None
 
     async def close(self, last: Callable[[], None]) -> None:
-        """Do a last thing; where a step hangs, here and not after it."""
+        """Do a last piece of work: in the thread or, if a step hangs there, here."""
         if self._queue is None:
             last()
             return
         future, thread = self._give(last), self._thread
         self._leave_thread()
-        done, _ = await asyncio.wait({future}, timeout=_LEAVES_WITHIN_S)
+        done, _ = await asyncio.wait({future}, timeout=_CLOSE_TIMEOUT_S)
         self._steps.forget()
         if not done:
             last()
         elif thread is not None:
-            thread.join(_ENDS_WITHIN_S)
+            thread.join(_JOIN_TIMEOUT_S)
 
     def _give(self, work: Callable[[], T]) -> "asyncio.Future[T]":
         loop = asyncio.get_running_loop()
@@ -331,7 +331,7 @@ class Worker:
         return future
 
     def _leave_thread(self) -> None:
-        """The thread ends once it is done with what it is at."""
+        """Let the thread end after its current work."""
         if self._queue is not None:
             self._queue.put(None)
             self._queue = self._thread = None
@@ -347,14 +347,14 @@ def _work_on(queue: "SimpleQueue[_Work | None]", steps: Steps) -> None:
             result = work()
         except GivenUp:
             return
-        except Exception as raised:  # noqa: BLE001 - of whoever asked
+        except Exception as raised:  # noqa: BLE001 - raised where the work was requested
             error = raised
-        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody asks any more
-            loop.call_soon_threadsafe(_tell, future, result, error)
+        with contextlib.suppress(RuntimeError):  # the loop is closed: no one waits for the result
+            loop.call_soon_threadsafe(_resolve, future, result, error)
         given = work = future = None  # type: ignore[assignment]  # or they live on until the next
 
 
-def _tell(future: "asyncio.Future[Any]", result: Any, error: Exception | None) -> None:
+def _resolve(future: "asyncio.Future[Any]", result: Any, error: Exception | None) -> None:
     if future.done():
         return
     if error is not None:

@@ -1,4 +1,4 @@
-"""Which file is which: telling a log from its successor, its copy and a stranger."""
+"""Identify log files: distinguish a log from its successor, its copy and other files."""
 
 import errno
 import os
@@ -25,13 +25,13 @@ _ROTATED = re.compile(r"\.(?:old|\d{1,4}|\d{8}(?:T\d{6})?)|-\d{8}(?:-?\d{6})?")
 
 
 class Place(msgspec.Struct):
-    """A byte in a file, found again whatever the file is called by then.
+    """Position in a file, found again even if the file was renamed.
 
     Attributes:
-        device, inode: of the file.
+        device, inode: identity of the file.
         offset: first byte not yet consumed.
-        anchor: fingerprint of the bytes just before; the first bytes of a log would not do, for
-            HTCondor changes them later and they do not show that a file was truncated.
+        anchor: fingerprint of the bytes just before. The first bytes of a log would not do:
+            HTCondor changes them later, and they do not show that a file was truncated.
         modified_ns: when the file was last seen to change.
     """
 
@@ -42,7 +42,7 @@ class Place(msgspec.Struct):
     modified_ns: int = 0
 
     def is_same_file(self, status: os.stat_result) -> bool:
-        """Return whether device and inode are the same; an inode may be used again."""
+        """Return whether device and inode are the same; an inode may be reused."""
         return (status.st_dev, status.st_ino) == (self.device, self.inode)
 
 
@@ -54,47 +54,47 @@ class OpenFile:
         self.place = place
 
     def status(self) -> os.stat_result:
-        """Its present status."""
+        """Return the current status of the file."""
         return os.fstat(self.descriptor)
 
     def head(self, size: int) -> bytes:
-        """Its first bytes."""
+        """Return the first bytes of the file."""
         return os.pread(self.descriptor, size, 0)
 
     def read(self, size: int) -> bytes:
-        """Bytes that follow the place."""
+        """Return the bytes that follow the place."""
         return os.pread(self.descriptor, size, self.place.offset)
 
     def advance(self, size: int) -> None:
-        """These bytes are consumed."""
+        """Move the place behind consumed bytes."""
         self.place.offset += size
         self.place.anchor = fingerprint(self.descriptor, self.place.offset)
 
     def holds_its_place(self) -> bool:
-        """Return whether what was consumed is still what stands before the place."""
+        """Return whether the bytes before the place are still those that were consumed."""
         if self.status().st_size < self.place.offset:
             return False
         return fingerprint(self.descriptor, self.place.offset) == self.place.anchor
 
     def close(self) -> None:
-        """Close it."""
+        """Close the file descriptor."""
         os.close(self.descriptor)
 
 
 def place_at_start(descriptor: int) -> Place:
-    """The first byte of an open file."""
+    """Return the first byte of an open file."""
     status = os.fstat(descriptor)
     return Place(status.st_dev, status.st_ino, modified_ns=status.st_mtime_ns)
 
 
 def find(place: Place, path: Path) -> OpenFile | None:
-    """The file that holds what was consumed of a log, under its own name or a rotated one.
+    """Return the file with the consumed bytes of a log, under its own or a rotated name.
 
-    The file of that inode comes first; if what it holds is not what was consumed, any that does
-    hold it will do, such as a copy.
+    The file of that inode comes first. If its content is not what was consumed, any file with that
+    content is accepted, such as a copy.
 
     Raises:
-        OSError: as `open_file`.
+        OSError: see `open_file`.
     """
     paths = [path, *(sibling for sibling, _ in rotated_files(path))]
     for by_inode in (True, False) if place.offset else (True,):
@@ -113,7 +113,7 @@ def find(place: Place, path: Path) -> OpenFile | None:
 
 
 def fingerprint(descriptor: int, offset: int) -> str:
-    """Fingerprint of the bytes just before an offset; empty at the beginning of a file."""
+    """Return a fingerprint of the bytes just before an offset; empty at a file's beginning."""
     if offset == 0:
         return ""
     start = offset - _ANCHOR_BYTES if offset > _WHOLE_HEAD_BYTES else 0
@@ -122,12 +122,12 @@ def fingerprint(descriptor: int, offset: int) -> str:
 
 
 def is_rotated_name(name: str, live: str) -> bool:
-    """Return whether this is what a rotation would call the live file."""
+    """Return whether this is a name that a rotation would give to the live file."""
     return name.startswith(live) and _ROTATED.fullmatch(name, len(live)) is not None
 
 
 def rotated_files(path: Path) -> list[tuple[Path, os.stat_result]]:
-    """Files that rotations of the log have left beside it, the oldest first."""
+    """Return the rotated files of a log in its folder, the oldest first."""
     found = []
     for name in _names_in(path.parent):
         if is_rotated_name(name, path.name):
@@ -139,7 +139,7 @@ def rotated_files(path: Path) -> list[tuple[Path, os.stat_result]]:
 
 
 def status_of(path: Path) -> os.stat_result | None:
-    """The status of a file, or None if it is not there."""
+    """Return the status of a file, or None if it is not there."""
     try:
         return path.stat()
     except (FileNotFoundError, NotADirectoryError):
@@ -147,14 +147,14 @@ def status_of(path: Path) -> os.stat_result | None:
 
 
 def open_file(path: Path) -> int | None:
-    """A descriptor for reading, or None if the file is not there.
+    """Return a descriptor for reading, or None if the file is not there.
 
-    Only a regular file is opened: to open a FIFO may wait for a writer for ever, and to open a
-    device may do something. What stands there is looked at before and, as it may have been put
-    there since, again afterwards.
+    Only a regular file is opened: opening a FIFO may wait for a writer indefinitely, and opening a
+    device may have side effects. The file type is checked before and, since it may have been
+    replaced, again afterwards.
 
     Raises:
-        OSError: it may not be read, or is no regular file; says which.
+        OSError: it cannot be read, or is no regular file; the message says which.
     """
     status = status_of(path)
     if status is None:

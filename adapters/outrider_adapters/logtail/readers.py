@@ -1,4 +1,4 @@
-"""Finding the reader for a log, by name or by the look of the file."""
+"""Find the reader for a log, by name or by the content of the file."""
 
 import glob
 import os
@@ -17,18 +17,18 @@ HEAD_BYTES: Final = 64 * 1024
 
 
 class Readers:
-    """The log readers at hand: those of `outrider.plugins.finding`, as for every command.
+    """Installed log readers, found by `outrider.plugins.finding` as for every command.
 
-    A reader is imported when it is first needed. One that cannot be imported is an error where
-    it was asked for by name, and is passed over (and noted) where the format is ``auto``.
+    A reader is imported when it is first needed. One that cannot be imported is an error if it was
+    requested by name, and is skipped (and noted) if the format is ``auto``.
 
     Args:
         format_name: a reader's name, or ``auto``.
 
     Attributes:
         broken: why a reader cannot be loaded, by name.
-        state_words: what the logs' batch system calls the states of jobs, as the first reader that
-            was needed and has words says it.
+        state_words: the batch system's names of job states, from the first reader that was needed
+            and has them.
 
     Raises:
         ConfigurationError: there is no reader of that name.
@@ -50,14 +50,14 @@ class Readers:
         load_reader(format_name)
 
     def reader_for(self, head: bytes, options: ReaderOptions) -> LogReader | None:
-        """A new reader for a file that begins with these bytes; None if nobody recognises it."""
+        """Return a new reader for a file that begins with these bytes; None if none fits."""
         if self._format_name != AUTO:
             return self._made(load_reader(self._format_name), options)
         kind = recognise(head, self.broken)
         return None if kind is None else self._made(kind, options)
 
     def reader_named(self, name: str, options: ReaderOptions) -> LogReader | None:
-        """A new reader by the name in a cursor; None if it is not at hand any more."""
+        """Return a new reader by the name in a cursor; None if it is no longer installed."""
         return self._made(load_reader(name), options) if name in log_readers() else None
 
     def _made(self, kind: type[LogReader], options: ReaderOptions) -> LogReader:
@@ -66,18 +66,18 @@ class Readers:
 
 
 # -- first look ------------------------------------------------------------------------------------
-# A look at logs before they are followed: whether each is there, may be read, and is one.
+# Checks of logs before they are followed: each must exist, be readable and be a log.
 
-_MOST_LOOKED_AT: Final = 100
+_MAX_CHECKED_FILES: Final = 100
 
 
 def wrong_with(settings: LogtailSettings) -> Iterator[str]:
-    """What is wrong with the logs that the settings name, a sentence each; nothing is kept open.
+    """Yield the problems of the logs in the settings, a sentence each; no file stays open.
 
-    It may hang, as a log on a dead mount does. Of a pattern the newest hundred files are looked at.
+    It may hang, like a log on a dead mount. Of a pattern the newest hundred files are checked.
 
     Raises:
-        ConfigurationError, PluginError: as `Readers`.
+        ConfigurationError, PluginError: see `Readers`.
     """
     readers = Readers(settings.format)
     options = ReaderOptions(timezone=settings.timezone, modified_s=time.time())
@@ -89,7 +89,7 @@ def wrong_with(settings: LogtailSettings) -> Iterator[str]:
         regular = sorted((f for f in files if f.is_file()), key=lambda f: f.stat().st_mtime)
         if not regular:
             yield f"{path}: no file matches it"
-        for file in regular[-_MOST_LOOKED_AT:]:
+        for file in regular[-_MAX_CHECKED_FILES:]:
             yield from _wrong_with(file, readers, options)
 
 
@@ -111,6 +111,6 @@ def _wrong_with(path: Path, readers: Readers, options: ReaderOptions) -> Iterato
         yield f"{path}: no log reader recognises it"
     elif reader is not None:
         reading = reader.read(head, final=True)
-        in_vain = reading.rejected or len(head) < HEAD_BYTES
-        if in_vain and not (reading.events or reading.ignored):
-            yield f"{path}: no record of its beginning can be read as {reader.name}"
+        nothing_read = reading.rejected or len(head) < HEAD_BYTES
+        if nothing_read and not (reading.events or reading.ignored):
+            yield f"{path}: no record at its beginning can be read as {reader.name}"

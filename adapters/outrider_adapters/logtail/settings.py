@@ -1,4 +1,4 @@
-"""The settings of the `logtail` adapter."""
+"""Settings of the `logtail` adapter."""
 
 from typing import Annotated, Literal
 
@@ -8,25 +8,25 @@ from outrider.api import AdapterSettings
 
 
 class LogtailSettings(AdapterSettings, frozen=True, kw_only=True):
-    """Which logs to follow, and how."""
+    """Settings of the `logtail` adapter: which logs to follow, and how."""
 
     paths: Annotated[
         tuple[Annotated[str, Meta(min_length=1)], ...],
         Meta(
             min_length=1,
             description="Log files, or patterns such as /home/*/jobs/*.log. Name the live files "
-            "only: rotated ones (.old, .1, .20261121T031700) are found by themselves.",
+            "only: rotated ones (.old, .1, .20261121T031700) are found automatically.",
             examples=[["/var/log/condor/EventLog"]],
         ),
     ]
     format: Annotated[
         str,
-        Meta(description="Which reader understands them: its name, or auto to look at each file."),
+        Meta(description="Name of the reader for the logs, or auto to detect it for each file."),
     ] = "auto"
     timezone: Annotated[
         str | None,
         Meta(
-            description="IANA name of the zone whose clock the dates show where they name none, "
+            description="IANA name of the time zone of dates that name none, "
             "such as Europe/Berlin. Unset: the reader's default (HTCondor: UTC).",
             examples=["Europe/Berlin"],
         ),
@@ -34,17 +34,17 @@ class LogtailSettings(AdapterSettings, frozen=True, kw_only=True):
     system: Annotated[
         Annotated[str, Meta(min_length=1)] | None,
         Meta(
-            description="Whose jobs these are, where the records do not name it: the schedd "
-            "(as condor_status -schedd shows it), the Slurm cluster. It stands in front of every "
-            "job's number. Unset: a schedd's host as its records tell it, else the file's name.",
+            description="System of the jobs, if the records do not name it: the schedd "
+            "(as condor_status -schedd shows it), the Slurm cluster. It is the prefix of every "
+            "job's number. Unset: the schedd's host in the records, else the file's name.",
             examples=["schedd.example.org"],
         ),
     ] = None
     start_at: Annotated[
         Literal["now", "beginning"],
         Meta(
-            description="What the first start makes of what is already written: now takes it as "
-            "history, which builds state silently; beginning treats it as news."
+            description="How the first start treats records that are already written: now takes "
+            "them as history, which builds state silently; beginning treats them as news."
         ),
     ] = "now"
     poll_s: Annotated[
@@ -52,8 +52,8 @@ class LogtailSettings(AdapterSettings, frozen=True, kw_only=True):
         Meta(
             ge=0.05,
             le=60.0,
-            description="Seconds between two looks at the files. Shorter sees a change sooner "
-            "where inotify is off or cannot tell (network file systems).",
+            description="Seconds between two checks of the files. Shorter intervals see changes "
+            "sooner if inotify is off or does not work (network file systems).",
         ),
     ] = 1.0
     settle_s: Annotated[
@@ -61,14 +61,14 @@ class LogtailSettings(AdapterSettings, frozen=True, kw_only=True):
         Meta(
             ge=0.0,
             le=60.0,
-            description="Quiet seconds after which the last records are given out though a later "
+            description="Quiet seconds after which the last records are passed on although a later "
             "one might still explain them, and a rotated file is left for its successor.",
         ),
     ] = 2.0
     inotify: Annotated[
         bool,
         Meta(
-            description="Let the kernel say when a file changes. Off: only poll. The events are "
-            "the same."
+            description="Let the kernel report file changes. Off: only poll. The events are the "
+            "same."
         ),
     ] = True

@@ -1,4 +1,4 @@
-"""Records during whose reading the daemon died: read once more, alone, and then passed over."""
+"""Records whose reading crashed the daemon: retried alone, then skipped."""
 
 import zlib
 from collections.abc import Iterator
@@ -12,27 +12,26 @@ from outrider.api import InProgress
 from outrider_adapters.logtail.identity import Place
 
 COST_A_RESTART: Final = "cost_a_restart"
-"""The reason under which a record that is passed over is counted as rejected."""
+"""Rejection reason of a record that is skipped."""
 
-_MOST_HOLES: Final = 16
-_RECORD_DEATHS: Final = 2
-"""A kill of the process says nothing of the record that it was reading; a second in the same does.
-"""
-_MOST_DEATHS: Final = 10
-"""Of a stretch whose records are harmless one by one: it may be their combination, or kills."""
+_MAX_HOLES: Final = 16
+_MAX_RECORD_DEATHS: Final = 2
+"""Deaths in one record before it is skipped; a single kill may have another cause."""
+_MAX_DEATHS: Final = 10
+"""Deaths in a stretch of records that are harmless one by one, before it is skipped."""
 
 
 class Stretch(msgspec.Struct):
-    """Bytes of one file.
+    """A range of bytes in one file.
 
     Attributes:
-        path, device, inode: of the file.
+        path, device, inode: identity of the file.
         start, end: first byte, and byte after the last.
-        crc: of the bytes, for a file may be truncated and written anew.
-        alone: it is one record, or as much of it as was tried, and what stands before it was read
-            without harm.
-        blind: what stands before it must not be read as the end of a file either.
-        harmless: of one record: up to here (exclusive) it was tried without harm; 0: not at all.
+        crc: checksum of the bytes, since a file may be truncated and rewritten.
+        alone: it is one record, or the part of it that was tried, and the bytes before it were read
+            without a crash.
+        blind: the bytes before it must not be read as the end of a file either.
+        harmless: end (exclusive) of the part of one record that was tried without a crash; 0: none.
         deaths: how often the process died in it.
     """
 
@@ -54,13 +53,13 @@ class _Note(msgspec.Struct):
 
 
 class Suspects:
-    """Notes what is being read, and knows what the process before died of.
+    """Record of what is being read, and of what the last process died in.
 
-    The first death leaves a *suspect*, some hundred kilobytes: they are tried record by record
-    before they are read again (`probe`), so that the second leaves one record. That is tried alone,
-    and after a third death, in that very record, it is a *hole*: it is passed over, and counted.
-    Holes stay on note until 16 others have followed, for the cursor behind one may not be on record
-    yet when the next ends the process. A reader that raises is taken for a death.
+    The first death leaves a *suspect*, some hundred kilobytes. It is tried record by record before
+    it is read again (`probe`), so that the second death leaves one record. That record is tried
+    alone. After a third death in the same record it is a *hole*: it is skipped, and counted. Holes
+    are kept until 16 others have followed, since the cursor behind one may not be saved yet when
+    the next ends the process. A reader that raises an exception counts as a death.
     """
 
     def __init__(self, in_progress: InProgress) -> None:
@@ -78,13 +77,13 @@ class Suspects:
     def reading(
         self, path: Path, place: Place, start: int, data: bytes
     ) -> AbstractContextManager[None]:
-        """While bytes of a file from `start` on are being read."""
+        """Return a context for reading bytes of a file from `start` on."""
         return self._noted(self._stretch(path, place, start, data, None))
 
     def trying(
         self, path: Path, place: Place, start: int, data: bytes, harmless: int
     ) -> AbstractContextManager[None]:
-        """While one record from `start` on is tried, of which `harmless` is known (`Stretch`)."""
+        """Return a context for trying one record from `start` on; see `Stretch` for `harmless`."""
         return self._noted(self._stretch(path, place, start, data, harmless))
 
     def _stretch(
@@ -101,11 +100,11 @@ class Suspects:
         return stretch
 
     def nearing(self, hole: Stretch) -> AbstractContextManager[None]:
-        """While what stands before a hole is read as if the file ended there."""
+        """Return a context for reading the bytes before a hole as the end of the file."""
         return self._noted(msgspec.structs.replace(hole, blind=True))
 
     def forget(self, hole: Stretch) -> None:
-        """The file has other bytes there now."""
+        """Forget a hole: the file has other bytes there now."""
         self._holes = [other for other in self._holes if other is not hole]
 
     @contextmanager
@@ -120,29 +119,29 @@ class Suspects:
             self._in_progress.note(msgspec.to_builtins(_Note(self._holes)) if self._holes else None)
 
     def hole_ahead(self, path: Path, place: Place) -> Stretch | None:
-        """The next record of this file that must not be read; None if there is none."""
+        """Return the next record of this file that must not be read; None if there is none."""
         ahead = (h for h in self._holes if _is_of(h, path, place) and h.start >= place.offset)
         return min(ahead, key=lambda hole: hole.start, default=None)
 
     def suspect_ahead(self, path: Path, place: Place) -> Stretch | None:
-        """What must be tried record by record from its start on; None if nothing of it is ahead."""
+        """Return the suspect to try record by record; None if none of it is ahead."""
         suspect = self._suspect
         if suspect is None or not _is_of(suspect, path, place):
             return None
         return suspect if max(suspect.start, place.offset) < suspect.end else None
 
     def survived(self, end: int) -> None:
-        """The suspect was read up to here, and nothing happened."""
+        """Record that the suspect was read up to here without a crash."""
         if self._suspect is not None:
             self._suspect.start = max(self._suspect.start, end)
 
     def _learn(self, stretch: Stretch) -> None:
-        if stretch.deaths < (_RECORD_DEATHS if stretch.alone else _MOST_DEATHS):
+        if stretch.deaths < (_MAX_RECORD_DEATHS if stretch.alone else _MAX_DEATHS):
             self._suspect = stretch
             return
         self._suspect = None
         self._holes = [h for h in self._holes if (h.path, h.start) != (stretch.path, stretch.start)]
-        self._holes = [*self._holes, stretch][-_MOST_HOLES:]
+        self._holes = [*self._holes, stretch][-_MAX_HOLES:]
 
 
 def _is_of(stretch: Stretch, path: Path, place: Place) -> bool:

@@ -1,4 +1,4 @@
-"""Following one log through growth, rotation, truncation, absence and restarts."""
+"""Follow one log through growth, rotation, truncation, absence and restarts."""
 
 import os
 import zlib
@@ -23,21 +23,21 @@ from outrider_adapters.logtail.readers import HEAD_BYTES, Readers
 from outrider_adapters.logtail.suspects import COST_A_RESTART, Stretch, Suspects
 
 # -- slices ----------------------------------------------------------------------------------------
-# What one step along a log gives.
+# Results of steps along a log.
 
 
 class Slice(msgspec.Struct):
-    """What one step along a log gave.
+    """Result of one step along a log.
 
     Attributes:
-        events, rejected, ignored: as in `outrider.api.Batch`.
+        events, rejected, ignored: see `outrider.api.Batch`.
         size: bytes consumed.
-        progress: something was done; another step at once makes sense.
+        progress: something was read or changed; another step makes sense immediately.
         history: all of it was written before the first start.
-        caught_up: nothing that can be read is left in the file and it is the newest.
-        problem: why the log cannot be read: it is not there, or is none; empty: it can.
-        may_pass: the problem may well be over in a moment.
-        notes: what the person on call should know.
+        caught_up: nothing readable is left in the file, and it is the newest.
+        problem: why the log cannot be read: it does not exist, or is no log; empty: it can.
+        may_pass: the problem may be over soon.
+        notes: information for the person on call.
     """
 
     events: list[NamedEvent] = []
@@ -55,24 +55,24 @@ class Slice(msgspec.Struct):
 # -- tail ------------------------------------------------------------------------------------------
 
 SLICE_BYTES: Final = 1 << 18
-_MOST_SLICE_BYTES: Final = 1 << 25
+_MAX_SLICE_BYTES: Final = 1 << 25
 _REMEMBERED_FILES: Final = 8
 
 
 class Tail:
-    """One log under one path. Synchronous; a step reads one slice, and may hang as the log may.
+    """Follower of one log under one path. Synchronous; a step reads one slice, and may hang.
 
     Args:
-        path: where the live log is.
-        readers: who understands it.
-        timezone, system: as in `ReaderOptions`.
+        path: path of the live log.
+        readers: the log readers.
+        timezone, system: see `ReaderOptions`.
         clock: Unix seconds now.
         settle_s: quiet seconds after which nothing more is expected to explain the last record.
-        history: what the file holds at the first step is history.
-        suspects: notes what is being read, and knows what the process before died of.
+        history: the file's content at the first step is history.
+        suspects: records what is being read, and knows what the last process died in.
 
     Attributes:
-        changes: grows with each step after which `save` may give something else.
+        changes: counter that grows with each step that may change the value of `save`.
     """
 
     def __init__(
@@ -97,20 +97,20 @@ class Tail:
         self._place: Place | None = None
         self._reader: LogReader | None = None
         self._saved_reader: tuple[str, Any] | None = None
-        self._reader_before: tuple[str, Any] | None = None  # of the file before, as it ended
-        self._left: list[list[int]] = []  # device, inode, mtime of files that are done with
+        self._reader_before: tuple[str, Any] | None = None  # state at the end of the previous file
+        self._left: list[list[int]] = []  # device, inode, mtime of files that are finished
         self._seen = (-1, -1)  # size and mtime at the last look
         self._grown_at_s = 0.0
         self._flushed_size = -1
         self._unread = 0
         self._history_until = 0
         self._is_new = history
-        self._refused = False  # records of which none was understood
+        self._refused = False  # records were read, and none was understood
         self._understood = False
         self.changes = 0
 
     def save(self) -> dict[str, Any]:
-        """Return where the log stands, as JSON types."""
+        """Return the position in the log, as JSON types."""
         reader, before = self._save_reader(), self._reader_before
         return {
             "path": str(self.path),
@@ -122,7 +122,7 @@ class Tail:
         }
 
     def restore(self, saved: dict[str, Any]) -> None:
-        """Go on from what `save` gave. Raises `ValueError` or `KeyError` if it does not fit."""
+        """Resume from the value of `save`. Raises `ValueError` or `KeyError` if it does not fit."""
         place = saved["place"]
         self._place = None if place is None else msgspec.convert(place, Place)
         self._saved_reader = tuple(saved["reader"]) if saved["reader"] else None
@@ -134,34 +134,34 @@ class Tail:
 
     @property
     def modified_s(self) -> float:
-        """When the log was last written, as far as was seen (Unix seconds); 0 if it never was."""
+        """Unix seconds when the log was last seen to change; 0 if it never was."""
         return self._place.modified_ns / 1e9 if self._place else 0.0
 
     @property
     def in_history(self) -> bool:
-        """True if the next slice holds what was written before the first start."""
+        """True if the next slice was written before the first start."""
         return self._is_new or self._history_until > (self._place.offset if self._place else 0)
 
     def close(self) -> None:
-        """Close the file."""
+        """Close the open file, if any."""
         if self._file is not None:
             self._file.close()
             self._file = None
 
     @property
     def is_open(self) -> bool:
-        """True if it holds a file, under whatever name; a deleted one is let go when read."""
+        """True if a file is open, even a renamed one; a deleted one is closed when read."""
         return self._file is not None
 
     def mark_history(self) -> None:
-        """What the file holds now is history. May hang, so that the first step does it."""
+        """Mark the file's present content as history. It may hang, so the first step does it."""
         before = status_of(self.path)
         self._history_until = before.st_size if before else 0
         self._is_new = False
         self.changes += 1
 
     def step(self) -> Slice:
-        """Read the next slice of the log, or find out that there is none.
+        """Read the next slice of the log, if there is one.
 
         Raises:
             OSError: the file is there and cannot be read.
@@ -181,11 +181,11 @@ class Tail:
             self._read(part, file, status)
             if part.progress:
                 return part
-        self._look_around(part, file, status)
-        in_vain = self._refused or (self._unread and self._flushed_size == status.st_size)
-        if in_vain and not self._understood and self._reader and not part.problem:
-            part.may_pass = not self._refused  # the first record may be written as we look
-            part.problem = f"{self.path}: no record of it can be read as {self._reader.name}"
+        self._check_live_file(part, file, status)
+        nothing_read = self._refused or (self._unread and self._flushed_size == status.st_size)
+        if nothing_read and not self._understood and self._reader and not part.problem:
+            part.may_pass = not self._refused  # the first record may be half written
+            part.problem = f"{self.path}: none of its records can be read as {self._reader.name}"
         return part
 
     def _changed(self, file: OpenFile, status: os.stat_result) -> bool:
@@ -204,14 +204,16 @@ class Tail:
         return now_s - min(self._grown_at_s, status.st_mtime) >= self._settle_s
 
     def _read(self, part: Slice, file: OpenFile, status: os.stat_result) -> None:
-        """Read what stands at the place, up to the end of history if that is still ahead."""
+        """Read on from the place, up to the end of history if that is still ahead."""
         self.changes += 1
         part.history = self.in_history
         end = min(status.st_size, self._history_until) if part.history else status.st_size
         reader = self._reader = self._reader or self._find_reader(file)
         if reader is None:
             part.problem = f"{self.path}: no log reader recognises it"
-            part.may_pass = not self._is_quiet(status)  # one that is being written may say more
+            part.may_pass = not self._is_quiet(
+                status
+            )  # a file that is being written may become readable
             return
         hole = self._suspects.hole_ahead(self.path, file.place)
         if hole is not None and hole.start > end:
@@ -223,7 +225,7 @@ class Tail:
             data = file.read(min(limit, end - file.place.offset))
             reading = self._feed(reader, file, data)
             whole = file.place.offset + len(data) >= end
-            if reading.consumed or whole or limit >= _MOST_SLICE_BYTES:
+            if reading.consumed or whole or limit >= _MAX_SLICE_BYTES:
                 break
             limit *= 2
         if hole is not None and whole and not reading.consumed:
@@ -233,7 +235,7 @@ class Tail:
             reading = self._feed(reader, file, data, final=True)
             self._flushed_size = end
             if part.history and not reading.consumed:
-                self._history_until = 0  # what is half history is news
+                self._history_until = 0  # a record that is partly history is news
                 part.progress = True
         _take(part, file, reading)
         if not self._understood:
@@ -248,11 +250,11 @@ class Tail:
     def _pass_over(
         self, reader: LogReader, part: Slice, file: OpenFile, data: bytes, hole: Stretch
     ) -> None:
-        """Go on behind a record that ended the process again and again that read it."""
+        """Continue behind a record that repeatedly crashed the process."""
         part.progress = True
         place = file.place
         there = os.pread(file.descriptor, hole.end - hole.start, hole.start)
-        if zlib.crc32(there) != hole.crc:  # the file was written anew
+        if zlib.crc32(there) != hole.crc:  # the file was rewritten
             self._suspects.forget(hole)
             return
         if data and not hole.blind:
@@ -260,22 +262,22 @@ class Tail:
                 reading = reader.read(data, final=True)
             _take(part, file, reading)
         part.notes.append(
-            f"{self.path}: Outrider died again and again in reading the bytes {hole.start} to "
-            f"{hole.end}: they are passed over"
+            f"{self.path}: Outrider crashed repeatedly while reading the bytes {hole.start} to "
+            f"{hole.end}: they are skipped"
         )
         part.rejected[COST_A_RESTART] += 1
         part.size += hole.end - place.offset
         file.advance(hole.end - place.offset)
 
-    def _look_around(self, part: Slice, file: OpenFile, status: os.stat_result) -> None:
-        """Nothing is left to read here: is this still the live file?"""
+    def _check_live_file(self, part: Slice, file: OpenFile, status: os.stat_result) -> None:
+        """Check whether a file with nothing left to read is still the live one."""
         self._unread = status.st_size - file.place.offset
         done = self._unread == 0 or self._flushed_size == status.st_size
         live = status_of(self.path)
         if live is None:
             part.problem = f"{self.path} is not there"
             if done and status.st_nlink == 0:
-                self.close()  # so that the disk space of a deleted log is given back
+                self.close()  # so that the disk space of a deleted log is freed
         elif file.place.is_same_file(live):
             part.caught_up = done
         elif self._is_quiet(status):
@@ -283,7 +285,7 @@ class Tail:
             if self._unread:
                 part.rejected["cut_short"] += 1
             left = [status.st_dev, status.st_ino, status.st_mtime_ns]
-            if left not in self._left:  # where the next one cannot be opened, this comes again
+            if left not in self._left:  # if the next one cannot be opened, this code runs again
                 self._left.append(left)
                 del self._left[:-_REMEMBERED_FILES]
             part.progress = self._begin(self._successor()) is not None
@@ -294,7 +296,7 @@ class Tail:
             return self._begin(self.path)
         found = find(self._place, self.path)
         if found is not None:
-            return self._go_on(found)
+            return self._use_file(found)
         successor = self._begin(self._successor())
         if successor is not None and self._unread:
             part.notes.append(f"{self.path}: {self._unread} unread bytes are lost with the file")
@@ -302,23 +304,23 @@ class Tail:
         return successor
 
     def _start_over(self, part: Slice, file: OpenFile) -> None:
-        """The file no longer holds what was consumed: it was truncated or written anew.
+        """Start over after a truncation or rewrite: the consumed bytes are gone.
 
-        If it was copied before (copytruncate), the copy still has what was not read yet.
+        If it was copied before (copytruncate), the copy still has the unread part.
         """
         part.progress = True
         copy = find(file.place, self.path)
         if copy is not None:
             if copy.status().st_size > file.place.offset:
                 self.close()
-                self._go_on(copy)
+                self._use_file(copy)
                 return
             copy.close()
         part.notes.append(f"{self.path}: truncated; reading it from its beginning")
         self._begin_in(file.descriptor)
 
     def _successor(self) -> Path:
-        """The log that was begun after the one at hand: a rotated one, or the live one."""
+        """Return the log that was begun after the current one: a rotated one, or the live one."""
         if self._place is not None:
             left = [tuple(entry) for entry in self._left]
             for sibling, status in rotated_files(self.path):
@@ -329,7 +331,7 @@ class Tail:
         return self.path
 
     def _begin(self, path: Path) -> OpenFile | None:
-        """Begin another file; None if it is not there."""
+        """Begin another file; return None if it does not exist."""
         descriptor = open_file(path)
         if descriptor is None:
             return None
@@ -342,9 +344,9 @@ class Tail:
             self._history_until = 0
         self._reader_before = self._save_reader() or self._reader_before
         self._reader = self._saved_reader = None
-        return self._go_on(OpenFile(descriptor, place_at_start(descriptor)))
+        return self._use_file(OpenFile(descriptor, place_at_start(descriptor)))
 
-    def _go_on(self, file: OpenFile) -> OpenFile:
+    def _use_file(self, file: OpenFile) -> OpenFile:
         """Read this file from now on."""
         self.changes += 1
         self._file, self._place = file, file.place
@@ -353,7 +355,7 @@ class Tail:
         return file
 
     def _save_reader(self) -> tuple[str, Any] | None:
-        """The name of the reader at work and what it remembers; None where none is."""
+        """Return the current reader's name and saved state; None if there is none."""
         if self._reader is not None:
             return self._reader.name, self._reader.save()
         return self._saved_reader
@@ -389,30 +391,32 @@ def _take(part: Slice, file: OpenFile, reading: Reading) -> None:
 
 
 # -- probing ---------------------------------------------------------------------------------------
-# Trying record by record what the process before died in, so that one record is to blame.
+# Retry record by record what the last process died in, to find the one record at fault.
 
-_MOST_CUTS: Final = 4_096
-"""In one suspect: each is noted in a file before it is tried."""
+_MAX_CUTS: Final = 4_096
+"""Maximum number of trials in one suspect; each is recorded in a file first."""
 _LONG_BYTES: Final = 4_096
-_PART: Final = 8
-"""A record that is longer grows by this part, and not by a line: or it would cost the square."""
-_FINER: Final = 64
-"""Pieces of that part that are tried apart once it was deadly: what stands behind the record in the
-same piece, some hundred bytes, is lost with it."""
+_GROWTH_DIVISOR: Final = 8
+"""A longer record grows by this fraction, not by a line: else the cost is quadratic."""
+_FINE_PIECES: Final = 64
+"""Pieces of a fraction that are tried separately after a crash in it.
+
+Bytes behind the record in the same piece, some hundred, are lost with it.
+"""
 
 
 def probe(suspects: Suspects, path: Path, file: OpenFile, reader: LogReader, end: int) -> None:
-    """Read the suspect of a file, if it has one ahead, with another reader and for nothing.
+    """Try the suspect of a file, if one is ahead, with a scratch reader; discard the result.
 
     What is read grows from the beginning of a record, so that all of it costs some times what
     reading it once does.
 
     Args:
-        suspects: knows what the process died in, and notes what is tried.
-        path: of the log.
-        file: stands where the reader does.
-        reader: of the log; it is asked for its state only.
-        end: of what is to be read now.
+        suspects: knows what the process died in, and records what is tried.
+        path: path of the log.
+        file: the file, at the position of the reader.
+        reader: reader of the log; only its state is used.
+        end: end of the range to read now.
     """
     suspect = suspects.suspect_ahead(path, file.place)
     if suspect is None:
@@ -423,17 +427,20 @@ def probe(suspects: Suspects, path: Path, file: OpenFile, reader: LogReader, end
     data = os.pread(file.descriptor, stop - start, start)
     scratch = type(reader)(reader.options)
     scratch.restore(reader.save())
-    least = max(1, len(data) // _MOST_CUTS)
+    min_step = max(1, len(data) // _MAX_CUTS)
     if suspect.harmless > start:
-        least = max(1, (stop - suspect.harmless) // _FINER)
+        min_step = max(1, (stop - suspect.harmless) // _FINE_PIECES)
     record, cut = 0, max(0, suspect.harmless - start)
     while cut < len(data):
         harmless, grown = cut, cut - record
-        step = max(least, grown // _PART if grown > _LONG_BYTES and not suspect.harmless else 1)
+        step = max(
+            min_step,
+            grown // _GROWTH_DIVISOR if grown > _LONG_BYTES and not suspect.harmless else 1,
+        )
         cut = data.find(b"\n", cut + step - 1) + 1 or len(data)
         piece = data[record:cut]
         with suspects.trying(path, file.place, start + record, piece, start + harmless):
-            # a final reading keeps nothing back: what it leaves is the beginning of a record
+            # a final read holds nothing back: what it leaves is the beginning of a record
             record += scratch.read(piece, final=True).consumed
         suspects.survived(start + record)
     suspects.survived(stop)

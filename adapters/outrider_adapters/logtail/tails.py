@@ -1,4 +1,4 @@
-"""Following several logs and patterns of logs as one."""
+"""Follow several logs and patterns of logs as one source."""
 
 import fnmatch
 import glob
@@ -26,13 +26,13 @@ class Tails:
     Args:
         settings: which logs, and how.
         clock: Unix seconds now.
-        steps: make whatever looks at a file, which may hang.
+        steps: runs everything that accesses a file, which may hang.
 
     Attributes:
-        troubles: which logs cannot be read.
+        troubles: logs that cannot be read.
 
     Raises:
-        ConfigurationError, PluginError: as `Readers`.
+        ConfigurationError, PluginError: see `Readers`.
     """
 
     def __init__(self, settings: LogtailSettings, clock: Callable[[], float], steps: Steps) -> None:
@@ -45,22 +45,24 @@ class Tails:
         self._matches: dict[str, list[str]] = {}
         self._unmatched: set[str] = set()  # patterns that have not been looked up yet
         self._tails: dict[str, Tail] = {}
-        self._saved: dict[str, dict[str, Any]] = {}  # as each tail was after its last whole step
+        self._saved: dict[
+            str, dict[str, Any]
+        ] = {}  # state of each tail after its last complete step
         self._saved_at: dict[str, int] = {}
-        self._modes: dict[str, bool] = {}  # of steps under way: whether they read history
+        self._modes: dict[str, bool] = {}  # running steps: True if they read history
         self._history = False
         self._lives: set[str] = set()
         self._suspects: Suspects | None = None
 
     def start(self, cursor: Any, in_progress: InProgress | None = None) -> None:
-        """Begin at a cursor; without one, at the beginning of every log. Looks at no log.
+        """Begin at a cursor; without one, at the beginning of every log. Accesses no log.
 
         Args:
-            cursor: what `save` gave.
-            in_progress: where to note what is being read; heeded at the first start.
+            cursor: the value of `save`.
+            in_progress: where to record what is being read; used only at the first start.
 
         Raises:
-            ValueError: the cursor is none of this adapter's.
+            ValueError: the cursor was not made by this adapter.
         """
         if in_progress is not None and self._suspects is None:
             self._suspects = Suspects(in_progress)
@@ -76,18 +78,18 @@ class Tails:
             raise ValueError(f"no cursor of the logtail adapter: {error}") from error
 
     def _is_named(self, path: str) -> bool:
-        """Return whether the settings (still) name a log, be it there or away."""
+        """Return whether the settings (still) name a log, even if it does not exist."""
         named = self._settings.paths
         return path in named or any(fnmatch.fnmatchcase(path, pattern) for pattern in named)
 
     def save(self) -> dict[str, Any]:
-        """The cursor: where every log stands."""
+        """Return the cursor: the position in every log."""
         return {"version": _VERSION, "files": [self._saved[path] for path in self._tails]}
 
     def close(self) -> None:
-        """Close all files and forget them: who opens anew goes on from a cursor, not from here.
+        """Close all files and forget them; a new start resumes from a cursor.
 
-        A file whose reading hangs is closed by whoever makes that step, once it comes back.
+        A file whose reading hangs is closed by the thread of that step, once it ends.
         """
         for path, tail in self._tails.items():
             if not self._steps.is_hanging(path):
@@ -97,11 +99,11 @@ class Tails:
 
     @property
     def paths(self) -> list[Path]:
-        """The live logs followed now."""
+        """Live logs that are followed now."""
         return [tail.path for tail in self._tails.values()]
 
     def look_for_files(self) -> None:
-        """Follow what patterns match by now; give up what they no longer match and is gone."""
+        """Follow new matches of patterns; drop logs that no longer match and are gone."""
         for pattern in self._settings.paths:
             if pattern not in self._plain:
                 self._look_up(pattern)
@@ -125,7 +127,7 @@ class Tails:
                 self.troubles.drop(path)
 
     def _followed(self) -> set[str]:
-        """What the settings name, or a pattern of theirs matches now."""
+        """Return the logs that the settings name or a pattern matches now."""
         return {*self._plain, *(path for paths in self._matches.values() for path in paths)}
 
     def _look_up(self, pattern: str) -> None:
@@ -136,7 +138,7 @@ class Tails:
             self.troubles.note(pattern, f"{pattern}: looking for files hangs", may_pass=True)
 
     def step_all(self, history: bool) -> Iterator[Slice]:
-        """One step along each log that is still in its history, or along each that is not."""
+        """Yield one step along each log that is still in its history, or along each that is not."""
         for path, tail in self._tails.items():
             mode = self._modes.get(path)
             if (tail.in_history if mode is None else mode) == history:
@@ -161,11 +163,11 @@ class Tails:
 
     @property
     def groups(self) -> dict[str, list[str]]:
-        """What each of the settings' paths stands for now; a pattern without a match for itself."""
+        """Files of each path in the settings now; a pattern without a match maps to itself."""
         return {path: self._matches.get(path) or [path] for path in self._settings.paths}
 
     def written_s(self) -> dict[str, float]:
-        """Return when each was last written, by the settings' paths; those of which it is known."""
+        """Return when each path of the settings was last written, where known."""
         tails = self._tails
         found_s = {
             named: max((tails[path].modified_s for path in paths if path in tails), default=0.0)
@@ -175,11 +177,11 @@ class Tails:
 
     @property
     def state_words(self) -> Mapping[str, str]:
-        """What the logs' batch system calls the states of jobs, once a log was looked at."""
+        """The batch system's names of job states, once a log was read."""
         return self._readers.state_words
 
     def broken_readers(self) -> list[str]:
-        """What is wrong with readers that could not be loaded."""
+        """Return the errors of readers that could not be loaded."""
         return list(self._readers.broken.values())
 
     def _add(self, path: str, history: bool, saved: dict[str, Any] | None = None) -> None:
@@ -203,12 +205,12 @@ class Tails:
 
 
 def _files(pattern: str) -> list[str]:
-    """The regular files that match a pattern."""
+    """Return the regular files that match a pattern."""
     return sorted(path for path in glob.glob(pattern) if Path(path).is_file())  # noqa: PTH207  # absolute patterns, too
 
 
 def _is_left_of_another(path: str, lives: set[str]) -> bool:
-    """Return whether a rotation made this file of another that is followed."""
+    """Return whether this is a rotated file of a log that is followed."""
     return any(
         is_rotated_name(path, live) for live in (path[:end] for end in _cuts(path)) if live in lives
     )

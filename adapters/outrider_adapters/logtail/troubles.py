@@ -1,11 +1,11 @@
-"""What is wrong with the logs: since when, and whether it is worth an alarm."""
+"""Problems of logs: since when each lasts, and whether to report it."""
 
 from collections.abc import Callable, Collection, Iterable
 from typing import Final, NamedTuple
 
 PASSES_WITHIN_S: Final = 5.0
-"""A log that was read before may be away for so long: a rotation takes it away for a moment."""
-_MOST_TOLD: Final = 5
+"""Seconds for which a log may be missing without a report, since a rotation moves it."""
+_MAX_TEXTS: Final = 5
 
 
 class _Trouble(NamedTuple):
@@ -15,11 +15,11 @@ class _Trouble(NamedTuple):
 
 
 class Troubles:
-    """Keeps which of the logs cannot be read, by name.
+    """Record of the logs that cannot be read, by name.
 
-    What the settings name is a group of names: a log, or all that match a pattern. A group is in
-    trouble where none of it can be read: among the files that match a pattern may be some that
-    are no logs.
+    Each path of the settings is a group of names: a log, or all that match a pattern. A group is in
+    trouble if none of its files can be read: some of the files that match a pattern may not be
+    logs.
 
     Args:
         clock: Unix seconds now; it may be set back.
@@ -33,7 +33,7 @@ class Troubles:
         self._were_read: set[str] = set()
 
     def note(self, name: str, why: str, may_pass: bool = False) -> None:
-        """A log was looked at; `why` is empty where it was read."""
+        """Record a check of a log; `why` is empty if it was read."""
         if not why:
             self._troubles.pop(name, None)
             self._were_read.add(name)
@@ -45,23 +45,23 @@ class Troubles:
         self._troubles[name] = _Trouble(since_s, why, passes)
 
     def drop(self, name: str) -> None:
-        """Nobody follows this log any more."""
+        """Drop a log that is no longer followed."""
         self._troubles.pop(name, None)
         self._were_read.discard(name)
 
     def names(self) -> list[str]:
-        """The logs that cannot be read."""
+        """Return the logs that cannot be read."""
         return list(self._troubles)
 
     def age_s(self, groups: Iterable[Collection[str]]) -> float:
-        """Seconds for which the group that is in trouble the longest has been; 0 if none is."""
+        """Return the seconds for which the oldest trouble of a group has lasted; 0 if none."""
         if not self._troubles:
             return 0.0
         since_s = [self._since_s(group) for group in groups if self._is_in_trouble(group)]
         return max(0.0, self._clock() - min(since_s)) if since_s else 0.0
 
-    def told(self, groups: Iterable[Collection[str]]) -> str:
-        """What keeps groups from being read, but for what may pass and has not lasted yet."""
+    def describe(self, groups: Iterable[Collection[str]]) -> str:
+        """Describe why groups cannot be read, without new problems that may pass."""
         if not self._troubles:
             return ""
         lasting_s = self._clock() - PASSES_WITHIN_S
@@ -74,7 +74,7 @@ class Troubles:
         return some_of(whys)
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Forget all logs and their problems."""
         self._troubles.clear()
         self._were_read.clear()
 
@@ -86,8 +86,8 @@ class Troubles:
 
 
 def some_of(texts: Iterable[str]) -> str:
-    """The first of these texts as one, without repetition: there may be thousands of logs."""
+    """Join the first of these texts, without repetition: there may be thousands of logs."""
     different = list(dict.fromkeys(texts))
-    left = len(different) - _MOST_TOLD
+    left = len(different) - _MAX_TEXTS
     more = [f"and {left} more"] if left > 0 else []
-    return "; ".join([*different[:_MOST_TOLD], *more])
+    return "; ".join([*different[:_MAX_TEXTS], *more])

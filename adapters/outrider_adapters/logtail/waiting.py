@@ -1,4 +1,4 @@
-"""Waiting for a log to change: by inotify where the kernel has it, else by the clock."""
+"""Wait for a log to change: by inotify if the kernel supports it, else by the clock."""
 
 import asyncio
 import contextlib
@@ -14,7 +14,7 @@ if sys.platform == "linux":
     from asyncinotify import Inotify, Mask
 
 GATHER_S = 0.2
-"""After the first sign of a change, wait this long for more: one reading for many writes."""
+"""Seconds to wait after the first change, so that many writes need one read."""
 
 _DRAIN_S = 0.002
 _HINTS: Final[dict[int | None, str]] = {
@@ -26,14 +26,14 @@ log = structlog.get_logger()
 
 
 class Waiting(Protocol):
-    """How to wait until it is worth looking again."""
+    """Interface for waiting until logs may have changed."""
 
     def places(self, logs: Iterable[Path]) -> Iterable[Path]:
-        """What to `watch` for changes of these logs."""
+        """Return the paths to `watch` for changes of these logs."""
         ...
 
     def watch(self, place: Path) -> None:
-        """Watch one of `places`. It may hang as the place may; any thread may call it."""
+        """Watch one of `places`. It may hang if the path does; any thread may call it."""
         ...
 
     async def wait(self, timeout_s: float) -> None:
@@ -41,58 +41,58 @@ class Waiting(Protocol):
         ...
 
     def close(self) -> None:
-        """Stop watching."""
+        """Stop watching all paths."""
         ...
 
 
 class PollingWaiting:
-    """Waits by the clock alone."""
+    """Waiting by the clock alone."""
 
     def places(self, logs: Iterable[Path]) -> Iterable[Path]:
-        """None."""
+        """Return no paths: nothing is watched."""
         return ()
 
     def watch(self, place: Path) -> None:
-        """Nothing to do."""
+        """Do nothing: nothing is watched."""
 
     async def wait(self, timeout_s: float) -> None:
-        """Sleep."""
+        """Sleep until the timeout."""
         await asyncio.sleep(timeout_s)
 
     def close(self) -> None:
-        """Nothing to do."""
+        """Do nothing: nothing is watched."""
 
 
 class InotifyWaiting:
-    """Lets the kernel say when a log is written, and when one comes or goes in its folder.
+    """Waiting by inotify for writes to a log, and for files that come or go in its folder.
 
     Where it cannot watch a path (not there yet, too many watches, a file system without
-    inotify), the timeout of `wait` still leads to a look.
+    inotify), the timeout of `wait` still leads to a check.
 
     Raises:
-        OSError: the kernel has no inotify left to give.
+        OSError: no inotify instance is available.
     """
 
     def __init__(self) -> None:
         self._inotify = Inotify()
-        self._told = False
+        self._logged = False
         self._are_folders: set[Path] = set()
         self._files = Mask.MODIFY | Mask.ATTRIB | Mask.MOVE_SELF | Mask.DELETE_SELF
         self._folders = Mask.CREATE | Mask.MOVED_TO | Mask.MOVED_FROM | Mask.DELETE | Mask.ONLYDIR
 
     def places(self, logs: Iterable[Path]) -> Iterable[Path]:
-        """The files, and their folders: there one comes or goes."""
+        """Return the files and their folders, where files come and go."""
         logs = list(logs)
         self._are_folders = {log.parent for log in logs}
         return [*self._are_folders, *logs]
 
     def watch(self, place: Path) -> None:
-        """Watch a file by its present inode, or a folder."""
+        """Watch a file by its current inode, or a folder."""
         mask = self._folders if place in self._are_folders else self._files
         try:
             self._inotify.add_watch(place, mask)
         except OSError as error:  # `wait` ends by its timeout all the same
-            self._told = tell_of_polling(error, place, self._told)
+            self._logged = log_polling(error, place, self._logged)
 
     async def wait(self, timeout_s: float) -> None:
         """Return when something changed, having gathered more of it, or after the timeout."""
@@ -103,22 +103,22 @@ class InotifyWaiting:
             return
         await asyncio.sleep(min(GATHER_S, timeout_s))
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(_DRAIN_S):  # the same look sees what came meanwhile
+            async with asyncio.timeout(_DRAIN_S):  # the same read sees the changes until then
                 while True:
                     await self._inotify.get()
 
     def close(self) -> None:
-        """Stop watching."""
+        """Stop watching all paths."""
         self._inotify.close()
 
 
-def tell_of_polling(error: OSError, path: Path, told: bool) -> bool:
-    """Log why a path is polled, once; True if that was told now or before.
+def log_polling(error: OSError, path: Path, is_logged: bool) -> bool:
+    """Log once why a path is polled; return True if that was logged now or before.
 
     A path that is not there yet is no fault: its folder is watched.
     """
-    if told or error.errno in (errno.ENOENT, errno.ENOTDIR):
-        return told
+    if is_logged or error.errno in (errno.ENOENT, errno.ENOTDIR):
+        return is_logged
     log.warning(
         "log_watch_failed", path=str(path), error=_reason(error), hint=_HINTS.get(error.errno)
     )
@@ -130,7 +130,7 @@ def _reason(error: OSError) -> str:
 
 
 def waiting(inotify: bool) -> tuple[Waiting, str]:
-    """The best way to wait, and a note if it is not the one asked for."""
+    """Return the best way to wait, and a note if it is not the one asked for."""
     if not inotify or sys.platform != "linux":
         return PollingWaiting(), ""
     try:

@@ -44,7 +44,7 @@ class LeasedPool(WatchedPool):
         return LeaseEdits(self.calls, LeaseTerms(by, LEASE_S, **terms), self.now)
 
     def places(self, job: str) -> dict[str, float]:
-        """The machines on which a job may start now, by ClassAds, with its rank there."""
+        """Return the machines on which a job may start now, by ClassAds, with its rank there."""
         found = self.pool.schedd("condor").query(f"ClusterId == {short_id(job).split('.')[0]}")
         ad = as_of(found[0], self.pool.now_s)
         places = {}
@@ -78,7 +78,7 @@ class _Adapter:
 
 
 def decision(job: str, machine: str | None = None) -> DecisionRow:
-    """A decision to keep a job in the queue, or to start it on a machine."""
+    """Return a decision to keep a job in the queue, or to start it on a machine."""
     action = "defer" if machine is None else "start"
     return DecisionRow(0.0, job, action, machine, 1, "best", "bandit", "active", gate="act")
 

@@ -138,7 +138,7 @@ def test_the_queue_alone_may_be_away(site: WatchedPool) -> None:
 
 
 def noted(query: Asks, asked: list[object]) -> Asks:
-    """The same query, that also notes what it was asked."""
+    """Return the same query, that also notes what it was asked."""
 
     def ask(*words: Any) -> Sequence[Any]:
         asked.append(words)

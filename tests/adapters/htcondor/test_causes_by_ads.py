@@ -64,11 +64,11 @@ def told(
     event: NamedEvent = (at_s, events.EVICTED, "ap#1.0", reason)
     look = Look(Batch(events=[event], cursor=None), {event: machine})
     causes = Causes(calls, Asking(HTCondorException), slot.passes)
-    return causes.told(point, look, {"m1": OWNED}, NOW_S)
+    return causes.add_causes(point, look, {"m1": OWNED}, NOW_S)
 
 
 def cause(job: dict[str, Any], slot: dict[str, Any], reason: str = "unknown") -> str:
-    """The reason of one eviction."""
+    """Return the reason of one eviction."""
     [(*_, found)] = told(Answering(job), Answering(slot), reason)
     return str(found)
 

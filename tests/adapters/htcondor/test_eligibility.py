@@ -45,7 +45,7 @@ class Ads:
         return [projected(ad, projection) for ad in self.slots]
 
     def classes(self, now_s: float = 0.0) -> tuple[list[str], dict[str, tuple[str, ...]]]:
-        """The class of each job, and the machines of those that are told."""
+        """Return the class of each job, and the machines of those that are told."""
         self.watch.look_at_slots(now_s)
         ads = self.watch.ask(
             lambda names: [projected(ad, names) for ad in self.jobs], ["ClusterId"]
@@ -54,7 +54,7 @@ class Ads:
         return names, {event[2]: event[3] for event in self.watch.news(now_s, now_s)}
 
     def machines(self) -> list[tuple[str, ...]]:
-        """The machines that each job may use."""
+        """Return the machines that each job may use."""
         names, told = self.classes()
         return [told[name] for name in names]
 
@@ -66,7 +66,7 @@ def projected(ad: Any, names: list[str]) -> Any:
 
 
 def changed(ad: str, **attributes: str) -> str:
-    """An ad with other expressions for some attributes."""
+    """Return an ad with other expressions for some attributes."""
     made = ClassAd(ad)
     for name, expression in attributes.items():
         made[name] = ClassAd(f"[x = {expression}]").lookup("x")
@@ -194,7 +194,7 @@ def test_it_is_told_anew_only_when_other_machines_may_be_used() -> None:
 
 
 def test_kinds_beyond_the_bound_have_no_class(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("outrider_adapters.htcondor.eligibility.kinds._MOST_KINDS", 3)
+    monkeypatch.setattr("outrider_adapters.htcondor.eligibility.kinds._MAX_KINDS", 3)
     names, _ = Ads([SLOT], [changed(JOB, RequestCpus=f"{n}") for n in range(1, 6)]).classes()
     assert names[3:] == ["", ""]
     assert len(set(names[:3])) == 3
@@ -204,8 +204,8 @@ def test_jobs_keep_their_classes_where_more_was_read_than_is_remembered(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     module = "outrider_adapters.htcondor.eligibility.kinds"
-    monkeypatch.setattr(f"{module}._MOST_SHAPES", 2)
-    monkeypatch.setattr(f"{module}._MOST_NAMES", 2)
+    monkeypatch.setattr(f"{module}._MAX_SHAPES", 2)
+    monkeypatch.setattr(f"{module}._MAX_NAMES", 2)
     watch = Ads([SLOT], []).watch
     watch.look_at_slots(0.0)
 

@@ -28,7 +28,7 @@ def test_what_is_not_installed_is_no_fault(site: LeasedPool) -> None:
 def test_jobs_that_heed_them_are_counted(site: LeasedPool) -> None:
     site.submit(60)
     site.submit_heeding()
-    said = "installed; 1 of 2 waiting jobs heed them; may be set by root, condor, outrider@site"
+    said = "installed; 1 of 2 waiting jobs support them; may be set by root, condor, outrider@site"
     assert told(site) == ("ok", said)
 
 
@@ -44,4 +44,4 @@ def test_an_access_point_that_does_not_answer_is_told(site: LeasedPool) -> None:
     site.fails(outage_ratio=1.0)
     state, said = told(site)
     assert state == "warn"
-    assert said.startswith("cannot be told: ")
+    assert said.startswith("unknown: ")

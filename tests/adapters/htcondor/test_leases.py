@@ -71,7 +71,7 @@ def test_a_job_that_is_kept_starts_nowhere_and_then_everywhere(site: LeasedPool)
 
 
 def attributes(site: LeasedPool, job: str) -> set[str]:
-    """The lease attributes that are set, but for those of every lease."""
+    """Return the lease attributes that are set, but for those of every lease."""
     [ad] = site.pool.schedd("condor").query(f"ClusterId == {short_id(job).split('.')[0]}")
     return {name for name in (HOLD_ATTRIBUTE, HELD, PREFER, FIRST) if str(ad.get(name)) in SET}
 

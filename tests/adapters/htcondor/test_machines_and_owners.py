@@ -187,8 +187,8 @@ def test_the_queue_is_asked_again_after_the_clock_was_put_back(site: WatchedPool
 def test_a_machine_whose_own_clock_is_years_ahead_is_dated_by_ours() -> None:
     state = machine(slot(MyCurrentTime=4e9, LastHeardFrom=4e9, EnteredCurrentState=4e9))
     dated = _dated(state, 1_000.0)
-    assert (dated.told_s, dated.entered_s) == (1_000.0, 1_000.0)
-    assert _dated(machine(slot()), 150.0).told_s == 100.0
+    assert (dated.reported_s, dated.entered_s) == (1_000.0, 1_000.0)
+    assert _dated(machine(slot()), 150.0).reported_s == 100.0
 
 
 # -- looks at what has changed ----------------------------------------------------------------

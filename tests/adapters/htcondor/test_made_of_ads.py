@@ -7,7 +7,7 @@ import pytest
 
 from outrider.api import JobSpec
 from outrider_adapters.htcondor.job_steps import JobSpecs
-from outrider_adapters.htcondor.machines import MadeOfAds
+from outrider_adapters.htcondor.machines import AdCache
 from outrider_adapters.htcondor.pool_calls import ClassAd
 from tests.adapters.htcondor.test_eligibility import JOB, SLOT, Ads, projected
 
@@ -15,9 +15,9 @@ from tests.adapters.htcondor.test_eligibility import JOB, SLOT, Ads, projected
 class Counting:
     """Makes the number of an ad, and counts how often."""
 
-    def __init__(self, most: int = 10) -> None:
+    def __init__(self, max_entries: int = 10) -> None:
         self.n = 0
-        self.made = MadeOfAds(self.number, most)
+        self.made = AdCache(self.number, max_entries)
 
     def number(self, ad: Any) -> int:
         self.n += 1
@@ -37,7 +37,7 @@ def test_an_ad_is_read_once_until_it_changes() -> None:
 
 
 def test_the_last_are_remembered_and_never_more_than_twice_as_many() -> None:
-    counting = Counting(most=10)
+    counting = Counting(max_entries=10)
     for a in range(100):
         counting.made.of(ClassAd({"A": a}))
     for a in range(90, 100):
@@ -126,9 +126,9 @@ def test_what_slots_begin_to_read_of_a_job_changes_its_class() -> None:
     assert after.eligible != before.eligible
 
 
-@pytest.mark.parametrize("most", [1, 2])
-def test_a_queue_larger_than_what_is_remembered_is_read_all_the_same(most: int) -> None:
-    counting = Counting(most)
+@pytest.mark.parametrize("max_entries", [1, 2])
+def test_a_queue_larger_than_what_is_remembered_is_read_all_the_same(max_entries: int) -> None:
+    counting = Counting(max_entries)
     for _ in range(2):
         assert [counting.made.of(ClassAd({"A": a})) for a in range(7)] == list(range(7))
 

@@ -69,7 +69,7 @@ def test_a_process_that_was_killed_is_told_and_leaves_nothing_behind(mute: str) 
     process = PoolProcess(HTCondorSettings(collector=mute))
     pid = process._process.pid
     os.kill(pid, signal.SIGKILL)
-    with pytest.raises(RuntimeError, match="the process that asks the pool"):
+    with pytest.raises(RuntimeError, match="the process that queries the pool"):
         process.ask(LOOK)
     process.close()
     with contextlib.suppress(ProcessLookupError):
@@ -80,7 +80,7 @@ def test_a_process_that_was_killed_is_told_and_leaves_nothing_behind(mute: str) 
 def test_a_look_before_the_beginning_fails_and_the_process_lives_on(mute: str) -> None:
     process = PoolProcess(HTCondorSettings(collector=mute))
     for _ in range(2):
-        with pytest.raises(RuntimeError, match="before the beginning"):
+        with pytest.raises(RuntimeError, match=r"look\(\) before begin"):
             process.ask(LOOK)
     process.close()
 

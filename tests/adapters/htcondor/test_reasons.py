@@ -111,7 +111,7 @@ def test_conditions_that_no_machine_meets_at_once() -> None:
     told = reason(job, slots(Memory="1000 2000 3000 4000", Cpus="8 8 4 4"))
     assert told.never
     at_once, most = told.sentence.split("; ")
-    assert at_once.endswith("no machine meets all of its conditions at once")
+    assert at_once.endswith("no machine meets all of its conditions together")
     assert most == "Memory > 2500 removes most machines: 2 of 4"
     assert told.removes_most == "Memory > 2500"
     assert told.remedies == (
@@ -175,11 +175,11 @@ def test_a_job_that_may_run_somewhere_waits_for_its_turn(
         (16, 0, "Spooling input data files", "it is held: Spooling input data files",
          "wait: its input files are still being sent"),
         (12, 2, "Transfer output files failure", "it is held: Transfer output files failure",
-         "mend what the reason names, then condor_release 7.0"),
+         "fix what the reason names, then condor_release 7.0"),
         (34, 0, "memory usage exceeded", ("it is held: memory usage exceeded; it asked for 100 MB "
          "of memory and used 512 MB"), "ask for more than it used, then condor_release 7.0"),
         (999, 0, "", "it is held: HTCondor gives no reason",
-         "mend what the reason names, then condor_release 7.0"),
+         "fix what the reason names, then condor_release 7.0"),
     ],
 )  # fmt: skip
 def test_a_hold_is_told_in_htcondors_words_with_what_lifts_it(

@@ -82,11 +82,11 @@ class WatchedPool:
         return self.clock()
 
     def pool_clock(self) -> float:
-        """The pool's own time, which stands still while nobody moves it."""
+        """Return the pool's own time, which stands still while nobody moves it."""
         return self.pool.now_s
 
     def running_clock(self) -> Callable[[], float]:
-        """The pool's time from now on, running as fast as real time."""
+        """Return the pool's time from now on, running as fast as real time."""
         ahead_s = self.pool.now_s - time.monotonic()
         return lambda: max(self.pool.now_s, ahead_s + time.monotonic())
 
@@ -131,7 +131,7 @@ class WatchedPool:
 
 
 def named(event: NamedEvent) -> tuple[str, str, Any]:
-    """An event without its time, its kind as a word."""
+    """Return an event without its time, its kind as a word."""
     return KIND_NAMES[event[1]], event[2], event[3]
 
 
@@ -153,7 +153,7 @@ def _without_class(extra: Any) -> Any:
 
 
 def kinds(told: list[tuple[str, str, Any]], subject: str) -> list[str]:
-    """The kinds of the events of one job or machine, in order."""
+    """Return the kinds of the events of one job or machine, in order."""
     return [kind for kind, name, _ in told if name == subject]
 
 

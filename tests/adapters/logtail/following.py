@@ -87,7 +87,7 @@ class Followed:
 
 
 def job_record(number: int) -> bytes:
-    """The submission of job `number`.0, one a second."""
+    """Return the submission of job `number`.0, one a second."""
     date = f"2026-11-21 {number // 3600:02d}:{number // 60 % 60:02d}:{number % 60:02d}"
     return record(0, f"{number:03d}.000.000", date)
 

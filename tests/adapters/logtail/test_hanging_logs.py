@@ -111,7 +111,7 @@ async def test_a_log_that_is_only_slow_gets_a_thread_of_its_own_until_it_is_quic
 
     monkeypatch.setattr(OpenFile, "read", read)
     monkeypatch.setattr(steps, "HANGS_AFTER_S", 0.2)
-    monkeypatch.setattr(steps, "APART", 4)
+    monkeypatch.setattr(steps, "SEPARATE_STEPS", 4)
     for path, number in ((slow, 1), (well, 101)):
         append(path, job_record(number))
     given = settings(slow, well, start_at="beginning", settle_s=0.0)

@@ -111,7 +111,7 @@ POISON = b"008 (000.000.000) 2026-11-21 03:17:00 POISON\n...\n"
 
 
 def log_of(*parts: bytes | int) -> bytes:
-    """A record that completes a job by number, or these bytes."""
+    """Return a record that completes a job by number, or these bytes."""
     return b"".join(record(5, f"{part}.0.0") if isinstance(part, int) else part for part in parts)
 
 

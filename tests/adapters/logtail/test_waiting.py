@@ -9,7 +9,7 @@ import structlog
 
 from outrider_adapters.logtail.waiting import (
     PollingWaiting,
-    tell_of_polling,
+    log_polling,
     waiting,
 )
 
@@ -41,8 +41,8 @@ def test_who_asks_for_polling_gets_it_without_a_word() -> None:
 def test_a_path_that_cannot_be_watched_is_told_once(code: int) -> None:
     error = OSError(code, "no")
     with structlog.testing.capture_logs() as lines:
-        assert tell_of_polling(error, Path("/logs/a"), told=False)
-        assert tell_of_polling(error, Path("/logs/b"), told=True)
+        assert log_polling(error, Path("/logs/a"), is_logged=False)
+        assert log_polling(error, Path("/logs/b"), is_logged=True)
     (line,) = lines
     assert (line["event"], line["path"], line["error"]) == ("log_watch_failed", "/logs/a", "no")
 
@@ -50,5 +50,5 @@ def test_a_path_that_cannot_be_watched_is_told_once(code: int) -> None:
 def test_a_log_that_is_not_there_yet_is_no_fault() -> None:
     with structlog.testing.capture_logs() as lines:
         missing = FileNotFoundError(errno.ENOENT, "No such file")
-        assert not tell_of_polling(missing, Path("/logs/later"), told=False)
+        assert not log_polling(missing, Path("/logs/later"), is_logged=False)
     assert lines == []

@@ -110,7 +110,7 @@ def test_doctor_says_whether_leases_are_installed_and_who_heeds_them(
     pool.submit(f"{SLEEP}requirements = false\nqueue\n", "alice")
     daemon = acting_daemon(pool, tmp_path)
     told = shell("doctor", "--config", str(daemon.config), **daemon.environ).out
-    assert "leases at host.pool.test: installed; 1 of 1 waiting jobs heed them" in told
+    assert "leases at host.pool.test: installed; 1 of 1 waiting jobs support them" in told
     assert "may be set by root, condor, outrider@pool.test" in told
 
 
@@ -137,9 +137,9 @@ def test_doctor_proves_leases_on_a_job_of_its_own_and_leaves_nothing_behind(
     with superuser(pool, "bob"):  # who, unlike outrider, has an account there
         told = shell("doctor", "--levers", "--config", str(daemon.config), **daemon.environ)
     assert told.code == 0, told.out
-    proof = "ok    lever htcondor: leased_attributes: lever at host.pool.test: its own job"
+    proof = "ok    lever htcondor: leased_attributes: lever at host.pool.test: test job"
     assert proof in told.out
-    assert "was kept by a lease, let go, and removed" in told.out
+    assert "was held back by a lease, released and removed" in told.out
     assert list(queue(pool, "JobStatus")) == [job]
     assert _lasting(pool.run("root", "condor_q", "-allusers", "-long")) == _lasting(before)
 

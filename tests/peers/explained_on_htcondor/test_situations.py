@@ -102,7 +102,7 @@ EXPLAINED: Final = {
     ),
     "submitted on hold": ("is kept back: it is held: ", "release it: condor_release"),
     "held by its user": ("held: via condor_hold .by user alice.", "release it: condor_release"),
-    "its program is not there": ("Failed to execute", "mend what the reason names"),
+    "its program is not there": ("Failed to execute", "fix what the reason names"),
     "running": ("is running on m2@host.pool.test", None),
     "completed": ("it completed at .* on m4@host.pool.test, having run RUNS", None),
     "removed while it waited": ("it was removed at .*; no run of it is known", None),

@@ -1,7 +1,7 @@
-"""Which machines a job may use: its ``Requirements`` and the slots' ``START``, by the pool's rules.
+"""Eligibility of machines for jobs, by ``Requirements`` of jobs and ``START`` of slots.
 
-Jobs that ask the same are a kind, and so are slots that answer the same; an expression is evaluated
-once for each kind of job and of slot, clause by clause.
+Jobs with the same requirements are one kind, and so are slots with the same values. An expression
+is evaluated once for each kind of job and of slot, clause by clause.
 """
 
 from outrider_adapters.htcondor.eligibility.eligibility_watch import EligibilityWatch

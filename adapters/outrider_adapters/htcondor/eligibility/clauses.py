@@ -1,4 +1,4 @@
-"""ClassAd expressions taken apart: the clauses that must all hold, and what each one reads."""
+"""Split ClassAd expressions into clauses that must all hold, with the attributes they read."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -8,8 +8,8 @@ from outrider_adapters.htcondor.pool_calls import ClassAd, ClassAdException, Exp
 
 _STRING: Final = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
 _TOKEN: Final = re.compile(rf"{_STRING.pattern}|'(?:[^'\\]|\\.)*'|&&|\|\||.", re.DOTALL)
-_DEEPEST: Final = 20
-"""How many attributes and parentheses deep clauses are looked for."""
+_MAX_DEPTH: Final = 20
+"""Maximum nesting of attributes and parentheses that is searched for clauses."""
 
 _ATTRIBUTE: Final = re.compile(r"(?:MY\.)?([A-Za-z_]\w*)", re.IGNORECASE)
 _SCOPES: Final = ("target.", "my.")
@@ -22,12 +22,12 @@ _CLOCK: Final = re.compile(
     r"\b(?:(?:time|random)\s*\(|currenttime\b|mycurrenttime\b|clockmin\b|clockday\b|servertime\b)",
     re.IGNORECASE,
 )
-"""What an expression reads of the hour, and of chance."""
+"""Parts of an expression that depend on the time or are random."""
 
 _PLAIN: Final = frozenset({bool, int, float, str})
 
 NEVER: Final = "false"
-"""A clause that nobody meets."""
+"""Clause that no machine meets."""
 
 _EMPTY: Final = ClassAd()
 
@@ -36,8 +36,8 @@ class Clause(NamedTuple):
     """A condition on the other side's ad.
 
     Attributes:
-        text: as HTCondor writes it.
-        tree: the same as the other side would say it, to evaluate in its ad alone: that takes a
+        text: text of the clause in HTCondor's form.
+        tree: the same from the other side's view, to evaluate in its ad alone: that takes a
             fifteenth of the time of a match.
         reads: the attributes of the other side that it reads, in small letters, sorted.
     """
@@ -55,7 +55,7 @@ class Clause(NamedTuple):
 
 
 def clause(text: str) -> Clause:
-    """The clause of a text; what it still says of its own side is not defined."""
+    """Parse the clause of a text; references to its own side become undefined."""
     tree = ExprTree(_SCOPED.sub(_of_the_other_side, text))
     return Clause(text, tree, tuple(sorted(names_in(_EMPTY.externalRefs(tree)))))
 
@@ -67,7 +67,7 @@ def _of_the_other_side(found: re.Match[str]) -> str:
 
 
 def names_in(references: Any) -> set[str]:
-    """The attributes that references (``TARGET.Memory``) are to, in small letters."""
+    """Return the attributes that references such as ``TARGET.Memory`` name, in small letters."""
     names = set()
     for reference in references:
         name = reference.lower()
@@ -78,7 +78,7 @@ def names_in(references: Any) -> set[str]:
 
 
 def referred_to(ad: Any, name: str) -> set[str]:
-    """Every attribute, of either side, that an attribute of an ad depends on, itself included."""
+    """Return all attributes, of both sides, that an attribute depends on, including itself."""
     if name not in ad:
         return {name.lower()}
     tree = ad.lookup(name)
@@ -86,10 +86,10 @@ def referred_to(ad: Any, name: str) -> set[str]:
 
 
 def demands(ad: Any, name: str) -> Iterator[str]:
-    """What an attribute of an ad demands of the other side, clause by clause.
+    """Yield the clauses of an attribute that the other side has to meet.
 
-    Clauses that hold for everybody are left out, and so are those that read the clock: when they
-    hold is a matter of the hour. One that never holds is given as `NEVER`.
+    Clauses that hold for every other side are left out, and so are those that read the clock, since
+    their value depends on the time. One that never holds is returned as `NEVER`.
 
     Raises:
         ClassAdException: an expression is nested too deeply.
@@ -109,9 +109,9 @@ def demands(ad: Any, name: str) -> Iterator[str]:
 
 
 def evaluated(ad: Any, names: Iterable[str]) -> Any:
-    """These attributes of an ad, with the values of those that depend on nobody else.
+    """Return attributes of an ad, evaluated if they depend on no other ad.
 
-    Else an expression such as ``RequestMemory`` would stay a name that says nothing by itself.
+    Otherwise an expression such as ``RequestMemory`` would stay a name without a value.
     """
     own = ClassAd()
     for name in names:
@@ -122,10 +122,10 @@ def evaluated(ad: Any, names: Iterable[str]) -> Any:
 
 
 def _opened(ad: Any, text: str, depth: int) -> Iterator[str]:
-    """The conjuncts of a text, where an attribute that is an expression stands for its own."""
+    """Yield the conjuncts of a text, with attributes replaced by their expressions."""
     for part in conjuncts(text):
         named = _ATTRIBUTE.fullmatch(part)
-        inner = ad.get(named[1]) if named and depth < _DEEPEST else None
+        inner = ad.get(named[1]) if named and depth < _MAX_DEPTH else None
         if isinstance(inner, ExprTree):
             yield from _opened(ad, str(inner), depth + 1)
         else:
@@ -133,13 +133,13 @@ def _opened(ad: Any, text: str, depth: int) -> Iterator[str]:
 
 
 def conjuncts(text: str) -> list[str]:
-    """The clauses of an expression that must all be true, out of their parentheses.
+    """Return the clauses of an expression that must all be true, out of their parentheses.
 
     >>> conjuncts('((Arch == "X86_64") && (a || b)) && c')
     ['Arch == "X86_64"', 'a || b', 'c']
     """
     found = [text.strip()]
-    for _ in range(_DEEPEST):
+    for _ in range(_MAX_DEPTH):
         parts = [part for one in found for part in _split(one)]
         if parts == found:
             break
@@ -148,7 +148,7 @@ def conjuncts(text: str) -> list[str]:
 
 
 def _split(text: str) -> list[str]:
-    """One level of conjuncts, or what is inside the parentheses around the whole."""
+    """Split one level of conjuncts, or remove the parentheses around the whole."""
     depth, starts, encloses = 0, [0], text.startswith("(")
     for token in _TOKEN.finditer(text):
         what = token[0]
@@ -158,7 +158,7 @@ def _split(text: str) -> list[str]:
             depth -= 1
             encloses &= depth > 0 or token.end() == len(text)
         elif depth == 0 and what in ("||", "?"):
-            return [text]  # `&&` binds closer: nothing to take apart
+            return [text]  # `&&` binds closer: nothing to split
         elif depth == 0 and what == "&&":
             starts.append(token.end())
     if len(starts) == 1:

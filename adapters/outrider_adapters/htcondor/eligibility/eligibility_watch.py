@@ -1,4 +1,4 @@
-"""Classes of machines: which of them jobs of a kind may use, told anew when that changes."""
+"""Classes of machines that each kind of job may use, reported again when they change."""
 
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 from outrider.api import NamedEvent, events
 from outrider_adapters.htcondor.eligibility.clauses import referred_to
 from outrider_adapters.htcondor.eligibility.kinds import (
-    MOST_ASKED,
+    MAX_QUERIED,
     REQUIREMENTS,
     WHOLE,
     JobKind,
@@ -18,24 +18,24 @@ from outrider_adapters.htcondor.eligibility.kinds import (
     shape_of,
 )
 from outrider_adapters.htcondor.eligibility.matching import Matching, matching
-from outrider_adapters.htcondor.machines import MadeOfAds
+from outrider_adapters.htcondor.machines import AdCache
 from outrider_adapters.htcondor.pool_calls import PoolCalls
 from outrider_adapters.readers.htcondor.job_ads import machine_of_slot
 
 _NOT_DYNAMIC: Final = "DynamicSlot =!= true"
 _ALWAYS: Final = frozenset({"name", "requirements", "start", "partitionableslot"})
 _ROUNDS: Final = 5
-"""How often it is asked again for attributes that those of the last answer depend on."""
+"""Maximum number of queries until all attributes that others depend on are known."""
 
 _BUDGET_S: Final = 1.0
-"""Seconds of one look that classes may take; the others are told at the next."""
+"""Seconds of one look that classes may take; the rest is reported at the next look."""
 
 _FORGET_S: Final = 3_600.0
-"""A kind of which no job was seen for so long is told of no more."""
+"""Seconds without a job after which a kind is forgotten."""
 
 
 class _IdleSlot(NamedTuple):
-    """A slot as it would be without jobs and owner, its text, and what in it is expressions."""
+    """A slot's ad without jobs and owner, its text, and its expressions."""
 
     ad: Any
     text: str
@@ -43,13 +43,13 @@ class _IdleSlot(NamedTuple):
 
 
 class EligibilityWatch:
-    """Which machines the jobs of a pool may use, as far as their ads and those of slots say.
+    """Watch on the machines that jobs of a pool may use, by the ads of jobs and slots.
 
-    A slot counts as it is without jobs and owner; who is there now is told as the machine's state.
+    A slot is judged without its jobs and owner; these are reported as the machine's state.
 
     Args:
-        calls: the pool.
-        refresh_s: how long the slots' requirements are believed.
+        calls: calls to the pool.
+        refresh_s: seconds for which the slots' requirements are cached.
     """
 
     def __init__(self, calls: PoolCalls, refresh_s: float) -> None:
@@ -57,48 +57,48 @@ class EligibilityWatch:
         self._refresh_s = refresh_s
         self._jobs = JobKinds()
         self._slots = SlotKinds([])
-        self._idle = MadeOfAds(_idle_slot)
+        self._idle = AdCache(_idle_slot)
         self._slot_texts: list[str] = []
         self._machines: list[str] = []
         self._present: set[str] = set()
         self._looked_s = -inf
         self._asked = set(_ALWAYS)
         self._due: dict[str, None] = {}
-        self._told: dict[str, frozenset[str]] = {}
+        self._last_reported: dict[str, frozenset[str]] = {}
 
     @property
     def version(self) -> tuple[bool, int]:
-        """Another one whenever the same ad of a job may have come to another class."""
+        """Version that changes whenever the same job ad may belong to another class."""
         return self._looked_s > -inf, self._jobs.version
 
     def ask(
         self, query: Callable[[list[str]], Sequence[Any]], attributes: Iterable[str]
     ) -> Sequence[Any]:
-        """The ads of jobs, with all that says which machines they may use.
+        """Return the ads of jobs, with all attributes that determine their machines.
 
         Args:
-            query: asks a queue for these attributes.
-            attributes: those that are wanted beside.
+            query: queries a queue for these attributes.
+            attributes: further attributes that are wanted.
         """
         return self._jobs.ask(query, attributes)
 
     def class_of(self, ad: Any) -> str:
-        """The class of machines that a job may use, by its ad from `ask`; empty if not known."""
+        """Return the class of machines for a job, by its ad from `ask`; empty if unknown."""
         if self._looked_s == -inf:
             return ""
         name = self._jobs.name_of(ad)
-        self.saw(name)
+        self.mark_seen(name)
         return name
 
-    def saw(self, name: str) -> None:
-        """There is a job of this class still; so it is told, and kept."""
+    def mark_seen(self, name: str) -> None:
+        """Mark a class as still in use by a job, so that it is reported and kept."""
         if name:
-            self._jobs.saw(name, self._looked_s)
-            if name not in self._told:
+            self._jobs.mark_seen(name, self._looked_s)
+            if name not in self._last_reported:
                 self._due[name] = None
 
     def look_at_slots(self, now_s: float) -> None:
-        """Ask what the slots require, if it is time to.
+        """Query the slots' requirements if the cached ones have expired.
 
         Raises:
             HTCondorException: the collector does not answer (`PoolCalls.failure`).
@@ -127,46 +127,46 @@ class EligibilityWatch:
             self._due = dict.fromkeys(self._jobs.kinds)
 
     def knows(self, machine: str) -> bool:
-        """Return whether a machine was in the pool when it was asked last."""
+        """Return whether a machine was in the pool at the last query."""
         return machine in self._present
 
-    def news(self, now_s: float, told_s: float) -> list[NamedEvent]:
-        """The classes that are new or hold other machines than were told.
+    def news(self, now_s: float, event_s: float) -> list[NamedEvent]:
+        """Return the classes that are new or whose machines have changed.
 
         Args:
             now_s: Unix seconds.
-            told_s: the time of the events.
+            event_s: the time of the events.
 
         Raises:
             HTCondorException: the collector does not answer (`PoolCalls.failure`).
         """
         self.look_at_slots(now_s)
         until_s = time.monotonic() + _BUDGET_S
-        told: list[NamedEvent] = []
+        new_events: list[NamedEvent] = []
         while self._due:
             name = next(iter(self._due))
             del self._due[name]
             machines = self._machines_of(self._jobs.kinds[name])
-            before = self._told.get(name)
+            before = self._last_reported.get(name)
             if before is None or before & self._present != machines:
-                self._told[name] = machines
-                told.append((told_s, events.ELIGIBLE, name, tuple(sorted(machines))))
+                self._last_reported[name] = machines
+                new_events.append((event_s, events.ELIGIBLE, name, tuple(sorted(machines))))
             if time.monotonic() >= until_s:  # at least one a look, however slow
                 break
-        return told
+        return new_events
 
     def matching(self, ad: Any) -> Matching | None:
-        """How a job, by its ad from `ask`, and the pool meet; None where that is not known."""
+        """Return the match of a job, by its ad from `ask`, with the pool; None if unknown."""
         kind = self._jobs.kinds.get(self.class_of(ad))
         return None if kind is None else matching(kind, self._slots, self._machines)
 
     @property
     def is_done(self) -> bool:
-        """True if every class has been told as it is now."""
+        """True if the current state of every class has been reported."""
         return not self._due
 
     def _machines_of(self, kind: JobKind) -> frozenset[str]:
-        """The machines with a slot that a kind of job and that accept each other."""
+        """Return the machines with a slot that matches a kind of job, in both directions."""
         matching = self._slots.everyone
         for demand in kind.demands:
             matching &= self._slots.passing(demand)
@@ -174,16 +174,16 @@ class EligibilityWatch:
         return frozenset(machine for at, machine in enumerate(self._machines) if matching >> at & 1)
 
     def _forget(self, now_s: float) -> None:
-        """Forget what nobody has asked for of late, and what only that needed."""
+        """Forget kinds of jobs that were not seen recently, and their attributes."""
         for name in self._jobs.forget(now_s - max(_FORGET_S, 3.0 * self._refresh_s)):
-            self._told.pop(name, None)
+            self._last_reported.pop(name, None)
             self._due.pop(name, None)
-        if len(self._asked) > MOST_ASKED:
+        if len(self._asked) > MAX_QUERIED:
             self._asked = set(_ALWAYS)
 
 
 def _with_whole(names: set[str]) -> set[str]:
-    """Attributes of slots, and how much of each a partitionable slot has in all."""
+    """Return attributes of slots, and their totals in a partitionable slot."""
     return names | {f"{WHOLE.lower()}{name}" for name in names if not name.startswith("total")}
 
 
@@ -193,7 +193,7 @@ def _idle_slot(ad: Any) -> _IdleSlot:
 
 
 def _read_by(slots: Iterable[_IdleSlot]) -> set[str]:
-    """What the requirements of slots depend on."""
-    alike = {slot.shape: slot.ad for slot in slots}
+    """Return the attributes that the requirements of slots depend on."""
+    by_shape = {slot.shape: slot.ad for slot in slots}
     ours = (REQUIREMENTS, "Start")
-    return set().union(*(referred_to(ad, name) for ad in alike.values() for name in ours))
+    return set().union(*(referred_to(ad, name) for ad in by_shape.values() for name in ours))

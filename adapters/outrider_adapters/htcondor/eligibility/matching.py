@@ -1,4 +1,4 @@
-"""How a job's conditions and the slots of a pool meet: who matches, and what stands between."""
+"""Match a job's conditions with the slots of a pool, and find the conditions that fail."""
 
 import re
 from collections.abc import Sequence
@@ -11,23 +11,23 @@ from outrider_adapters.htcondor.eligibility.kinds import JobKind, SlotKinds
 from outrider_adapters.htcondor.pool_calls import ClassAd
 
 START: Final = "START of the machines"
-"""In the place of a clause: what the machines themselves demand of jobs."""
+"""Clause for the conditions of the machines themselves on jobs."""
 
 _AT_LEAST: Final = re.compile(
     r"(?:TARGET\s*\.\s*)?(Memory|Disk|Cpus|GPUs)\s*>=\s*\d+(?:\.\d+)?", re.IGNORECASE
 )
-"""What becomes of ``TARGET.Memory >= RequestMemory``."""
+"""Pattern of ``TARGET.Memory >= RequestMemory`` after evaluation."""
 
-_MOST_TRIED: Final = 100
+_MAX_TRIED: Final = 100
 
 
 class AtMost(NamedTuple):
     """A smaller request with which machines would match.
 
     Attributes:
-        attribute: of the slots: ``Memory``, ``Disk``, ``Cpus`` or ``GPUs``, in small letters.
-        amount: that may be requested at most, in the attribute's unit.
-        machines: how many would match then; 0: this request alone does not help.
+        attribute: attribute of slots: ``Memory``, ``Disk``, ``Cpus`` or ``GPUs``, in small letters.
+        amount: largest request, in the attribute's unit.
+        machines: number that would match then; 0: this request alone does not help.
     """
 
     attribute: str
@@ -36,14 +36,14 @@ class AtMost(NamedTuple):
 
 
 class Matching(NamedTuple):
-    """How a kind of job and the machines of a pool meet, as if no job ran and no owner was there.
+    """Match of a kind of job with the machines of a pool, without their jobs and owners.
 
     Attributes:
-        pool: how many machines there are.
-        machines: those that match.
+        pool: number of machines in the pool.
+        machines: the machines that match.
         clauses: the conditions, the job's own first, then `START`.
         at_most: requests that would help if they were smaller, the most machines first.
-        fits: the job's own conditions as a constraint on slots, as they are at the moment.
+        fits: the job's own conditions as a constraint on slots in their current state.
     """
 
     pool: int
@@ -57,8 +57,8 @@ def matching(kind: JobKind, slots: SlotKinds, machines: Sequence[str]) -> Matchi
     """Match a kind of job with slots.
 
     Args:
-        kind: of job.
-        slots: of the pool.
+        kind: the kind of job.
+        slots: the slots of the pool.
         machines: the machine of each slot.
     """
 
@@ -91,12 +91,12 @@ def matching(kind: JobKind, slots: SlotKinds, machines: Sequence[str]) -> Matchi
 
 
 def _smaller(attribute: str, job: Any, slots: SlotKinds, others: int) -> tuple[float, int]:
-    """The largest amount that may be requested for any slot to match, and the slots that then do.
+    """Return the largest request for which any slot matches, and the slots that then match.
 
-    What the slots read of the job's own request is judged as it would be then.
+    Conditions of slots that read the job's request are evaluated with this amount.
     """
     offers = [(amount, mask & others) for amount, mask in slots.offering(attribute)]
-    offers = sorted((offer for offer in offers if offer[1]), reverse=True)[:_MOST_TRIED]
+    offers = sorted((offer for offer in offers if offer[1]), reverse=True)[:_MAX_TRIED]
     request = f"request{attribute}"
     for at, (amount, _) in enumerate(offers):
         if amount <= 0.0:
