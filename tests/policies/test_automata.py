@@ -60,7 +60,7 @@ class TestLeastLoaded(PolicyConformance):
 
 
 def probabilities(site: HandSite) -> dict[str, float]:
-    """What the node automaton believes, checked to be probabilities."""
+    """Return the node automaton's probabilities, checked to be probabilities."""
     found: dict[str, float] = site.policy.scores(1, site.site)
     assert sum(found.values()) == pytest.approx(1.0, abs=1e-12)
     assert min(found.values()) >= 0.0
@@ -88,7 +88,7 @@ def crowd(**settings: Any) -> tuple[HandSite, dict[int, str]]:
 
 
 def queue_of(site: HandSite, *waiting: int) -> QueueColumns:
-    """These jobs in the queue."""
+    """Return a queue of these jobs."""
     table = QueueColumns()
     for stamp, job in enumerate(waiting):
         table.add(site.site.jobs[job], stamp, 0.0, 0.0)
@@ -213,7 +213,7 @@ def test_the_load_is_of_the_capacity_and_machines_of_the_same_load_are_drawn() -
         site.tell(ev.STARTED, job, (machine, cpus))
     site.submit(4)  # 2 of 8, 1 of 2, and twice 3 of 4 that are as fast as 16
     said = site.policy.explain(site.site.jobs[4], site.site)
-    assert said == "goes where the fewest CPUs are taken for the capacity: 0.188 now"
+    assert said == "it goes to the machine of least load: 0.188 CPUs in use per capacity"
     assert site.tick() == [4]
     [(_, first)] = site.starts
     assert first in (2, 3)
@@ -237,7 +237,7 @@ def test_a_node_is_penalised_for_having_more_than_the_mean() -> None:
 
 
 def test_the_ratio_rule_rewards_where_capacity_per_job_is_not_below_any_busy_node_s() -> None:
-    """Section 4.1.2 by hand: nodes of 4 and 2 CPUs, steps of 0.2, jobs sent to one or the other."""
+    """Check section 4.1.2 by hand: nodes of 4 and 2 CPUs, steps of 0.2."""
     site = HandSite(Automata, level="computer", response="ratio", reward_step=0.2)
     site.machines(4, 2)
     site.submit(0)
@@ -311,7 +311,7 @@ def test_a_wide_job_goes_to_a_node_that_can_take_it_or_waits(level: str) -> None
     site.submit(1, cpus=6)
     site.tick()
     assert [machine for _, machine in site.starts] == [2]
-    assert "no node can take 6 CPUs" in site.policy.explain(site.site.jobs[1], site.site)
+    assert "no node has 6 CPUs free" in site.policy.explain(site.site.jobs[1], site.site)
     site.complete(site.starts[0][0])
     assert len(site.tick(1.0)) == 1
 
@@ -331,9 +331,9 @@ def test_it_says_who_is_asked_where_the_job_goes_and_what_would_change_that() ->
     site.tick()
     site.complete(site.starts[0][0])
     said = site.policy.explain(site.site.jobs[33], site.site)
-    assert "its user is asked in" in said
-    assert "most likely sent to default (100%), which has 0 jobs per machine" in said
-    assert "its probability falls when it gets jobs while it has more than the mean" in said
+    assert "its user is polled in" in said
+    assert "most likely go to default (probability 100%), which has 0 jobs per machine" in said
+    assert "a node's probability falls when it gets a job while it has more than the mean" in said
 
 
 def test_what_was_learned_of_machines_does_not_fit_clusters() -> None:

@@ -45,7 +45,7 @@ def test_deferrals_not_yet_judged_survive_a_restart() -> None:
 def test_in_a_run_a_deferral_is_judged_by_owners_and_reboots(
     reboot_h: float, reward: float
 ) -> None:
-    """At 2 h c0 has disappointed and c1 has an owner: the queue, untried, is the best."""
+    """Check that at 2 h, c0 poor and c1 with an owner, the untried queue is the best."""
     sessions = [Session(1, 0.0, 2.5 * HOUR_S)]
     rules = Rules(reboot_s=reboot_h * HOUR_S)
     jobs = [Work(2 * HOUR_S, 2 * HOUR_S)]

@@ -102,7 +102,7 @@ def test_epsilon_grows_while_rewards_fall_behind_the_best(
     )
     reward(policy, view, *endings)
     assert explored(policy, view) == pytest.approx(epsilon, abs=0.05)
-    assert f"{epsilon:.0%} of choices explore" in policy.explain(waiting_job(), view)
+    assert f"{epsilon:.0%} of its choices are random" in policy.explain(waiting_job(), view)
 
 
 def test_what_epsilon_depends_on_survives_a_restart() -> None:
@@ -201,8 +201,8 @@ def test_presets_are_the_settings_that_they_are_named_for() -> None:
 @pytest.mark.parametrize(
     ("level", "where"),
     [
-        ("cluster", "at 03 h with 2 h lost on evicted runs: nothing observed yet"),
-        ("cluster_week", "Tue at 03 h with 2 h lost on evicted runs: nothing observed yet"),
+        ("cluster", "at 03:00, for jobs whose longest lost run took 2 h: nothing was"),
+        ("cluster_week", "Tue at 03:00, for jobs whose longest lost run took 2 h: nothing was"),
     ],
 )
 def test_users_are_told_the_day_and_hour_that_the_choice_went_by(level: str, where: str) -> None:

@@ -58,7 +58,7 @@ def test_a_job_waits_for_the_reboot_that_it_could_not_survive(kind: type[Any]) -
 
 
 def test_with_owners_known_the_tightest_stretch_that_suffices_is_taken() -> None:
-    """m0 is free for 1 h, m1 for 3 h, m2 for 5 h; the jobs take 2 h and 4 h."""
+    """Check with machines free for 1, 3 and 5 h, and jobs of 2 and 4 h."""
     sessions = [Session(m, (1 + 2 * m) * HOUR_S, 20 * HOUR_S) for m in range(3)]
     jobs = [Work(10.0, 2 * HOUR_S), Work(20.0, 4 * HOUR_S)]
     play = Play(make_campus([0, 0, 0], jobs, sessions, end_s=DAY_S), [made(Clairvoyant)])
@@ -88,7 +88,7 @@ def evicted(play: Play) -> int:
 
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_who_knows_everything_is_never_evicted_and_who_knows_the_jobs_seldom(seed: int) -> None:
-    """Users may still kill what runs: of that no oracle tells."""
+    """Check that users may still kill runs: the oracle does not know that."""
     plain = Play(tiny_campus(seed), [MAKERS["random_match"]()])
     jobs_known = Play(tiny_campus(seed), [made(ClairvoyantJobs)])
     all_known = Play(tiny_campus(seed), [made(Clairvoyant)])
@@ -98,7 +98,7 @@ def test_who_knows_everything_is_never_evicted_and_who_knows_the_jobs_seldom(see
 
 
 class HandOracle:
-    """The truth as the test sets it: every job runs for an hour, nobody logs in."""
+    """Oracle of the test: every job runs for an hour, and no owner logs in."""
 
     def run_s(self, job: int) -> float:
         return HOUR_S
@@ -132,7 +132,7 @@ def test_who_knows_the_jobs_says_whether_one_would_end_before_the_reboot() -> No
     policy = made(ClairvoyantJobs)
     policy.oracle = HandOracle()
     told = [policy.explain(waiting_job(), view([1], [50.0])) for view in (HandView, RebootSoon)]
-    assert told[0].startswith("it starts on the free machine of least watts")
+    assert told[0].startswith("it starts on the free machine of fewest watts")
     assert told[1] == "it would not end before the next reboot, if ever"
 
 
@@ -163,7 +163,7 @@ def test_a_bound_answers_what_the_suite_asks_of_acting_policies(
 
 
 class Speechless(Clairvoyant):
-    """Explains nothing."""
+    """Clairvoyant policy that explains nothing."""
 
     api_version = 1
 

@@ -1,4 +1,4 @@
-"""To explain is to look: what a policy decides, draws and remembers is the same without it."""
+"""Explanations have no side effects on what a policy decides, draws and remembers."""
 
 from typing import Any
 

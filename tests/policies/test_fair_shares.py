@@ -17,7 +17,7 @@ def used(
     kind: type[Policy], *used_s: tuple[str, float], shares: dict[str, float] | None = None,
     **settings: Any,
 ) -> HandSite:  # fmt: skip
-    """A site whose one machine served these VOs one after the other, and now runs job 99 of `x`."""
+    """Return a site whose one machine served these VOs in turn, and now runs job 99 of `x`."""
     site = HandSite(kind, STRICT, shares, **settings)
     site.machines(1)
     for number, (vo, seconds) in enumerate([*used_s, ("x", 0.0)], 99 - len(used_s)):
@@ -80,7 +80,7 @@ def test_a_vo_that_is_owed_nothing_comes_last(kind: type[Policy]) -> None:
 def test_old_usage_is_forgotten_by_half_life(
     kind: type[Policy], half_life_s: float, first: int
 ) -> None:
-    """a used 4,000 s five days ago, b 1,000 s now: 125 s against 1,000 s; or 4,000 s against it."""
+    """Check VO a with 4,000 s five days ago: 125 s or 4,000 s against 1,000 s of VO b."""
     site = HandSite(kind, STRICT, half_life_s=half_life_s)
     site.machines(1)
     for number, vo, seconds, idle_s in (
@@ -134,7 +134,7 @@ def test_asking_why_changes_no_usage() -> None:
     before = site.policy.save(site.site)
     site.now += 1000.0
     said = site.policy.explain(site.site.jobs[0], site.site)
-    assert "used 71% of what was delivered and is owed 33%" in said
+    assert "used 71% of the CPU time delivered, its target share is 33%" in said
     assert site.policy.save(site.site) == before
 
 
@@ -161,7 +161,7 @@ def test_multifactor_weighs_age_size_and_class() -> None:
 
 
 def test_multifactor_says_the_parts_of_the_priority() -> None:
-    """Half of the longest age, 2 of 4 CPUs, a VO that used all and is owed half: 2^-2."""
+    """Check half of the longest age, 2 of 4 CPUs, and a share factor of 2^-2."""
     site = HandSite(Multifactor, STRICT, {"a": 0.5, "b": 0.5}, qos_weight=50.0)
     site.machines(4)
     site.submit(99, cpus=4, vo="a")

@@ -1,4 +1,4 @@
-"""What the fuzzy scheduler learns, acting and in shadow."""
+"""Learning of the fuzzy scheduler, acting and in shadow."""
 
 from itertools import pairwise
 
@@ -21,7 +21,7 @@ SEED = 10_001
 def trained(
     policy: Policy, *, in_shadow_of: Policy | None = None, steps: float = STEPS
 ) -> dict[str, float]:
-    """What each rule says after some thousand steps at rate .2."""
+    """Return the output of each rule after some thousand steps at rate .2."""
     workload = vengerov_grid(0.2, SEED, steps="continuous", length_s=steps)
     policies = [policy] if in_shadow_of is None else [in_shadow_of, policy]
     run = GridRun(workload, policies, lambda *row: None, until_s=steps, utilities=LINEAR)
@@ -52,7 +52,7 @@ def test_a_value_function_that_prefers_bad_states_comes_round_by_itself() -> Non
     workload = vengerov_grid(0.2, SEED, steps="continuous", length_s=STEPS)
 
     def earned(learn: bool) -> list[float]:
-        """By quarter of the run, less what is under way at its ends."""
+        """Return values by quarter of the run, without what is in progress at its ends."""
         policy = made(FuzzyTd, inputs=3, longest_s=10.0, first_outputs=bad, learn=learn)
         stops = [STEPS * n / 4 for n in range(1, 5)]
         totals = [0.0]
@@ -84,7 +84,7 @@ def test_learning_at_free_decisions_makes_fewer_updates_than_at_every_round() ->
 
 
 class TestTransitions:
-    """From state to state, with the reward in between."""
+    """Value function that records transitions from state to state, with their rewards."""
 
     def test_a_transition_carries_the_reward_of_what_ended_on_its_way(self) -> None:
         value, transitions = ValueFunction(3), Transitions()

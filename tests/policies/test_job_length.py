@@ -1,4 +1,4 @@
-"""What completions and removals say of a job that was evicted."""
+"""Chances of an evicted job by completions and removals."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ def bin_of(seconds: float) -> int:
 
 
 def counted(lengths_s: list[float], ages_s: list[float], times: int = 1) -> JobLength:
-    """So often that the priors weigh little."""
+    """Count so often that the priors weigh little."""
     jobs = JobLength()
     for _ in range(times):
         jobs.take(lengths_s, ages_s)

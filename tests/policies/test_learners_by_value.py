@@ -38,7 +38,7 @@ def test_what_the_automaton_learned_of_machines_is_shown_as_sums_of_their_groups
 def test_where_polls_find_nobody_one_of_those_with_jobs_is_drawn(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("outrider_policies.automata.policy._MOST_POLLS", 3)
+    monkeypatch.setattr("outrider_policies.automata.policy._MAX_POLLS", 3)
     hand = HandSite(Automata)
     users = Users(AutomataSettings(floor_ratio=0.0))
     users.note_users(["ann", "bob", "cleo"], 0.0)

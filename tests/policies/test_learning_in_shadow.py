@@ -1,4 +1,4 @@
-"""In shadow a policy learns from what the batch system did, and says where it agreed."""
+"""Learning in shadow from what the batch system did, and the agreement with it."""
 
 from collections import defaultdict
 
@@ -17,7 +17,7 @@ SIGMA = 0.8
 
 
 def states(campus: Campus, runs: list[Run]) -> list[int]:
-    """The state of each run at its start: hour of day x 24 + hours of the longest lost run."""
+    """Return the state at each run's start: hour x 24 + hours of the longest lost run."""
     lost: dict[int, float] = defaultdict(float)
     start = campus.start.hour * HOUR_S + campus.start.minute * 60
     out = []
@@ -56,7 +56,7 @@ def test_values_of_places_are_the_means_of_what_happened_there(campus: Campus) -
 @thorough
 @given(campus=campuses())
 def test_agreement_is_counted_against_the_cluster_that_was_used(campus: Campus) -> None:
-    """Recomputed from the rows of the shadow policy that stood when each run began."""
+    """Return choices recomputed from the shadow policy's rows at the start of each run."""
     play = Play(campus, [MAKERS["random_match"](), bandit()])
     agreed = disagreed = 0
     cluster_of = dict(zip(campus.machine_names, campus.machine_cluster.tolist(), strict=True))

@@ -1,4 +1,4 @@
-"""When a planning policy plans anew, and for which machines."""
+"""Times and machines at which a planning policy plans again."""
 
 from collections.abc import Iterable
 from typing import Any

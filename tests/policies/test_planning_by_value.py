@@ -1,4 +1,4 @@
-"""What planners see of a machine, say of a job, and take as the utility of one that is done."""
+"""Planners' view of a machine, their explanations, and the utility of a completed job."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -30,7 +30,10 @@ LENGTHS = RunLengths(3_600.0, None)
 
 
 class Planned:
-    """A machine of 8 CPUs at 1,000 s: job 0 runs on 2 of 4 CPUs, job 1 on 1; 2 and 3 wait."""
+    """Machine of 8 CPUs at 1,000 s with two runs and two waiting jobs.
+
+    Job 0 runs on 2 of 4 CPUs, job 1 on 1; 2 and 3 wait.
+    """
 
     def __init__(self) -> None:
         hand = HandSite(Replan)
@@ -104,7 +107,7 @@ def test_it_is_said_what_would_be_done_for_a_job_and_why_it_is_not() -> None:
     planned = Planned()
     jobs, site = planned.jobs, planned.site
     found = preemption_candidates(planned.plan, planned.queued)
-    waits = "it waits for 8 CPUs on one machine; the most that are free on one is 5"
+    waits = "it waits for 8 CPUs on one machine; at most 5 are free on any"
     assert what_it_waits_for(jobs[2], site) == waits
 
     def said(how: str, *values: float) -> str:
@@ -112,14 +115,14 @@ def test_it_is_said_what_would_be_done_for_a_job_and_why_it_is_not() -> None:
         return why_it_waits(jobs[2], [one], site)
 
     assert said(FORCED, 0.25, 9.0) == (
-        f"{waits}; preempting 2 for it would bring the machine's value from 0.500 to 0.250: it "
-        "gets its place once that is the higher one"
+        f"{waits}; preempting 2 runs for it would change the value of the machine's state from "
+        "0.500 to 0.250; that is done only if it raises the value"
     )
     assert said(SHRUNK, 0.75, 9.0) == (
-        f"{waits}; shrinking it to 8 would bring the machine's value from 0.500 to 0.750, but "
-        "another job brought it higher"
+        f"{waits}; shrinking it to 8 CPUs would change the value of the machine's state from "
+        "0.500 to 0.750, but another job raised it more"
     )
-    nothing = f"{waits}; in the last pass nothing else could be done for it"
+    nothing = f"{waits}; the last pass considered neither preempting nor shrinking for it"
     assert why_it_waits(jobs[2], [], site) == nothing
 
 
@@ -134,13 +137,14 @@ def test_what_was_considered_for_a_job_in_the_last_pass_is_told() -> None:
     hand.submit(2, cpus=8, estimate_s=100.0)
     assert hand.tick() == []
     said = hand.policy.explain(hand.site.jobs[2], hand.site)
-    assert "; preempting 2 for it would bring the machine's value from 0.000 to 0.000: " in said
+    change = " would change the value of the machine's state from 0.000 to 0.000; "
+    assert f"; preempting 2 runs for it{change}" in said
     hand.tell(ev.COMPLETED, 0)
     hand.submit(3, cpus=5, estimate_s=1e7)
     hand.submit(4, cpus=8, estimate_s=1e7)  # worth less a second than the run that is there
     assert hand.tick() == [3]
     said = hand.policy.explain(hand.site.jobs[4], hand.site)
-    assert "; shrinking it to 1 would bring the machine's value from 0.000 to 0.000: " in said
+    assert f"; shrinking it to 1 CPUs{change}" in said
 
 
 def test_a_machine_on_which_nothing_was_changed_teaches_nothing() -> None:

@@ -79,8 +79,8 @@ def test_wfp3_says_how_long_it_waited_and_what_that_makes() -> None:
     hand.tell(TICK, 0)
     spec = JobSpec(cpus=2, estimate_s=100.0)
     assert hand.policy.explain(Job(0, spec, 0.0), hand.site) == (
-        "it waited 5.00 of its estimated run time; cubed and times 2 CPUs that is 250, and jobs "
-        "of more start before it"
+        "it has waited 5.00 times its estimated run time; its priority is that cubed, times 2 "
+        "CPUs: 250; jobs of higher priority start before it"
     )
     unsaid = hand.policy.explain(Job(0, JobSpec(), 0.0), hand.site)
     assert unsaid == "it has no estimated run time: it starts after all jobs that have one"
@@ -96,7 +96,7 @@ def test_unicep_says_what_its_wait_is_worth() -> None:
         return told
 
     assert said(JobSpec(cpus=8, estimate_s=100.0)) == (
-        "its wait over its estimated run time and the logarithm of its CPUs is 1.67; jobs of more "
+        "its priority, wait / (log2(CPUs) x estimated run time), is 1.67; jobs of higher priority "
         "start before it"
     )
     assert " is 5; " in said(JobSpec(cpus=1, estimate_s=100.0)), "one CPU counts as two"

@@ -17,7 +17,7 @@ RULES = (
 
 
 def choice_of(hand: HandSite, job: Job) -> Choice:
-    """What the policy says of one job, asked by the test."""
+    """Return the policy's explanation of one job."""
     choice: Choice = hand.policy.choose(job, None, hand.site, True)
     return choice
 

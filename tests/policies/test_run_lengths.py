@@ -1,4 +1,4 @@
-"""How long jobs take that nobody estimated, as planning policies learn it from those that end."""
+"""Lengths of jobs without estimate, as planning policies learn them from those that end."""
 
 from math import nan
 

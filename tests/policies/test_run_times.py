@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from outrider.api import Job, JobSpec, PolicySettings, RunTimeEstimate, RunTimeEstimator
 from outrider_policies.estimators import LastTwoRunTimes, LearnedRunTimes, UserRunTimes
-from outrider_policies.estimators.baselines import MOST_USERS
+from outrider_policies.estimators.baselines import MAX_USERS
 from outrider_policies.estimators.context_histograms import ContextHistograms, Level
 from outrider_policies.estimators.learned import LearnedSettings, QuantileLevels
 
@@ -135,7 +135,7 @@ def test_the_three_quantiles_are_in_order_whatever_comes() -> None:
 
 
 def test_nothing_that_comes_later_is_in_an_estimate() -> None:
-    """Two histories that differ from job 500 on are told the same until then."""
+    """Check that two histories that differ from job 500 on have equal estimates until then."""
 
     def told(other: Draw) -> list[RunTimeEstimate]:
         usual = lognormal(600.0, 1.0)
@@ -234,7 +234,7 @@ def test_what_is_learned_of_jobs_never_seen_says_nothing_of_jobs_that_are_often_
 
 
 def test_a_level_that_misleads_loses_its_say() -> None:
-    """Users mean nothing here; only the size tells."""
+    """Check that users mean nothing here: only the size is informative."""
     histograms = ContextHistograms((Level(0.99, 5.0), Level(0.5, 1.0)), 20, 500, user_level=0)
     rng = random.Random(5)
     for _ in range(2000):
@@ -244,7 +244,7 @@ def test_a_level_that_misleads_loses_its_say() -> None:
 
 
 def test_quantile_levels_move_until_the_promise_is_kept() -> None:
-    """Told ranges hold 65 % in place of 80 %; reading them at moved levels mends that."""
+    """Check that ranges that hold 65 % instead of 80 % are corrected by moved levels."""
     levels = QuantileLevels((0.1, 0.5, 0.9), 0.005)
     rng = np.random.default_rng(7)
     narrow = 0.7  # the distribution that is told has less spread than what comes
@@ -295,10 +295,10 @@ def test_the_last_two_are_averaged_and_capped_by_the_request() -> None:
 def test_users_without_end_are_not_all_remembered() -> None:
     estimator = LastTwoRunTimes(PolicySettings(), random.Random(1))
     estimator.learn(Job(1, JobSpec(user="ada"), 0.0), 100.0, 0.0)
-    for n in range(MOST_USERS):
+    for n in range(MAX_USERS):
         estimator.learn(Job(1, JobSpec(user=f"made-up-{n}"), 0.0), 5.0, 0.0)
         if n % 1000 == 0:
             estimator.learn(Job(1, JobSpec(user="ada"), 0.0), 100.0, 0.0)
-    assert len(estimator.save()["last_s"]) == MOST_USERS
+    assert len(estimator.save()["last_s"]) == MAX_USERS
     assert median_of(estimator, JobSpec(user="ada")) == 100.0
     assert isnan(median_of(estimator, JobSpec(user="made-up-0"))), "whose job ended longest ago"

@@ -109,7 +109,7 @@ def test_where_the_queue_is_long_everybody_waits_and_the_guard_waits_with_them()
 
 
 def test_the_state_tells_what_the_run_is_expected_to_be_worth_after_its_wait() -> None:
-    """Of an interactive job of 100 s that waited an hour: exp(-.5 x 3,540 / 3,600)."""
+    """Return exp(-.5 x 3,540 / 3,600), of an interactive job of 100 s that waited an hour."""
     site = quiet()
     site.now += 5.0 * HOUR_S
     site.submit(0)
@@ -365,9 +365,11 @@ def test_it_tells_value_place_and_when_a_guard_would_act() -> None:
     site.tick(100.0)
     jobs = site.site.jobs
     said = site.policy.explain(jobs[2], site.site)
-    assert "1 of 2 waiting have more; first is interactive biology 1 min" in said
-    assert "in 38 min its wait comes before values, while no interactive job waits" in said
-    assert "the highest of 2 waiting: it starts first" in site.policy.explain(jobs[3], site.site)
+    assert "1 of 2 waiting jobs have a higher one; first is interactive biology 1 min" in said
+    assert "in 38 min it precedes higher values, while no interactive job waits" in said
+    assert "the highest of 2 waiting jobs: it starts first" in site.policy.explain(
+        jobs[3], site.site
+    )
     site.tick(400.0)
     said = site.policy.explain(jobs[3], site.site)
     assert "it has waited 8 min and is the oldest of those that waited too long" in said

@@ -1,4 +1,4 @@
-"""What a value function is shown of a site and of a job, number by number."""
+"""Inputs of a value function for a site and a job, number by number."""
 
 from math import log, nan
 

@@ -1,4 +1,4 @@
-"""Why sarsa starts a job or lets it wait, in words: value, place, who is first, and guards."""
+"""Explanations by sarsa: value, position, the first job, and guards."""
 
 from math import inf, nan
 
@@ -27,34 +27,35 @@ def said(at: int, guarded: tuple[int, str] | None = None, guards: Guards = NO_GU
 
 def test_the_highest_value_is_first() -> None:
     assert said(1) == (
-        "value 3.00, the highest of 3 waiting: it starts first; no guard is in force"
+        "its value is 3.00, the highest of 3 waiting jobs: it starts first; "
+        "no starvation guard is active"
     )
 
 
 def test_another_has_so_many_before_it_and_knows_who_is_first() -> None:
     assert said(0) == (
-        "value 1.00; 2 of 3 waiting have more; first is interactive biology of unknown length "
-        "(3.00), of the highest value; no guard is in force"
+        "its value is 1.00; 2 of 3 waiting jobs have a higher one; first is interactive biology of "
+        "unknown length (value 3.00), which has the highest value; no starvation guard is active"
     )
 
 
 def test_a_guard_puts_the_oldest_first_whatever_its_value() -> None:
     assert said(0, (0, "batch_guard")) == (
         "it has waited 100 min and is the oldest of those that waited too long: it starts first "
-        "(value 1.00, which does not matter now)"
+        "(its value of 1.00 does not matter now)"
     )
     assert said(1, (0, "batch_guard")) == (
-        "value 3.00; 0 of 3 waiting have more; first is batch physics 12 min x4 (1.00), which "
-        "waited too long; no guard is in force"
+        "its value is 3.00; 0 of 3 waiting jobs have a higher one; first is batch physics 12 min "
+        "x4 (value 1.00), which has waited too long; no starvation guard is active"
     )
 
 
 @pytest.mark.parametrize(
     ("at", "told"),
     [
-        (0, "it has waited long enough to come before values, while no interactive job waits, "),
-        (1, "in 5 min its wait comes before values, "),
-        (2, "in 50 min its wait comes before values, while no interactive job waits, "),
+        (0, "it has waited long enough to precede higher values, while no interactive job waits, "),
+        (1, "in 5 min it precedes higher values, "),
+        (2, "in 50 min it precedes higher values, while no interactive job waits, "),
     ],
 )
 def test_it_is_said_when_the_wait_comes_before_values(at: int, told: str) -> None:

@@ -1,4 +1,4 @@
-"""What a run is worth to sarsa, worked out by hand."""
+"""Rewards of runs for sarsa, computed by hand."""
 
 from types import SimpleNamespace
 from typing import Any
@@ -14,7 +14,10 @@ from outrider_policies.sarsa.settings import SarsaSettings
 
 
 class View:
-    """VO `a` has 30 % of what is delivered and is owed 50 %; utility falls from 1 to 0 in 100 s."""
+    """Site where VO `a` has a share of 30 % and a target of 50 %.
+
+    Utility falls from 1 to 0 in 100 s.
+    """
 
     def vo_shares(self) -> dict[str, tuple[float, float]]:
         return {"a": (0.3, 0.5), "b": (0.7, 0.5)}
@@ -26,7 +29,10 @@ class View:
 
 
 def reward(kind: Any, ending: str = COMPLETED_RUN) -> float:
-    """Of a run of 40 s on 2 CPUs that was submitted at second 10 and ended at 70: U = 0.8."""
+    """Return the reward of a run of 40 s on 2 CPUs with U = 0.8.
+
+    It was submitted at second 10 and ended at 70.
+    """
     runs = MeanRuns()
     runs.take(False, 20.0, 1)  # m = 20 CPU-seconds, w = 80
     decision = Decision(np.zeros(1), "batch", 10.0, 2)

@@ -1,4 +1,4 @@
-"""Short deadline jobs: at once in a slot, or refused and in the queue with the rest."""
+"""Short deadline jobs: immediately in a slot, or refused and in the queue with the rest."""
 
 from typing import Any
 

@@ -1,17 +1,17 @@
-"""What sarsa knows of running jobs: the next expected end, in little memory."""
+"""Running jobs as sarsa knows them: the next expected end, in little memory."""
 
 from outrider_policies.sarsa.site_state import SiteStatistics
 
 
 class Clock:
-    """Of a site view, what is asked for here."""
+    """Part of a site view that is needed here."""
 
     now = 50.0
     free_total = 0
     machines_n = 0
 
     def vo_shares(self) -> dict[str, tuple[float, float]]:
-        """No VOs."""
+        """Return no VOs at all."""
         return {}
 
 

@@ -103,7 +103,8 @@ def test_a_job_that_lost_more_than_any_job_needs_is_kept_and_later_tried_again()
     hand.submit(99)
     lose_a_run(hand, 99, 9 * HOUR_S)
     assert hand.tick() == [], "started a job that is surely bad"
-    assert "deferred: longest lost run 9.0 h" in hand.policy.explain(hand.site.jobs[99], hand.site)
+    said = hand.policy.explain(hand.site.jobs[99], hand.site)
+    assert "deferred: its longest lost run took 9.0 h" in said
     waited_s = 0.0
     while not hand.tick(HOUR_S):
         waited_s += HOUR_S
@@ -121,8 +122,10 @@ def test_the_starvation_guard_bounds_every_hold() -> None:
 
 
 def storm(hand: HandSite, holes: set[int], minutes: int, rng: random.Random) -> list[int]:
-    """A job for every machine at first, then one each other minute; each runs about 20 minutes,
-    but a hole evicts it after half a one. Returns the machine of each start."""
+    """Submit a job for every machine, then one each other minute; return each start's machine.
+
+    Each job runs about 20 minutes, but a hole evicts it after half a minute.
+    """
     ends: dict[int, float] = {}
     chosen = []
     for job in range(len(hand.site.specs)):
@@ -171,7 +174,7 @@ def test_a_black_hole_is_given_another_chance_when_it_is_forgotten() -> None:
 
 
 def test_an_eviction_is_believed_at_once_and_completed_runs_within_six_hours() -> None:
-    """Of machines known by their runs alone: a busy pool must not estimate anew at every end."""
+    """Check with machines known by runs alone: a busy pool must not estimate at every end."""
     hand = site_of({"pool": (2, None)})
     live_through(hand, 20, HOUR_S)
 
@@ -197,7 +200,7 @@ def test_an_eviction_is_believed_at_once_and_completed_runs_within_six_hours() -
 
 
 def outcomes(policy: Survival, hand: HandSite, on_policy: bool) -> dict[str, Any]:
-    """What it has learned from the same ends of runs, chosen by itself or by another."""
+    """Return what it learned from the same ends of runs, chosen by itself or by another."""
     view = hand.site
     for number in range(200):
         hand.site.now = number * 900.0

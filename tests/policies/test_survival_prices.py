@@ -57,7 +57,7 @@ def test_a_bad_job_costs_its_odds_times_the_time_until_it_is_removed() -> None:
 
 
 def test_a_reboot_within_the_lengths_cuts_off_those_that_are_longer() -> None:
-    """At 70 s: 10 of the 24.853 s in which good jobs end are before it."""
+    """Check at 70 s: 10 of the 24.853 s in which good jobs end are before it."""
     made = prices(reboot_s=70.0, odds=0.25)
     completes = 10.0 / (60.0 * (sqrt(2.0) - 1.0))
     # a good run ends within the bin, on average in the middle of what is left of it; a bad one

@@ -1,4 +1,4 @@
-"""What the survival index learned outlives a restart, by the names of clusters and not by place."""
+"""Restarts of the survival index, which restores by the names of clusters, not by place."""
 
 from types import SimpleNamespace
 from typing import Any

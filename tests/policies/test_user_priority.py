@@ -18,7 +18,7 @@ def pool(machines: int, **settings: Any) -> HandSite:
 
 
 def priority_of(site: HandSite, job: int) -> float:
-    """As the policy tells it in words."""
+    """Return the priorities from the policy's explanations."""
     said = site.policy.explain(site.site.jobs[job], site.site)
     return float(said.split(" is ")[1].split()[0])
 
@@ -72,7 +72,7 @@ def test_who_used_less_lately_comes_first(half_life_s: float, first: int) -> Non
 
 
 def test_each_gets_a_slice_of_the_pool_and_the_rest_is_dealt_out_again() -> None:
-    """Both at the best priority: six of twelve CPUs each, whoever came first with how many."""
+    """Check that both at the best priority get six of twelve CPUs, in any order."""
     site = pool(12)
     for job in range(20):
         site.submit(job, user="ann")

@@ -1,4 +1,4 @@
-"""What every planning policy must hold: no foresight, no chance, no loss over a restart."""
+"""Conduct of every planning policy: no foresight, no randomness, no loss over a restart."""
 
 from collections.abc import Hashable, Iterable, Sequence
 from typing import Any

@@ -19,7 +19,7 @@ def test_hours_of_several_runs_add_up_until_the_job_is_held() -> None:
     assert site.tick() == [0]
     lose(site, 6.0)
     said = site.policy.explain(site.site.jobs[0], site.site)
-    assert said.startswith("it lost 6.0 h so far; ")
+    assert said.startswith("it lost 6.0 h in evicted runs so far; ")
     assert site.tick() == [0]
     lose(site, 4.5)
     assert site.tick() == []

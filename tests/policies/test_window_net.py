@@ -81,7 +81,10 @@ def content(**changed: Any) -> bytes:
         (content(version=2), r"Invalid enum value 2 - at `\$.version`"),
         (content(window=1), r"Expected `int` >= 2 - at `\$.window`"),
         (content(more=1), "unknown field `more`"),
-        (content(features=["wait"]), "was trained on the features wait; .* has to be trained anew"),
+        (
+            content(features=["wait"]),
+            "was trained on the features wait; .* has to be trained again",
+        ),
         (content(layers=[]), r"Expected `array` of length >= 1 - at `\$.layers`"),
         (
             content(layers=[{"weights": [["a"]], "bias": [0.0]}]),
@@ -136,13 +139,14 @@ def test_it_says_who_is_first_and_what_speaks_for_and_against_a_job(tmp_path: Pa
                 continue
             if "the highest of" in said:
                 first = first or said
-            elif "had more" in said:
+            elif "had a higher one" in said:
                 others.add(said)
             else:
                 unasked.add(said)
     assert (
-        "oldest jobs that waited: it was tried first; its estimated run time speaks most" in first
+        "oldest jobs that waited: it was tried first; largest gain by its estimated run time"
+        in first
     )
-    assert any("first was" in said and "its estimated run time most against it" in said
+    assert any("first was" in said and "largest loss by its estimated run time" in said
                for said in others)  # fmt: skip
     assert all("has not selected with this one among them yet" in said for said in unasked)

@@ -43,13 +43,13 @@ class NoRow(Youngest):
 
 @pytest.fixture
 def at_once() -> Workload:
-    """Twelve jobs that come at once, on two machines."""
+    """Return twelve jobs that come together, on two machines."""
     trace = outrider.generate_grid(1, row=0.4, jobs=12, machines=2)
     return estimated(replace(trace, submit_s=np.zeros(12)), estimate_rule("exact"), 0)
 
 
 def starts_at_once(trace: Workload, policies: list[Any]) -> dict[str, list[int]]:
-    """By policy, the jobs that it starts at second 0, in order."""
+    """Return the jobs started at second 0, in order, by policy."""
     decisions: list[Decision] = []
     GridRun(trace, policies, decisions.append).run()
     return {

@@ -93,7 +93,7 @@ def site_that_knows(**settings: Any) -> HandSite:
 
 
 def started(site: HandSite) -> int:
-    """The one that starts, which ends at once."""
+    """Return the job that starts, which ends immediately."""
     (job,) = site.tick()
     site.complete(job)
     return job
@@ -105,7 +105,7 @@ def test_whose_jobs_were_short_comes_first_without_any_class_or_request() -> Non
     site.submit(2, user="ann")
     site.submit(3, user="ann")
     said = site.policy.explain(site.site.jobs[1], site.site)
-    assert "half of the jobs like this are expected to run less than" in said
+    assert "half of the jobs of this kind are expected to run less than" in said
     assert [started(site) for _ in range(3)] == [2, 3, 1]
 
 
@@ -113,7 +113,7 @@ def test_whose_jobs_were_short_comes_first_without_any_class_or_request() -> Non
 def test_what_is_learned_while_a_job_waits_counts_for_it(
     of_hers_ended: int, order: list[int]
 ) -> None:
-    """Nobody knows eve, and ann's jobs are short; then others of eve's end after two seconds."""
+    """Check an unknown user eve, and ann's short jobs; then others of eve's end after 2 s."""
     site = site_that_knows()
     site.machines(*[1] * 9)
     for number in range(50, 59):
@@ -157,7 +157,7 @@ def test_it_goes_on_from_what_it_saved_and_forgets_no_job_that_waits() -> None:
 
 
 def test_a_restart_puts_the_queue_in_the_same_order_whatever_was_learned_since() -> None:
-    """What a waiting job is taken for holds until a job of its user ends, also over a restart."""
+    """Check that a job's assumed length lasts until a job of its user ends or over a restart."""
     site = site_that_knows()
     site.submit(1, user="new")
     job, policy = site.site.jobs[1], site.policy

@@ -15,56 +15,56 @@ class Unasked:
 
     @property
     def machines_n(self) -> int:
-        """Not had."""
+        """Unavailable in these tests: using it fails."""
         _refuse()
 
     @property
     def open_cpus(self) -> int:
-        """Not had."""
+        """Unavailable in these tests: using it fails."""
         _refuse()
 
     def cpus_of(self, machine: int) -> int:
-        """Not had."""
+        """Unavailable in these tests: using it fails."""
         _refuse()
 
     def cpus_left(self, machine: int) -> int:
-        """Not had."""
+        """Unavailable in these tests: using it fails."""
         _refuse()
 
     def speed_of(self, machine: int) -> float:
-        """Not had."""
+        """Unavailable in these tests: using it fails."""
         _refuse()
 
     def tightest(self, cpus: int) -> int:
-        """Not had."""
+        """Unavailable in these tests: using it fails."""
         _refuse()
 
     def resources_left(self, machine: int) -> Mapping[str, float]:
-        """Not had."""
+        """Unavailable in these tests: using it fails."""
         _refuse()
 
     def may_use(self, job: Job, machine: int) -> bool:
-        """Not had."""
+        """Unavailable in these tests: using it fails."""
         _refuse()
 
     def running_on(self, machine: int) -> Iterable[Job]:
-        """Not had."""
+        """Unavailable in these tests: using it fails."""
         _refuse()
 
     @property
     def running(self) -> Iterable[Job]:
-        """Not had."""
+        """Unavailable in these tests: using it fails."""
         _refuse()
 
     def utility(self, job: Job) -> TimeUtility:
-        """Not had."""
+        """Unavailable in these tests: using it fails."""
         _refuse()
 
     @property
     def delivered_cpu_s(self) -> float:
-        """Not had."""
+        """Unavailable in these tests: using it fails."""
         _refuse()
 
     def vo_shares(self) -> Mapping[str, tuple[float, float]]:
-        """Not had."""
+        """Unavailable in these tests: using it fails."""
         _refuse()

@@ -23,27 +23,27 @@ class HandView(Unasked):
 
     @property
     def free_total(self) -> int:
-        """All free machines."""
+        """Number of all free machines."""
         return sum(self.free_n)
 
     def hour_of_day(self) -> int:
-        """Event time counts from a midnight."""
+        """Return the hour of day: event time counts from a midnight."""
         return int(self.now) // 3600 % 24
 
     def week_second(self) -> float:
-        """Event time counts from a Monday."""
+        """Return the second of the week: event time counts from a Monday."""
         return self.now % 604_800.0
 
     def next_reboot_s(self) -> float:
-        """No reboots."""
+        """Return infinity: there are no reboots."""
         return inf
 
     def is_free(self, machine: int) -> bool:
-        """As long as its cluster has one."""
+        """Return True while the machine's cluster has a free one."""
         return self.free_n[machine // 100] > 0
 
     def fitting(self, cpus: int) -> Sequence[int]:
-        """Every machine has one CPU."""
+        """Return the free machines, each of which has one CPU."""
         return [c * 100 for c, n in enumerate(self.free_n) if n and cpus == 1]
 
     @property
@@ -57,16 +57,16 @@ class HandView(Unasked):
         return {c * 100: 0.0 for c, n in enumerate(self.free_n) if n}
 
     def draw(self, rng: random.Random) -> int:
-        """Not asked for by a bandit."""
+        """Fail: no bandit needs this."""
         raise AssertionError("a cluster is chosen, never the whole site")
 
     def draw_in(self, cluster: int, rng: random.Random) -> int:
-        """The cluster's only known machine."""
+        """Return the cluster's only known machine."""
         assert self.free_n[cluster], "a full cluster was chosen"
         return cluster * 100
 
     def longest_free(self) -> int:
-        """Not asked for by a bandit."""
+        """Fail: no bandit needs this."""
         raise AssertionError
 
     def was_available(self, start_s: float, end_s: float) -> bool:
@@ -84,7 +84,7 @@ class HandView(Unasked):
 
 
 def waiting_job(number: int = 1, longest_lost_s: float = 0.0) -> Job:
-    """A job in the queue, whose longest run that was thrown away took so long."""
+    """Return a queued job whose longest wasted run took so long."""
     job = Job(number, JobSpec(), 0.0)
     job.consumed_s = longest_lost_s
     return job
@@ -93,7 +93,7 @@ def waiting_job(number: int = 1, longest_lost_s: float = 0.0) -> Job:
 def outcome(
     cluster: int, ending: str = COMPLETED_RUN, key: object = 0, job: int = 1, run_s: float = 100.0
 ) -> Outcome:
-    """The end of a run on a machine of a cluster."""
+    """Return the end of a run on a machine of a cluster."""
     return Outcome(job, key, cluster * 100, cluster, 0.0, run_s, run_s, ending)
 
 
@@ -105,5 +105,5 @@ def chosen(policy: Bandit, view: HandView, may_defer: bool = True, n: int = 300)
 
 
 def reason_of(site: HandSite, job: int) -> str:
-    """Why a job started."""
+    """Return the reason of a job's start."""
     return next(str(row[5]) for row in site.decision_log.rows if row[1:3] == (job, "start"))

@@ -22,7 +22,7 @@ REWARD_INACTION: Final = "L_R-I"
 
 
 class Scheme(NamedTuple):
-    """Step sizes: how far one response of the environment moves the probabilities.
+    """Step sizes: how much one response of the environment changes the probabilities.
 
     Attributes:
         reward_step: a, in [0, 1].
@@ -34,7 +34,7 @@ class Scheme(NamedTuple):
 
 
 def scheme(name: SchemeName, reward_step: float, penalty_step: float) -> Scheme:
-    """The linear learning scheme of a name.
+    """Return the linear learning scheme of a name.
 
     Args:
         name: ``L_R-P`` (reward-penalty: b = a), ``L_R-eP`` (reward-epsilon-penalty: b much
@@ -47,7 +47,7 @@ def scheme(name: SchemeName, reward_step: float, penalty_step: float) -> Scheme:
 
 
 class Automaton:
-    """Actions and their probabilities.
+    """Set of actions and their probabilities.
 
     After a reward of action i among r: ``p_i += a (1 - p_i)``, ``p_j *= 1 - a``; after a penalty:
     ``p_i *= 1 - b``, ``p_j = b / (r - 1) + (1 - b) p_j``. If only some actions are enabled, their
@@ -78,11 +78,11 @@ class Automaton:
         return action in self._at
 
     def position(self, action: Hashable) -> int:
-        """The position of an action. Raises `KeyError` for an unknown one."""
+        """Return the position of an action. Raises `KeyError` for an unknown one."""
         return self._at[action]
 
     def positions(self, actions: Iterable[Hashable]) -> Positions:
-        """The positions of several actions. Raises `KeyError` for an unknown one."""
+        """Return the positions of several actions. Raises `KeyError` for an unknown one."""
         return np.fromiter((self._at[action] for action in actions), dtype=np.intp)
 
     # -- the set of actions -------------------------------------------------------------------
@@ -108,7 +108,7 @@ class Automaton:
     # -- drawing ------------------------------------------------------------------------------
 
     def chances(self, floor: float = 0.0, among: Positions | None = None) -> Floats:
-        """(enabled,) the probability with which each enabled action is drawn.
+        """Return (enabled,) the probability with which each enabled action is drawn.
 
         Args:
             floor: exploration: this ratio of draws is uniform over the enabled actions.
@@ -122,14 +122,14 @@ class Automaton:
         return chances
 
     def draw(self, rng: random.Random, floor: float = 0.0, among: Positions | None = None) -> int:
-        """Draw an action by `chances`; returns its position."""
+        """Draw an action by `chances`; return its position."""
         at = pick(self.chances(floor, among), rng)
         return at if among is None else int(among[at])
 
     # -- learning -----------------------------------------------------------------------------
 
     def reward(self, position: int, among: Positions | None = None, times: int = 1) -> None:
-        """The environment rewards an action, `times` in a row.
+        """Learn that the environment rewards an action, `times` in a row.
 
         This corrects equation 4.1 of Suganthi and Devi, for a user who submits n jobs. As printed,
         ``p_i = (p_i + n a (1 - p_i)) / (k + 1)`` does not give probabilities: with the others at
@@ -142,7 +142,7 @@ class Automaton:
         self._step(position, among, a, own_part=a)
 
     def penalise(self, position: int, among: Positions | None = None) -> None:
-        """The environment penalises an action: the other enabled ones share what it loses."""
+        """Learn that the environment penalises an action: the other enabled ones share its loss."""
         self._step(position, among, self.scheme.penalty_step, own_part=0.0)
 
     def _step(self, position: int, among: Positions | None, step: float, own_part: float) -> None:
@@ -173,18 +173,18 @@ class Automaton:
     # -- state --------------------------------------------------------------------------------
 
     def save(self) -> dict[str, Any]:
-        """Actions and probabilities as plain data."""
+        """Return the actions and probabilities as plain data."""
         return {"actions": list(self.actions), "probabilities": self.probabilities.tolist()}
 
     def restore(self, saved: dict[str, Any]) -> None:
-        """Go on from what `save` gave, exactly."""
+        """Restore exactly what `save` returned."""
         self.actions = list(saved["actions"])
         self._at = {action: at for at, action in enumerate(self.actions)}
         self.probabilities = np.array(saved["probabilities"], dtype=float)
 
 
 def pick(chances: Floats, rng: random.Random) -> int:
-    """A position drawn in proportion to `chances`, which need not sum to 1."""
+    """Draw a position in proportion to `chances`, which need not sum to 1."""
     sums = chances.cumsum()
     at = int(sums.searchsorted(rng.random() * sums[-1], side="right"))
     return min(at, len(sums) - 1)

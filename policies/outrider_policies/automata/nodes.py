@@ -44,7 +44,7 @@ class AutomataSettings(PolicySettings, frozen=True):
         Meta(
             gt=0,
             lt=1,
-            description="a: how far one reward moves a probability towards 1. More learns faster "
+            description="a: how much one reward moves a probability towards 1. More learns faster "
             "and fluctuates more.",
         ),
     ] = 0.05
@@ -79,7 +79,7 @@ class AutomataSettings(PolicySettings, frozen=True):
         float,
         Meta(
             gt=0,
-            description="A user without a queued job for so many seconds is not polled any more, "
+            description="Seconds without a queued job after which a user is no longer polled, "
             "until the next job.",
         ),
     ] = 604_800.0
@@ -87,7 +87,7 @@ class AutomataSettings(PolicySettings, frozen=True):
         Literal["cluster", "computer"],
         Meta(
             description="What a node is: a cluster, in which a free machine is drawn, or every "
-            "machine. Many alike machines are learned faster as clusters.",
+            "machine. Many similar machines are learned faster as clusters.",
         ),
     ] = "cluster"
     node_rule: Annotated[
@@ -113,9 +113,9 @@ class AutomataSettings(PolicySettings, frozen=True):
 Floats = NDArray[np.float64]
 _MACHINE_LEVEL: Final = "computer"
 _LEARNING_RULES: Final[dict[Response, str]] = {
-    "queue": "its probability falls when it gets jobs while it has more than the mean",
-    "ratio": "its probability falls if its capacity per job falls below the lowest of any node",
-    "ending": "its probability rises with each job that completes there, falls with each evicted",
+    "queue": "a node's probability falls when it gets a job while it has more than the mean",
+    "ratio": "a node's probability falls if its capacity per job becomes the lowest of any node",
+    "ending": "a node's probability rises with each job completed there, falls with each evicted",
 }
 
 
@@ -126,7 +126,7 @@ class Nodes:
 
     Attributes:
         automaton: one action per node.
-        is_stale: whether machines joined or left since the last `refresh`.
+        is_stale: True if machines joined or left since the last `refresh`.
     """
 
     def __init__(self, settings: AutomataSettings) -> None:
@@ -170,20 +170,20 @@ class Nodes:
         return int(node)
 
     def node_of(self, machine: int, view: SiteView) -> int:
-        """The node of a machine."""
+        """Return the node of a machine."""
         return machine if self._by_machine else view.cluster_of(machine)
 
     # -- choosing -----------------------------------------------------------------------------
 
     def open_to(self, cpus: int, view: SiteView) -> Positions:
-        """Positions of the nodes on which a job of so many CPUs can start now."""
+        """Return the positions of the nodes on which a job of so many CPUs can start now."""
         if cpus == 1:
             return self.automaton.positions(self._level.open_arms(view))
         nodes = dict.fromkeys(self.node_of(machine, view) for machine in view.fitting(cpus))
         return self.automaton.positions(nodes)
 
     def chances(self, among: Positions) -> Floats:
-        """(among,) the probability with which each of these nodes is chosen.
+        """Return (among,) the probability with which each of these nodes is chosen.
 
         The greedy rule takes the most capacity per job, C / (q + machines), the new job included:
         by C / q every idle node, however slow, would come before every busy one.
@@ -196,15 +196,15 @@ class Nodes:
         return chances
 
     def chance_of_cluster(self, cluster: int, among: Positions, chances: Floats) -> float:
-        """The sum of the probabilities of a cluster's nodes."""
+        """Return the sum of the probabilities of a cluster's nodes."""
         return float(chances[self._clusters[among] == cluster].sum())
 
     def cluster_of(self, at: int) -> int:
-        """The cluster of a node; if nodes are clusters, the node itself."""
+        """Return the cluster of a node; if nodes are clusters, the node itself."""
         return int(self._clusters[at])
 
     def machine(self, at: int, cpus: int, view: SiteView, rng: random.Random) -> int:
-        """The machine on which a job starts; in a cluster, a free one drawn at random."""
+        """Return the machine on which a job starts; in a cluster, a free one drawn at random."""
         node = self._node(at)
         if cpus == 1:
             return self._level.machine(node, view, rng)
@@ -214,7 +214,7 @@ class Nodes:
     # -- learning -----------------------------------------------------------------------------
 
     def started(self, machine: int, cpus: int, view: SiteView, learn: bool) -> None:
-        """A job was sent to a machine: learn the node's response, then count the job there."""
+        """Count a job that was sent to a machine, and learn the node's response."""
         node = self.node_of(machine, view)
         if node not in self.automaton:
             return  # the node has left
@@ -226,7 +226,7 @@ class Nodes:
         self._jobs[at] += 1.0
 
     def ended(self, outcome: Outcome, view: SiteView) -> tuple[float, ...]:
-        """A run ended: learn from it; returns the reward, 1 or -1, if there is one."""
+        """Learn from a run that ended; return the reward, 1 or -1, if there is one."""
         node = self.node_of(outcome.machine, view)
         if node not in self.automaton:
             return ()
@@ -241,7 +241,7 @@ class Nodes:
         return (1.0 if is_done else -1.0,)
 
     def _learn(self, at: int, is_good: bool, cpus: int, view: SiteView) -> None:
-        """Update the automaton; enabled are the node and those that could take the job instead."""
+        """Update the automaton; enabled are the node and those that could run the job instead."""
         among = np.union1d(self.open_to(cpus, view), [at])
         if is_good:
             self.automaton.reward(at, among)
@@ -249,12 +249,15 @@ class Nodes:
             self.automaton.penalise(at, among)
 
     def _queue_is_short(self, at: int) -> bool:
-        """LAJS, section 3.1.2: jobs per machine are not more than the dynamic average."""
+        """Return True if jobs per machine are at most the dynamic average (LAJS, section 3.1.2)."""
         length, mean = self._queue(at)
         return length <= mean
 
     def _ratio_is_high(self, at: int) -> bool:
-        """Section 4.1.2: with the new job, capacity per job is not below any busy node's."""
+        """Return True if, with the new job, capacity per job is not below any busy node's.
+
+        Section 4.1.2.
+        """
         busy = self._jobs > 0.0
         lowest = float(np.min(self._capacity[busy] / self._jobs[busy])) if busy.any() else -inf
         return bool(self._capacity[at] / (self._jobs[at] + 1.0) >= lowest)
@@ -262,45 +265,48 @@ class Nodes:
     # -- explaining and state -----------------------------------------------------------------
 
     def _queue(self, at: int) -> tuple[float, float]:
-        """Jobs per machine at a node, and the mean over all nodes."""
+        """Return the jobs per machine at a node, and the mean over all nodes."""
         lengths = self._jobs / self._machines
         return float(lengths[at]), float(lengths.mean())
 
     def name(self, at: int, view: SiteView) -> str:
-        """A node's label: the cluster, with the number of a machine (names are not known here)."""
+        """Return a node's label: the cluster, with the number of a machine.
+
+        Policies do not know the names of machines.
+        """
         cluster = view.cluster_names[self.cluster_of(at)]
         return f"{cluster} no. {self._node(at)}" if self._by_machine else cluster
 
     def probabilities(self, view: SiteView) -> dict[str, float]:
-        """Probabilities of all nodes, by label."""
+        """Return the probabilities of all nodes, by label."""
         p = self.automaton.probabilities.tolist()
         return {self.name(at, view): each for at, each in enumerate(p)}
 
     def by_cluster(self, view: SiteView) -> dict[str, float]:
-        """Sums of the nodes' probabilities, by cluster."""
+        """Return the sums of the nodes' probabilities, by cluster."""
         sums = dict.fromkeys(view.cluster_names, 0.0)
         for at, each in enumerate(self.automaton.probabilities.tolist()):
             sums[view.cluster_names[self.cluster_of(at)]] += each
         return sums
 
     def explanation(self, at: int, chance: float, view: SiteView) -> str:
-        """One sentence: the most likely node, its queue, and what would change that."""
+        """Return one sentence: the most likely node, its queue, and what would change that."""
         length, mean = self._queue(at)
         rule = _LEARNING_RULES[self._settings.response]
         return (
-            f"most likely sent to {self.name(at, view)} ({chance:.0%}), which has {length:.2g} "
-            f"jobs per machine where the mean is {mean:.2g}; {rule}"
+            f"it would most likely go to {self.name(at, view)} (probability {chance:.0%}), which "
+            f"has {length:.2g} jobs per machine (mean over all nodes: {mean:.2g}); {rule}"
         )
 
     def save(self, view: SiteView) -> dict[str, Any]:
-        """Probabilities and counts; clusters by name, machines keep their numbers."""
+        """Return probabilities and counts; clusters by name, machines by number."""
         saved = self.automaton.save() | {"jobs": self._jobs.tolist(), "level": self._settings.level}
         if not self._by_machine:
             saved["actions"] = [view.cluster_names[node] for node in saved["actions"]]
         return saved
 
     def restore(self, saved: dict[str, Any], view: SiteView) -> None:
-        """Go on from what `save` gave.
+        """Restore what `save` returned.
 
         Raises:
             ValueError: it was saved at another level.
@@ -317,5 +323,5 @@ class Nodes:
 
 
 def _capacity(machine: int, view: SiteView) -> float:
-    """Work per second. A closed machine reports no CPUs, but has at least one."""
+    """Return a machine's work per second; a closed machine counts as having one CPU or more."""
     return max(1, view.cpus_of(machine)) * view.speed_of(machine)

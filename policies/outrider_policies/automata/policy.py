@@ -34,13 +34,13 @@ _SHOWN = 5
 
 
 class Automata(Ranks, Learns, Listens, Policy[AutomataSettings]):
-    """Users are polled by one automaton, jobs are sent to nodes by another.
+    """Scheduler in which one automaton polls users and another sends jobs to nodes.
 
     Polling: where more jobs wait than can start, users are polled; a poll that finds jobs moves
-    one (or the backlog) into the scheduler's own line, which is worked off first come, first
-    served. Polls are learned from at once. Node choice: a node that can take the job is
-    drawn; it is rewarded or penalised when the job starts there, whoever sent it, so a shadow
-    learns from what the batch system does. See docs/automata.md.
+    one (or the backlog) into the scheduler's own line, which is first come, first served. Polls
+    are learned from immediately. Node choice: a node that can run the job is drawn. It is rewarded
+    or penalised when the job starts there, whichever scheduler sent it, so a shadow learns from
+    what the batch system does. See docs/automata.md.
     """
 
     name = "automata"
@@ -68,7 +68,7 @@ class Automata(Ranks, Learns, Listens, Policy[AutomataSettings]):
     # -- users --------------------------------------------------------------------------------
 
     def rank(self, queue: Queue, view: SiteView) -> NDArray[np.float64]:
-        """Received jobs in the order of the polls, then the others as they got in line."""
+        """Return positions: received jobs in the order of the polls, then the others by arrival."""
         rows = {job.number: row for row, job in enumerate(queue.jobs)}
         self._received = [number for number in self._received if number in rows]
         wanted = _startable(len(rows), view) - len(self._received)
@@ -79,7 +79,7 @@ class Automata(Ranks, Learns, Listens, Policy[AutomataSettings]):
         return places
 
     def _receive(self, wanted: int, queue: Queue, now: float) -> None:
-        """So many more jobs, by polls; without any where all that wait can start anyway."""
+        """Add `wanted` more jobs by polls, or all jobs if all can start anyway."""
         received = set(self._received)
         ready: defaultdict[str, list[int]] = defaultdict(list)
         for job in queue.jobs:
@@ -102,14 +102,14 @@ class Automata(Ranks, Learns, Listens, Policy[AutomataSettings]):
                 del ready_n[user]
 
     def poll(self, ready_n: Mapping[str, int], now: float) -> str | None:
-        """Ask one user, as `rank` does: for experiments in which polls are what is counted.
+        """Poll one user, as `rank` does: for experiments that count polls.
 
         Args:
             ready_n: users who have jobs, and how many.
-            now: seconds; users get known with their first job and are forgotten in time.
+            now: seconds; users become known with their first job and are forgotten in time.
 
         Returns:
-            the user, or None if the one who was asked has no job.
+            the user, or None if the polled user has no job.
         """
         self._users.note_users(ready_n, now)
         return self._users.poll(ready_n, self.rng)
@@ -117,11 +117,11 @@ class Automata(Ranks, Learns, Listens, Policy[AutomataSettings]):
     # -- nodes --------------------------------------------------------------------------------
 
     def group_key(self, job: Job, view: SiteView) -> int:
-        """Jobs of equal width are alike."""
+        """Return the requested CPUs: jobs of equal width are alike."""
         return job.spec.cpus
 
     def choose(self, job: Job, evaluation: Any, view: SiteView, may_defer: bool) -> Choice:
-        """A node drawn from the automaton (or the greedy rule's), and a machine of it."""
+        """Draw a node from the automaton (or take the greedy rule's), and a machine of it."""
         nodes = self._nodes
         nodes.refresh(view)
         among = nodes.open_to(job.spec.cpus, view)
@@ -139,7 +139,7 @@ class Automata(Ranks, Learns, Listens, Policy[AutomataSettings]):
         return Choice(machine, self.settings.node_rule, propensity, scores)
 
     def on_dequeue(self, job: Job, view: SiteView) -> None:
-        """Learn from where a job starts: it runs already, or was sent off in this very round."""
+        """Learn from where a job starts: it runs already, or was sent in this very pass."""
         machine = job.machine
         if job.state != RUNNING:
             machine = self._sent.pop(job.number, NOWHERE) if self._sent_s == view.now else NOWHERE
@@ -147,30 +147,33 @@ class Automata(Ranks, Learns, Listens, Policy[AutomataSettings]):
             self.sent(job, machine, view)
 
     def sent(self, job: Job, machine: int, view: SiteView, own: bool = True) -> None:
-        """A job was sent to a machine: learn from it.
+        """Learn from a job that was sent to a machine.
 
         Args:
-            job: it.
-            machine: where.
+            job: the job.
+            machine: the machine.
             view: the site.
-            own: False where another scheduler of the same nodes sent it: the queue there is
+            own: False if another scheduler of the same nodes sent it. The queue there is then
                 longer, and nothing is learned.
         """
         self._nodes.refresh(view)
         self._nodes.started(machine, job.spec.cpus, view, learn=own)
 
     def observe(self, outcome: Outcome, view: SiteView, on_policy: bool) -> tuple[float, ...]:
-        """A run is over: its node has a job less, and is penalised if the run was thrown away."""
+        """Learn from a run that ended: its node has a job less.
+
+        The node is penalised if the run was wasted.
+        """
         if outcome.machine == NOWHERE:
             return ()
         self._nodes.refresh(view)
         return self._nodes.ended(outcome, view)
 
     def on_machine_event(self, kind: int, machine: int, view: SiteView) -> None:
-        """Machines came or went."""
+        """Note that machines joined or left."""
         self._nodes.is_stale = True
 
-    # -- telling ------------------------------------------------------------------------------
+    # -- reporting ----------------------------------------------------------------------------
 
     def _best(
         self, among: NDArray[np.intp], chances: NDArray[np.float64], view: SiteView
@@ -179,12 +182,12 @@ class Automata(Ranks, Learns, Listens, Policy[AutomataSettings]):
         return {self._nodes.name(int(among[each]), view): float(chances[each]) for each in best}
 
     def scores(self, key: Any, view: SiteView) -> dict[str, float]:
-        """The probability of every node, as learned."""
+        """Return the learned probability of every node."""
         self._nodes.refresh(view)
         return self._nodes.probabilities(view)
 
     def learned(self, view: SiteView) -> dict[str, Any]:
-        """The probability of each cluster; at level `computer` the sum of its machines'."""
+        """Return the probability of each cluster; at level `computer` the sum of its machines'."""
         self._nodes.refresh(view)
         shares = self._nodes.by_cluster(view)
         return {
@@ -195,23 +198,23 @@ class Automata(Ranks, Learns, Listens, Policy[AutomataSettings]):
         }
 
     def explain(self, job: Job, view: SiteView) -> str:
-        """Its user's share of polls, its place, the likeliest node, and what would change that."""
+        """Return the user's share of polls, the job's place, its likeliest node, and the rule."""
         spec, nodes = job.spec, self._nodes
         nodes.refresh(view)
-        asked = f"its user is asked in {self._users.chance(spec.user):.0%} of polls"
+        polled = f"its user is polled in {self._users.chance(spec.user):.0%} of polls"
         if job.number in self._received:
-            asked = f"received, {self._received.index(job.number)} jobs before it; {asked}"
+            polled = f"{self._received.index(job.number)} received jobs start before it; {polled}"
         among = nodes.open_to(spec.cpus, view)
         if not len(among):
-            return f"{asked}; no node can take {spec.cpus} CPUs now"
+            return f"{polled}; no node has {spec.cpus} CPUs free now"
         chances = nodes.chances(among)
         best = int(np.argmax(chances))
-        return f"{asked}; {nodes.explanation(int(among[best]), float(chances[best]), view)}"
+        return f"{polled}; {nodes.explanation(int(among[best]), float(chances[best]), view)}"
 
-    # -- remembering --------------------------------------------------------------------------
+    # -- state --------------------------------------------------------------------------------
 
     def save(self, view: SiteView) -> dict[str, Any]:
-        """Both automata, who was received, and the jobs counted at every node."""
+        """Return both automata, the received jobs, and the jobs counted at every node."""
         return {
             "users": self._users.save(),
             "nodes": self._nodes.save(view),
@@ -219,10 +222,10 @@ class Automata(Ranks, Learns, Listens, Policy[AutomataSettings]):
         }
 
     def restore(self, saved: dict[str, Any], view: SiteView) -> None:
-        """Go on from what `save` gave.
+        """Restore what `save` returned.
 
         Raises:
-            ValueError: nodes were something else: clusters, or machines.
+            ValueError: nodes were saved at another level: clusters, or machines.
         """
         self._nodes.restore(saved["nodes"], view)
         self._users.restore(saved["users"])
@@ -242,12 +245,12 @@ def _startable(waiting_n: int, view: SiteView) -> int:
 # -- users -----------------------------------------------------------------------------------------
 # The automaton over users: which user is polled next for a ready job.
 
-_MOST_POLLS: Final = 32
+_MAX_POLLS: Final = 32
 """Polls without a job after which only users with jobs are polled, to bound the time spent."""
 
 
 class Users:
-    """Polls users one by one (LAJS, section 3.1.1; two-way, section 4.1.1).
+    """Poller of users, one by one (LAJS, section 3.1.1; two-way, section 4.1.1).
 
     A user who has a job ready is rewarded and one who has none is penalised, so the automaton
     learns to poll users with jobs. Users are added with their first job and removed when they
@@ -298,7 +301,7 @@ class Users:
 
     def next_with_jobs(self, waiting_n: Mapping[str, int], rng: random.Random) -> str:
         """Poll until a user has a job. Users in `waiting_n` must be known and have jobs."""
-        for _ in range(_MOST_POLLS):
+        for _ in range(_MAX_POLLS):
             user = self.poll(waiting_n, rng)
             if user is not None:
                 return user
@@ -306,16 +309,16 @@ class Users:
         return str(self.automaton.actions[self.automaton.draw(rng, self._floor_ratio, among)])
 
     def chance(self, user: str) -> float:
-        """The probability that a poll asks this user; 0 if unknown."""
+        """Return the probability that a poll chooses this user; 0 if unknown."""
         if user not in self.automaton:
             return 0.0
         return float(self.automaton.chances(self._floor_ratio)[self.automaton.position(user)])
 
     def save(self) -> dict[str, Any]:
-        """Probabilities, and when each user last had a job."""
+        """Return the probabilities, and when each user last had a job."""
         return {"automaton": self.automaton.save(), "seen_s": list(self._seen_s.items())}
 
     def restore(self, saved: dict[str, Any]) -> None:
-        """Go on from what `save` gave."""
+        """Restore what `save` returned."""
         self.automaton.restore(saved["automaton"])
         self._seen_s = dict(saved["seen_s"])

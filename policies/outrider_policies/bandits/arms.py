@@ -10,14 +10,14 @@ from typing import Any
 from outrider_policies.levels import QUEUE, Openness
 
 _NONE = -inf
-"""Less than the value of any arm."""
+"""A value below that of any arm."""
 
 
 class Arms:
-    """Learned values of places and of the queue in one state. Untried arms are not stored.
+    """Learned values of places and of the queue in one state.
 
-    Tried places are kept sorted by value, so that the best open one is found in a few steps among
-    thousands.
+    Untried arms are not stored. Tried places are kept sorted by value, so that the best open one
+    is found in a few steps among thousands.
 
     Attributes:
         values: q(s, a), the value of each arm that was tried.
@@ -43,7 +43,7 @@ class Arms:
         values[arm] = value
 
     def best(self, is_open: Openness, may_defer: bool) -> tuple[float, list[int]]:
-        """The highest value among tried arms that can be chosen, and all arms that have it.
+        """Return the highest value among tried arms that can be chosen, and all arms that have it.
 
         ``(-inf, [])`` if there are none. Among equals the queue is last.
         """
@@ -60,19 +60,19 @@ class Arms:
         return best, arms
 
     def ranked(self) -> Iterator[tuple[float, int]]:
-        """(value, place) of all tried places, the best first."""
+        """Yield (value, place) of all tried places, the best first."""
         return reversed(self._ranked)
 
     def seen_n(self) -> int:
-        """Number of rewards behind the values."""
+        """Return the number of rewards behind the values."""
         raise NotImplementedError
 
     def save(self, arms: Sequence[int]) -> list[list[Any]]:
-        """The state of these arms, in their order, as plain data."""
+        """Return the state of these arms, in their order, as plain data."""
         raise NotImplementedError
 
     def restore(self, saved: Sequence[Sequence[Any]], arms: Sequence[int]) -> None:
-        """Fill an empty row from `save`; `arms[i]` is today's number of saved arm i."""
+        """Restore an empty row from `save`; `arms[i]` is the present number of saved arm i."""
         raise NotImplementedError
 
 
@@ -80,7 +80,7 @@ _NO_EVIDENCE = (0.0, 0)
 
 
 class MeanArms(Arms):
-    """Values are means of all rewards: equation 3 of McGough and Forshaw."""
+    """Values that are means of all rewards: equation 3 of McGough and Forshaw."""
 
     __slots__ = ("_evidence",)
 
@@ -89,7 +89,7 @@ class MeanArms(Arms):
         self._evidence: dict[int, tuple[float, int]] = {}
 
     def learn(self, arm: int, reward: float) -> None:
-        """Take one more reward into the value of an arm."""
+        """Add one more reward to the mean of an arm."""
         total, count = self._evidence.get(arm, _NO_EVIDENCE)
         total += reward
         count += 1
@@ -97,20 +97,20 @@ class MeanArms(Arms):
         self._set(arm, total / count)
 
     def evidence(self, arm: int) -> tuple[float, int]:
-        """Sum and number of an arm's rewards; zeros if untried."""
+        """Return the sum and number of an arm's rewards; zeros if untried."""
         return self._evidence.get(arm, _NO_EVIDENCE)
 
     def seen_n(self) -> int:
-        """Rewards that the values rest on."""
+        """Return the number of rewards behind the values."""
         return sum(count for _, count in self._evidence.values())
 
     def save(self, arms: Sequence[int]) -> list[list[Any]]:
-        """Sums and counts; the integer 0 (one byte) for an untried arm."""
+        """Return sums and counts; the integer 0 (one byte) for an untried arm."""
         evidence = [self._evidence.get(arm, (0, 0)) for arm in arms]
         return [[total for total, _ in evidence], [count for _, count in evidence]]
 
     def restore(self, saved: Sequence[Sequence[Any]], arms: Sequence[int]) -> None:
-        """Fill an empty row from `save`; `arms[i]` is today's number of saved arm i."""
+        """Restore an empty row from `save`; `arms[i]` is the present number of saved arm i."""
         for arm, total, count in zip(arms, *saved, strict=True):
             if count:
                 self._evidence[arm] = float(total), int(count)
@@ -118,7 +118,7 @@ class MeanArms(Arms):
 
 
 class RecentArms(Arms):
-    """Values are weighted means of an arm's last rewards (section 4.4.1, equation 7).
+    """Values that are weighted means of an arm's last rewards (section 4.4.1, equation 7).
 
     Args:
         weights: (n,) of an arm's last n rewards, the most recent last. See `plain_weights` and
@@ -133,7 +133,7 @@ class RecentArms(Arms):
         self._recent: dict[int, deque[float]] = {}
 
     def learn(self, arm: int, reward: float) -> None:
-        """Take one more reward into the value of an arm."""
+        """Add one more reward to the mean of an arm."""
         recent = self._recent.get(arm)
         if recent is None:
             recent = self._recent[arm] = deque(maxlen=len(self._weights))
@@ -146,15 +146,15 @@ class RecentArms(Arms):
         return total / sum(weights)
 
     def seen_n(self) -> int:
-        """Rewards that the values rest on."""
+        """Return the number of rewards behind the values."""
         return sum(map(len, self._recent.values()))
 
     def save(self, arms: Sequence[int]) -> list[list[Any]]:
-        """The last rewards of each arm, the oldest first."""
+        """Return the last rewards of each arm, the oldest first."""
         return [list(self._recent.get(arm, ())) for arm in arms]
 
     def restore(self, saved: Sequence[Sequence[Any]], arms: Sequence[int]) -> None:
-        """Fill an empty row from `save`; `arms[i]` is today's number of saved arm i."""
+        """Restore an empty row from `save`; `arms[i]` is the present number of saved arm i."""
         for arm, rewards in zip(arms, saved, strict=True):
             if rewards:
                 self._recent[arm] = deque(map(float, rewards), maxlen=len(self._weights))
@@ -162,13 +162,14 @@ class RecentArms(Arms):
 
 
 def plain_weights(n: int) -> list[float]:
-    """Equal weights for the last n rewards."""
+    """Return equal weights for the last n rewards."""
     return [1.0] * n
 
 
 def gaussian_weights(n: int) -> list[float]:
-    """Equation 8 as printed: ``exp(-8 (n - i) / n)`` for i = 1 to n, 1 for the most recent.
+    """Return exponential weights for the last n rewards, 1 for the most recent.
 
-    The paper calls it Gaussian; without a square in the exponent it is an exponential.
+    Equation 8 as printed: ``exp(-8 (n - i) / n)`` for i = 1 to n. The paper calls it Gaussian;
+    without a square in the exponent it is an exponential.
     """
     return [exp(-8.0 * (n - i) / n) for i in range(1, n + 1)]

@@ -1,4 +1,4 @@
-"""The epsilon-greedy bandits of McGough and Forshaw (2015): dodge evictions, waste less energy.
+"""The epsilon-greedy bandits of McGough and Forshaw (2015), which avoid evictions.
 
 Forshaw, McGough: "Reduction of wasted energy in a volunteer computing system through
 Reinforcement Learning", CS-TR-1451, Newcastle University 2015, section 4.
@@ -30,7 +30,7 @@ from outrider_policies.levels import QUEUE, AskedOneByOne, Level, Openness
 
 
 class BanditSettings(EvictionBanditSettings, frozen=True):
-    """Settings of the epsilon-greedy bandit; defaults are what the paper found best."""
+    """Settings of the epsilon-greedy bandit; the defaults are the best values of the paper."""
 
     epsilon: Annotated[
         float,
@@ -50,8 +50,8 @@ class BanditSettings(EvictionBanditSettings, frozen=True):
     history_weights: Annotated[
         Literal["plain", "gaussian"],
         Meta(
-            description="Whether the `history_n` last rewards count alike or the later ones more "
-            "(eq. 7 and 8). The paper found plain ones better.",
+            description="Whether the `history_n` last rewards count the same or the later ones "
+            "more (eq. 7 and 8). The paper found plain ones better.",
         ),
     ] = "plain"
     untried_reward: Annotated[
@@ -67,7 +67,7 @@ class BanditSettings(EvictionBanditSettings, frozen=True):
         int,
         Meta(
             ge=0,
-            description="Rewards of a state during which `first_epsilon` holds (section 4.4.2).",
+            description="Rewards of a state during which `first_epsilon` applies (section 4.4.2).",
         ),
     ] = 0
     first_epsilon: Annotated[
@@ -79,7 +79,7 @@ class BanditSettings(EvictionBanditSettings, frozen=True):
             Meta(
                 ge=0,
                 le=1,
-                description="Explore more in a state whose last rewards are in the mean below this "
+                description="Explore more in a state whose last rewards are on average below this "
                 "ratio of the best seen there (section 4.4.2). Unset: never.",
             ),
         ]
@@ -94,7 +94,7 @@ class BanditSettings(EvictionBanditSettings, frozen=True):
     offer_full: Annotated[
         bool,
         Meta(
-            description="Offer full clusters and computers, too: a job sent to one waits an epoch "
+            description="Offer full clusters and computers too: a job sent to one waits an epoch "
             "(section 4.4.3 removes them).",
         ),
     ] = False
@@ -102,17 +102,17 @@ class BanditSettings(EvictionBanditSettings, frozen=True):
     def __post_init__(self) -> None:
         if self.history_weights == "gaussian" and self.history_n is None:
             raise ValueError(
-                'history_weights = "gaussian" needs history_n, for equation 8 divides by n; right '
-                "would be the length of a history, as in history_n = 100"
+                'history_weights = "gaussian" needs history_n, because equation 8 divides by n; '
+                "use a history length, as in history_n = 100"
             )
 
 
 class Bandit(EvictionBandit[Arms, BanditSettings]):
-    """Takes the arm of highest mean reward, and an arm at random with probability epsilon (eq. 6).
+    """Bandit that takes the arm of highest mean reward, or a random one with probability epsilon.
 
-    States and arms: `outrider_policies.levels`. Rewards (equation 4):
-    `outrider_policies.bandits.eviction_bandit`. Values: `outrider_policies.bandits.arms`.
-    Full clusters are no arms (A' of eq. 6), equal values are drawn between. See docs/bandits.md.
+    Equation 6. States and arms: `outrider_policies.levels`. Rewards (equation 4):
+    `outrider_policies.bandits.eviction_bandit`. Values: `outrider_policies.bandits.arms`. Full
+    clusters are no arms (A' of eq. 6). Among equal values one is drawn. See docs/bandits.md.
     """
 
     name = "bandit"
@@ -145,11 +145,11 @@ class Bandit(EvictionBandit[Arms, BanditSettings]):
             self.offered = FullOffered(self.level)
 
     def new_row(self) -> Arms:
-        """Means of all rewards, or of the last ones."""
+        """Return an empty row: means of all rewards, or of the last ones."""
         return MeanArms() if self._weights is None else RecentArms(self._weights)
 
     def evaluate_group(self, key: Any, view: SiteView) -> Evaluation[Arms]:
-        """The row of the state, and epsilon in it."""
+        """Return the row of the state, and epsilon in it."""
         rate = self._rate
         epsilon = rate.epsilon(key) if rate.varies else self.settings.epsilon
         return key, self.rows[key], epsilon
@@ -157,7 +157,7 @@ class Bandit(EvictionBandit[Arms, BanditSettings]):
     def select(
         self, evaluation: Evaluation[Arms], level: Level, view: SiteView, may_defer: bool
     ) -> Selection:
-        """Epsilon-greedy over the open places and the queue (eq. 6)."""
+        """Select an arm epsilon-greedily among the open places and the queue (eq. 6)."""
         _, row, epsilon = evaluation
         rng = self.rng
         value, ties = row.best(level.is_open(view), may_defer)
@@ -171,28 +171,28 @@ class Bandit(EvictionBandit[Arms, BanditSettings]):
         return arm, "best", ties, epsilon
 
     def _untried(self, row: Arms, level: Level, view: SiteView, may_defer: bool) -> list[int]:
-        """The open arms of which nothing is known."""
+        """Return the open arms that were never tried."""
         untried = list(filterfalse(row.values.__contains__, level.open_arms(view)))
         if may_defer and QUEUE not in row.values:
             untried.append(QUEUE)
         return untried
 
     def learn(self, state: Any, arm: int, reward: float) -> None:
-        """An arm earned a reward in a state; epsilon may depend on it."""
+        """Learn the reward of an arm in a state; epsilon may depend on it."""
         self.rows[state].learn(arm, reward)
         if self._rate.varies:
             self._rate.record(state, reward)
 
     def rule(self, state: int) -> str:
-        """For `explain`."""
-        return f"{self._rate.epsilon(state):.0%} of choices explore"
+        """Return the share of random choices in a state, as a part of a sentence."""
+        return f"{self._rate.epsilon(state):.0%} of its choices are random"
 
     def save(self, view: SiteView) -> dict[str, Any]:
-        """Also what epsilon depends on."""
+        """Return the base's state and the rewards on which epsilon depends."""
         return super().save(view) | {"seen": self._rate.save()}
 
     def restore(self, saved: dict[str, Any], view: SiteView) -> None:
-        """Go on from what `save` gave.
+        """Restore what `save` returned.
 
         Raises:
             ValueError: it was saved at another level or with another kind of history.
@@ -206,7 +206,7 @@ class Bandit(EvictionBandit[Arms, BanditSettings]):
 
 
 class Exploration(NamedTuple):
-    """When to explore more than usual.
+    """Terms of epsilon, and when to explore more than usual.
 
     Attributes:
         epsilon: ratio of decisions drawn at random.
@@ -227,13 +227,13 @@ class Exploration(NamedTuple):
 
 
 class ExplorationRate:
-    """Epsilon of each state.
+    """Epsilon of each state, the probability of exploring.
 
     Args:
         exploration: when to explore more.
 
     Attributes:
-        varies: whether epsilon depends on the state.
+        varies: True if epsilon depends on the state.
     """
 
     def __init__(self, exploration: Exploration) -> None:
@@ -242,7 +242,7 @@ class ExplorationRate:
         self._seen: dict[int, _RewardHistory] = {}
 
     def epsilon(self, state: int) -> float:
-        """The probability of exploring in a state."""
+        """Return the probability of exploring in a state."""
         terms = self._terms
         seen = self._seen.get(state)
         if (0 if seen is None else seen.n) < terms.first_n:
@@ -252,7 +252,10 @@ class ExplorationRate:
         return terms.epsilon
 
     def _diverges(self, seen: "_RewardHistory") -> bool:
-        """Return whether recent rewards fell; never if the best was not positive (no ratio defined)."""
+        """Return True if recent rewards fell below the ratio of the best.
+
+        False if the best was not positive: then no ratio is defined.
+        """
         ratio, best = self._terms.divergence_ratio, seen.best
         if ratio is None or best <= 0 or len(seen.last) < self._terms.divergence_n:
             return False
@@ -269,11 +272,11 @@ class ExplorationRate:
             seen.best = reward
 
     def save(self) -> list[Any]:
-        """Everything, as plain data."""
+        """Return the whole state as plain data."""
         return [[state, s.n, s.best, list(s.last)] for state, s in self._seen.items()]
 
     def restore(self, saved: list[Any]) -> None:
-        """Go on from what `save` gave."""
+        """Restore what `save` returned."""
         self._seen = {}
         for state, n, best, last in saved:
             seen = self._seen[state] = _RewardHistory(self._terms.divergence_n)
@@ -282,7 +285,7 @@ class ExplorationRate:
 
 
 class _RewardHistory:
-    """Rewards of one state: how many, the best, and the last few."""
+    """Rewards of one state: their number, the best, and the last few."""
 
     __slots__ = ("best", "last", "n")
 
@@ -297,7 +300,7 @@ class _RewardHistory:
 
 
 class FullOffered(Level):
-    """A level on which every place can be chosen. A job sent to a full one stays in the queue.
+    """A level on which full places can be chosen too; a job sent to one stays queued.
 
     Args:
         level: defines the places.
@@ -307,36 +310,36 @@ class FullOffered(Level):
         self._level = level
 
     def open_arms(self, view: SiteView) -> Sequence[int]:
-        """Every place."""
+        """Return every place, open or full."""
         return self._level.arms(view)
 
     def open_n(self, view: SiteView) -> int:
-        """Number of all places."""
+        """Return the number of all places."""
         return len(self._level.arms(view))
 
     def is_open(self, view: SiteView) -> Openness:
-        """True for every place."""
+        """Return True for every place."""
         return AskedOneByOne(lambda _: True)
 
     def draw(self, view: SiteView, rng: random.Random, may_defer: bool) -> int:
-        """Any place, or the queue if allowed, drawn uniformly."""
+        """Draw any place, or the queue if allowed, uniformly."""
         arms = [*self._level.arms(view), QUEUE] if may_defer else self._level.arms(view)
         return arms[int(rng.random() * len(arms))]
 
     def draw_chance(self, cluster: int, view: SiteView, may_defer: bool) -> float:
-        """Probability that a uniform draw ends in this cluster; full places end in the queue."""
+        """Return the probability that a uniform draw ends in a cluster; a full one is the queue."""
         all_n, open_n = self.open_n(view), self._level.open_n(view)
         if cluster == NOWHERE:
             return (all_n - open_n + may_defer) / (all_n + may_defer)
         return self._level.draw_chance(cluster, view, False) * open_n / (all_n + may_defer)
 
     def share(self, arms: Sequence[int], cluster: int, view: SiteView) -> float:
-        """As for the level itself, with full places counted as the queue."""
+        """Return the level's share, with full places counted as the queue."""
         is_open = self._level.is_open(view)
         ways = [arm if arm != QUEUE and is_open[arm] else QUEUE for arm in arms]
         return self._level.share(ways, cluster, view)
 
     def machine(self, arm: int, view: SiteView, rng: random.Random) -> int:
-        """A free machine of the place; `NOWHERE` if there is none."""
+        """Return a free machine of the place; `NOWHERE` if there is none."""
         is_open = self._level.is_open(view)[arm]
         return self._level.machine(arm, view, rng) if is_open else NOWHERE

@@ -1,4 +1,6 @@
-"""A bandit that learns where and when jobs are not evicted: all but the rule by which it selects.
+"""Base of the bandits that learn where and when jobs are not evicted.
+
+A subclass adds the rule by which an arm is selected.
 
 Forshaw, McGough: "Reduction of wasted energy in a volunteer computing system through
 Reinforcement Learning", CS-TR-1451, Newcastle University 2015, sections 4.1 to 4.3.
@@ -29,20 +31,20 @@ from outrider_policies.bandits.arms import Arms
 from outrider_policies.levels import HOURS_LOST, LEVELS, QUEUE, Level, LevelName
 
 # -- settings --------------------------------------------------------------------------------------
-# Settings that bandits of any rule of selection have in common.
+# Settings shared by bandits of any selection rule.
 
 _WEEK_S = 604_800.0
 
 
 class EvictionBanditSettings(PolicySettings, frozen=True):
-    """The arms, the reward, and how long a job may be deferred."""
+    """Settings of the arms, the reward, and the longest deferral."""
 
     level: Annotated[
         LevelName,
         Meta(
-            description="What is chosen, beside the queue: a `computer`, a `cluster`, a cluster by "
-            "the hour of the week (`cluster_week`), or only whether to run at all (`system`). "
-            "Finer levels learn more and more slowly.",
+            description="What is chosen, besides the queue: a `computer`, a `cluster`, a cluster "
+            "by the hour of the week (`cluster_week`), or only whether to run at all (`system`). "
+            "Finer levels learn more, but more slowly.",
         ),
     ] = "cluster"
     sigma: Annotated[
@@ -83,12 +85,12 @@ class EvictionBanditSettings(PolicySettings, frozen=True):
 Row = TypeVar("Row", bound=Arms)
 BanditSettingsT = TypeVar("BanditSettingsT", bound=EvictionBanditSettings)
 Evaluation: TypeAlias = tuple[int, Row, Any]
-"""A state, its row of values, and what else the rule of selection needs in this pass."""
+"""A state, its row of values, and what else the selection rule needs in this pass."""
 _SHOWN = 4
 _HOUR_S = 3600
 _DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 Selection: TypeAlias = tuple[int, str, Sequence[int] | None, float]
-"""Result of a rule of selection; a plain tuple for speed, because every decision makes one:
+"""Result of a selection rule; a plain tuple for speed, because every decision makes one:
 
 - the arm: `QUEUE` or a place
 - the reason: ``best``, ``explore``, ...
@@ -98,22 +100,24 @@ Selection: TypeAlias = tuple[int, str, Sequence[int] | None, float]
 
 
 class EvictionBandit(Groups, Learns, Policy[BanditSettingsT], Generic[Row, BanditSettingsT]):
-    """Base: states, arms, rewards and memory. A subclass selects, and says what a row holds.
+    """Base of eviction bandits: states, arms, rewards and memory.
 
-    The state and the arms are those of the level: see `outrider_policies.levels`; rewards
-    are those of equation 4: see `outrider_policies.bandits.eviction_bandit`. In shadow it learns
+    A subclass selects an arm and defines what a row holds.
+
+    The state and the arms are those of the level: see `outrider_policies.levels`. Rewards are those
+    of equation 4: see `outrider_policies.bandits.eviction_bandit`. In shadow it learns
     from the batch system's runs, and from its own queue decisions, which observation can judge; a
-    start that was not carried out teaches nothing.
+    start that was not executed teaches nothing.
 
     Attributes:
-        level: what the places are, where a job must start.
-        offered: the same, where it may be kept; a subclass may offer more.
+        level: the places on which a job can start.
+        offered: the places that can be chosen while a job may be deferred; a subclass may add some.
         rows: what was learned in each state.
     """
 
     features = ("hour of day or week", "hours of the longest lost run")
     untried_reward: float = 0.0
-    """The value of an arm that was never tried, for people and for selection (section 4.4.3)."""
+    """The value of an untried arm, for explanations and for selection (section 4.4.3)."""
 
     def __init__(self, settings: BanditSettingsT, rng: Any) -> None:
         super().__init__(settings, rng)
@@ -126,42 +130,42 @@ class EvictionBandit(Groups, Learns, Policy[BanditSettingsT], Generic[Row, Bandi
         self.rows: defaultdict[int, Row] = defaultdict(self.new_row)
         self._deferred = DeferredJobs()
 
-    # -- what a subclass says -----------------------------------------------------------------
+    # -- for subclasses -----------------------------------------------------------------------
 
     @abstractmethod
     def new_row(self) -> Row:
-        """An empty row of values."""
+        """Return an empty row of values."""
 
     @abstractmethod
     def select(
         self, evaluation: Evaluation[Row], level: Level, view: SiteView, may_defer: bool
     ) -> Selection:
-        """Return which arm to take, among those that are open on a level."""
+        """Select an arm among those that are open on a level."""
 
     def rule(self, state: int) -> str:
-        """How it selects in a state, as a part of a sentence."""
+        """Return how it selects in a state, as a part of a sentence."""
         return self.description
 
     def learn(self, state: Any, arm: int, reward: float) -> None:
-        """An arm earned a reward in a state."""
+        """Learn the reward of an arm in a state."""
         self.rows[state].learn(arm, reward)
 
     # -- deciding -----------------------------------------------------------------------------
 
     def group_key(self, job: Job, view: SiteView) -> int:
-        """The state s: hour of day or week x 24 + hours lost on evicted runs."""
+        """Return the state s: hour of day or week x 24 + hours lost on evicted runs."""
         hour = int(view.week_second()) // _HOUR_S % self.level.hours
         lost_h = int(job.consumed_s / _HOUR_S)
         return hour * HOURS_LOST + (lost_h if lost_h < HOURS_LOST else HOURS_LOST - 1)
 
     def evaluate_group(self, key: Any, view: SiteView) -> Evaluation[Row]:
-        """The state and its row; a subclass may add to them."""
+        """Return the state and its row; a subclass may add to them."""
         return key, self.rows[key], None
 
     def choose(
         self, job: Job, evaluation: Evaluation[Row], view: SiteView, may_defer: bool
     ) -> Choice:
-        """What the rule selects, unless the job could not end before the reboot."""
+        """Return the rule's selection; defer a job that could not end before the reboot."""
         if may_defer and self._avoid_reboot and self._crosses_reboot(job, view):
             self._deferred.add(job.number, view.now, evaluation[0])
             return Choice(NOWHERE, "reboot", 1.0)
@@ -190,7 +194,7 @@ class EvictionBandit(Groups, Learns, Policy[BanditSettingsT], Generic[Row, Bandi
     # -- learning -----------------------------------------------------------------------------
 
     def observe(self, outcome: Outcome, view: SiteView, on_policy: bool) -> list[float]:
-        """Equation 4 for the run, and for every queue decision that can now be judged."""
+        """Learn equation 4 for the run, and for every queue decision that can now be judged."""
         rewards: list[float] = []
         if outcome.machine != NOWHERE:
             reward = run_reward(outcome, self._sigma, view)
@@ -202,10 +206,10 @@ class EvictionBandit(Groups, Learns, Policy[BanditSettingsT], Generic[Row, Bandi
                 rewards.append(reward)
         return rewards
 
-    # -- explaining and remembering -----------------------------------------------------------
+    # -- explaining and state -----------------------------------------------------------------
 
     def scores(self, key: Any, view: SiteView) -> dict[str, float]:
-        """The value of every arm in this state."""
+        """Return the value of every arm in this state."""
         level, values, untried = self.level, self._known(key).values, self.untried_reward
         scores = {"queue": values.get(QUEUE, untried)}
         for arm in level.arms(view):
@@ -213,11 +217,11 @@ class EvictionBandit(Groups, Learns, Policy[BanditSettingsT], Generic[Row, Bandi
         return scores
 
     def _known(self, state: int) -> Row:
-        """The row of a state; to look at one that was never met adds nothing."""
+        """Return the row of a state; reading an unknown state adds no row."""
         return self.rows[state] if state in self.rows else self.new_row()
 
     def _top(self, row: Row, view: SiteView) -> dict[str, float]:
-        """The queue and the best few places that are open: what the choice was between."""
+        """Return the values of the queue and of the best few open places."""
         level = self.level
         is_open = level.is_open(view)
         top = {"queue": row.values.get(QUEUE, self.untried_reward)}
@@ -229,7 +233,7 @@ class EvictionBandit(Groups, Learns, Policy[BanditSettingsT], Generic[Row, Bandi
         return top
 
     def learned(self, view: SiteView) -> dict[str, Any]:
-        """Value of the best place by hour of day and hours lost."""
+        """Return the value of the best place by hour of day and hours lost."""
         return hours_lost_map(self._best_place, self.level.hours)
 
     def _best_place(self, state: int) -> float | None:
@@ -237,25 +241,27 @@ class EvictionBandit(Groups, Learns, Policy[BanditSettingsT], Generic[Row, Bandi
         return next((value for value, _ in ranked), None)
 
     def explain(self, job: Job, view: SiteView) -> str:
-        """What the job's state has taught so far, in words."""
+        """Describe what was learned in the job's state, in one sentence."""
         state = self.group_key(job, view)
         hour, lost_h = divmod(state, HOURS_LOST)
         day = f"{_DAYS[hour // _DAY_H]} " if self.level.hours > _DAY_H else ""
-        where = f"{day}at {hour % _DAY_H:02d} h with {lost_h} h lost on evicted runs"
+        where = f"{day}at {hour % _DAY_H:02d}:00, for jobs whose longest lost run took {lost_h} h"
         if self._avoid_reboot and self._crosses_reboot(job, view):
             return f"{where}: it would still run at the reboot, so it is deferred until then"
         seen_n = self._known(state).seen_n()
         if not seen_n:
-            return f"{where}: nothing observed yet, every choice is worth the same"
+            return f"{where}: nothing was observed yet, so all choices have equal value"
         scores = self.scores(state, view)
         name = max(scores, key=lambda arm: scores[arm])
+        best = "to wait in the queue" if name == "queue" else f"to start ({name})"
         return (
-            f"{where}: {seen_n} outcomes observed; best is {name} ({scores[name]:+.2f}), "
-            f"the queue is worth {scores['queue']:+.2f}; {self.rule(state)}"
+            f"{where}, the best choice is {best} with a mean reward of {scores[name]:+.2f} (from "
+            f"-1 to +1; {scores['queue']:+.2f} for waiting; {seen_n} observations); "
+            f"{self.rule(state)}"
         )
 
     def save(self, view: SiteView) -> dict[str, Any]:
-        """Rows and unjudged queue decisions; clusters by name, machines by number."""
+        """Return rows and unjudged queue decisions; clusters by name, machines by number."""
         arms = self.level.arms(view)
         learned = {
             "level": self.settings.level,
@@ -267,11 +273,11 @@ class EvictionBandit(Groups, Learns, Policy[BanditSettingsT], Generic[Row, Bandi
         return learned | self._deferred.save()
 
     def restore(self, saved: dict[str, Any], view: SiteView) -> None:
-        """Go on from what `save` gave; clusters are found again by name.
+        """Restore what `save` returned; clusters are matched by name.
 
         Raises:
-            ValueError: it was saved at another level, with another kind of history, or of a
-                cluster that is gone.
+            ValueError: it was saved at another level, with another kind of history, or with a
+                cluster that no longer exists.
         """
         rows_are = type(self.new_row()).__name__
         level = saved.get("level", "cluster")  # version 0.1 had no other
@@ -284,10 +290,10 @@ class EvictionBandit(Groups, Learns, Policy[BanditSettingsT], Generic[Row, Bandi
         self._deferred.restore(saved)
 
     def saved_arms(self, saved: dict[str, Any], view: SiteView) -> tuple[list[int], list[int]]:
-        """Arms as they were numbered in what `save` gave, and their numbers today.
+        """Return the arms as numbered in what `save` returned, and their present numbers.
 
         Raises:
-            ValueError: a cluster is gone.
+            ValueError: a cluster no longer exists.
         """
         names = list(view.cluster_names)
         clusters = [names.index(name) for name in saved["clusters"]]
@@ -303,7 +309,7 @@ _DAY_H = 24
 
 
 def hours_lost_map(best: Callable[[int], float | None], hours: int) -> dict[str, Any]:
-    """Value of the best place by hour of day and hours lost, for `outrider.api.Learns.learned`.
+    """Return the value of the best place by hour and hours lost, as `Learns.learned` shows it.
 
     Args:
         best: value of the best tried place in a state (hour x 24 + hours lost); None if untried.
@@ -326,14 +332,14 @@ def hours_lost_map(best: Callable[[int], float | None], hours: int) -> dict[str,
 
 
 # -- rewards ---------------------------------------------------------------------------------------
-# Rewards for dodging evictions and saving energy: equations 4 and 5 of McGough and Forshaw.
+# Rewards for avoiding evictions and saving energy: equations 4 and 5 of McGough and Forshaw.
 
 RIGHTLY_DEFERRED = 1.0
 WRONGLY_DEFERRED = -1.0
 
 
 def run_reward(outcome: Outcome, sigma: float, view: SiteView) -> float:
-    """The reward of a run, in [-1, 1] (equation 4).
+    """Return the reward of a run, in [-1, 1] (equation 4).
 
     ``1 - sigma E`` if it completed, ``-1 + sigma (1 - E)`` if it was evicted or killed.
 
@@ -349,10 +355,11 @@ def run_reward(outcome: Outcome, sigma: float, view: SiteView) -> float:
 
 
 def relative_watts(cluster: int, view: SiteView) -> float:
-    """``E = (e - e_b) / (e_w - e_b)`` from active watts: 0 for the best cluster, 1 for the worst.
+    """Return ``E = (e - e_b) / (e_w - e_b)`` from active watts.
 
-    Equation 5 as printed. The paper's text puts E into [-1, 1], but e_b <= e <= e_w leaves
-    [0, 1], and only so do rewards stay in [-1, 1]. 0 where watts are unknown or all equal.
+    0 is the best cluster, 1 the worst. Equation 5 as printed. The paper's text puts E into [-1, 1],
+    but e_b <= e <= e_w leaves [0, 1], and only so do rewards stay in [-1, 1]. 0 where watts are
+    unknown or all equal.
     """
     least, most = view.watts_span()
     watts = view.active_w[cluster]
@@ -360,12 +367,12 @@ def relative_watts(cluster: int, view: SiteView) -> float:
 
 
 class DeferredJobs:
-    """Decisions to defer a job, until they can be judged.
+    """Decisions to defer a job that cannot be judged yet.
 
-    That is when the job has left: then its run time is known, and so is what happened to the
-    machines. Deferring was wrong if some machine was available (no owner, no reboot) for as long
-    as the job runs. Jobs that ran on that machine later do not matter: they would not have been
-    there. Deferring a job that never completed was right.
+    They are judged when the job has left: then its run time is known, and so is what happened to
+    the machines. Deferring was wrong if some machine was available (no owner, no reboot) for as
+    long as the job runs. Jobs that ran on that machine later do not matter: they would not have
+    been there. Deferring a job that never completed was right.
     """
 
     def __init__(self) -> None:
@@ -376,7 +383,7 @@ class DeferredJobs:
         self._deferred.setdefault(job, []).append((now, state))
 
     def judge(self, outcome: Outcome, view: SiteView) -> list[tuple[int, float]]:
-        """The job has left: (state, reward) of each decision to defer it."""
+        """Judge the decisions to defer a job that has left: (state, reward) of each."""
         deferred = self._deferred.pop(outcome.job, None)
         if deferred is None:
             return []
@@ -389,11 +396,11 @@ class DeferredJobs:
         ]
 
     def save(self) -> dict[str, Any]:
-        """Everything, as plain data."""
+        """Return the whole state as plain data."""
         return {"kept": [[job, list(decisions)] for job, decisions in self._deferred.items()]}
 
     def restore(self, saved: dict[str, Any]) -> None:
-        """Go on from what `save` gave."""
+        """Restore what `save` returned."""
         self._deferred = {
             job: [(at, state) for at, state in deferred] for job, deferred in saved["kept"]
         }

@@ -17,25 +17,25 @@ from outrider_policies.levels import QUEUE, Level
 
 
 class ThompsonSettings(EvictionBanditSettings, frozen=True):
-    """How long a sample holds."""
+    """Settings of the bandit, and the lifetime of a sample."""
 
     resample_s: Annotated[
         float,
         Meta(
             ge=0,
-            description="Seconds for which the samples of a state hold; 0: every decision draws "
-            "anew, which at level `computer` takes milliseconds.",
+            description="Seconds for which the samples of a state are reused; 0: every decision "
+            "draws new ones, which takes milliseconds at level `computer`.",
         ),
     ] = 3600.0
 
 
 class Thompson(EvictionBandit[MeanArms, ThompsonSettings]):
-    """Takes the arm whose sampled mean reward is highest.
+    """Bandit that takes the arm whose sampled mean reward is highest.
 
     The belief about an arm is ``Beta(1 + s, 1 + n - s)``, with n rewards of sum s after scaling
     them from [-1, 1] to [0, 1]: uniform before the first. Agrawal and Goyal: "Analysis of Thompson
-    Sampling for the Multi-armed Bandit Problem", COLT 2012; fractions are counted as such, not
-    rounded by a coin. Chances of its choices are not known. See docs/bandits.md.
+    Sampling for the Multi-armed Bandit Problem", COLT 2012; fractional rewards are counted as such,
+    not rounded at random. The probabilities of its choices are unknown. See docs/bandits.md.
     """
 
     name = "thompson"
@@ -48,11 +48,11 @@ class Thompson(EvictionBandit[MeanArms, ThompsonSettings]):
         self._drawn: dict[int, tuple[float, dict[int, float]]] = {}
 
     def new_row(self) -> MeanArms:
-        """Sums and counts of all rewards."""
+        """Return an empty row of sums and counts of all rewards."""
         return MeanArms()
 
     def evaluate_group(self, key: Any, view: SiteView) -> Evaluation[MeanArms]:
-        """The row of the state, and its samples as far as they were drawn and still hold."""
+        """Return the row of the state, and its samples that are still valid."""
         if not self._resample_s:
             return key, self.rows[key], None
         drawn = self._drawn.get(key)
@@ -63,7 +63,7 @@ class Thompson(EvictionBandit[MeanArms, ThompsonSettings]):
     def select(
         self, evaluation: Evaluation[MeanArms], level: Level, view: SiteView, may_defer: bool
     ) -> Selection:
-        """The arm of the highest sample."""
+        """Select the arm of the highest sample."""
         _, row, held = evaluation
         samples: dict[int, float] = {} if held is None else held
         arms = [*level.open_arms(view), QUEUE] if may_defer else level.open_arms(view)
@@ -77,16 +77,16 @@ class Thompson(EvictionBandit[MeanArms, ThompsonSettings]):
         return self.rng.betavariate(1.0 + good, 1.0 + max(0.0, n - good))
 
     def rule(self, state: int) -> str:
-        """For `explain`."""
-        return "what may still prove the best is tried"
+        """Return how it selects, as a part of a sentence."""
+        return "choices that may still prove the best are tried"
 
     def save(self, view: SiteView) -> dict[str, Any]:
-        """Also the samples that hold."""
+        """Return the base's state and the samples that are still valid."""
         drawn = [[state, at, list(held.items())] for state, (at, held) in self._drawn.items()]
         return super().save(view) | {"drawn": drawn}
 
     def restore(self, saved: dict[str, Any], view: SiteView) -> None:
-        """Go on from what `save` gave.
+        """Restore what `save` returned.
 
         Raises:
             ValueError: it was saved at another level.

@@ -1,4 +1,4 @@
-"""Discounted UCB on the bandit's arms and rewards: optimism in place of chance."""
+"""Discounted UCB on the bandit's arms and rewards: optimism in place of random exploration."""
 
 from collections.abc import Sequence
 from itertools import compress
@@ -41,7 +41,7 @@ class FadingArms(Arms):
         super().__init__()
         self._discount = discount_ratio
         self._rewards = 0
-        self._faded: dict[int, tuple[float, float, int]] = {}  # sum, count, as of which reward
+        self._faded: dict[int, tuple[float, float, int]] = {}  # sum, count, at which reward
 
     def learn(self, arm: int, reward: float) -> None:
         """Update the value of an arm with a reward."""
@@ -53,7 +53,7 @@ class FadingArms(Arms):
         self._set(arm, total / count)
 
     def bounds(self, arms: Sequence[int], spread: float) -> list[float]:
-        """(arms,) ``value + spread / sqrt(evidence)``, inf without evidence.
+        """Return (arms,) ``value + spread / sqrt(evidence)``, inf without evidence.
 
         Evidence is the discounted number of an arm's rewards.
         """
@@ -66,21 +66,21 @@ class FadingArms(Arms):
         ]
 
     def evidence_of_all(self) -> float:
-        """Discounted number of all rewards in the state."""
+        """Return the discounted number of all rewards in the state."""
         if self._discount == 1.0:
             return float(self._rewards)
         return (1.0 - self._discount**self._rewards) / (1.0 - self._discount)
 
     def seen_n(self) -> int:
-        """Number of rewards, not discounted."""
+        """Return the number of rewards, not discounted."""
         return self._rewards
 
     def save(self, arms: Sequence[int]) -> list[Any]:
-        """Number of rewards; sum, count and time of update for each arm (0 if untried)."""
+        """Return the number of rewards; sum, count and update of each arm (0: untried)."""
         return [self._rewards, [list(self._faded[a]) if a in self._faded else 0 for a in arms]]
 
     def restore(self, saved: Sequence[Any], arms: Sequence[int]) -> None:
-        """Fill an empty row from `save`; `arms[i]` is today's number of saved arm i."""
+        """Restore an empty row from `save`; `arms[i]` is the present number of saved arm i."""
         self._rewards, faded = saved
         for arm, known in zip(arms, faded, strict=True):
             if known:
@@ -95,7 +95,7 @@ _REWARD_RANGE = 2.0
 
 
 class UcbSettings(EvictionBanditSettings, frozen=True):
-    """How optimistic, and how forgetful."""
+    """Settings of the bandit, its optimism and its forgetting."""
 
     exploration_weight: Annotated[
         float,
@@ -106,21 +106,21 @@ class UcbSettings(EvictionBanditSettings, frozen=True):
         Meta(
             gt=0,
             le=1,
-            description="Worth of a reward after the next one of its state (gamma); 1 never "
+            description="Weight of a reward after the next one of its state (gamma); 1 never "
             "forgets, less follows a site that changes.",
         ),
     ] = 0.999
 
 
 class DiscountedUcb(EvictionBandit[FadingArms, UcbSettings]):
-    """Takes the arm whose value plus bonus is highest; an arm without evidence comes first.
+    """Bandit that takes the arm whose value plus bonus is highest; untried arms come first.
 
     ``bonus = 2 B sqrt(xi ln(n) / n_a)`` with B = 2, the range of rewards, and n, n_a the
     discounted numbers of rewards of the state and of the arm. Garivier and Moulines: "On
     Upper-Confidence Bound Policies for Switching Bandit Problems", ALT 2011, section 2.1.
 
-    A learner to compare with. Rewards of the queue come late, when the job is gone, so its bonus
-    stays high meanwhile: jobs are kept far too often. Not for service; see docs/bandits.md.
+    A learner to compare with. Rewards of the queue come late, when the job has left, so its bonus
+    stays high until then: jobs are deferred far too often. Not for production; see docs/bandits.md.
     """
 
     name = "ucb"
@@ -128,13 +128,13 @@ class DiscountedUcb(EvictionBandit[FadingArms, UcbSettings]):
     api_version = 1
 
     def new_row(self) -> FadingArms:
-        """Discounted means."""
+        """Return an empty row of discounted means."""
         return FadingArms(self.settings.discount_ratio)
 
     def select(
         self, evaluation: Evaluation[FadingArms], level: Level, view: SiteView, may_defer: bool
     ) -> Selection:
-        """The highest upper bound; equals are drawn between."""
+        """Select the arm of the highest upper bound; equals are drawn at random."""
         row = evaluation[1]
         scale = 2.0 * _REWARD_RANGE * sqrt(self.settings.exploration_weight)
         spread = scale * sqrt(max(0.0, log(max(1.0, row.evidence_of_all()))))
@@ -146,5 +146,5 @@ class DiscountedUcb(EvictionBandit[FadingArms, UcbSettings]):
         return arm, "untried" if best == inf else "best", ties, 0.0
 
     def rule(self, state: int) -> str:
-        """For `explain`."""
-        return "what is little known is preferred"
+        """Return how it selects, as a part of a sentence."""
+        return "choices with few observations are preferred"

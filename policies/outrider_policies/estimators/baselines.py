@@ -13,23 +13,23 @@ class UserRunTimes(RunTimeEstimator):
     """The requested run time, without a range; no estimate if none was requested."""
 
     name: ClassVar[str] = "user"
-    description: ClassVar[str] = "What the user asked for; learns nothing."
+    description: ClassVar[str] = "What the user requested; learns nothing."
     api_version = 1
 
     def estimate(self, spec: JobSpec, now: float) -> RunTimeEstimate | None:
-        """The request, for all three quantiles."""
+        """Return the requested time for all three quantiles."""
         if spec.estimate_s is None:
             return None
         return RunTimeEstimate(spec.estimate_s, spec.estimate_s, spec.estimate_s)
 
     def learn(self, job: Job, run_s: float, now: float) -> None:
-        """Nothing is learned."""
+        """Do nothing: this estimator does not learn."""
 
 
 # -- last two --------------------------------------------------------------------------------------
 # Estimator ``last_two``: the mean of the user's last two run times (Tsafrir et al.).
 
-MOST_USERS: Final = 20_000
+MAX_USERS: Final = 20_000
 """Users who are remembered; the one whose job ended longest ago is forgotten first."""
 
 
@@ -50,7 +50,7 @@ class LastTwoRunTimes(RunTimeEstimator):
         self._last_s: dict[str, list[float]] = {}
 
     def estimate(self, spec: JobSpec, now: float) -> RunTimeEstimate | None:
-        """The mean; None for a user without completed jobs who requests no time."""
+        """Return the mean; None for a user without completed jobs who requests no time."""
         last_s = self._last_s.get(spec.user)
         expected_s = sum(last_s) / len(last_s) if last_s else spec.estimate_s
         if expected_s is None:
@@ -60,16 +60,16 @@ class LastTwoRunTimes(RunTimeEstimator):
         return RunTimeEstimate(expected_s, expected_s, expected_s)
 
     def learn(self, job: Job, run_s: float, now: float) -> None:
-        """Keep this run time and the one before."""
+        """Store this run time and the one before."""
         user = job.spec.user
-        self._last_s[user] = [*self._last_s.pop(user, ())[-1:], run_s]  # seen last, stands last
-        if len(self._last_s) > MOST_USERS:
+        self._last_s[user] = [*self._last_s.pop(user, ())[-1:], run_s]  # the most recent is last
+        if len(self._last_s) > MAX_USERS:
             del self._last_s[next(iter(self._last_s))]
 
     def save(self) -> dict[str, Any]:
-        """The run times, by user."""
+        """Return the run times, by user."""
         return {"last_s": self._last_s}
 
     def restore(self, saved: dict[str, Any]) -> None:
-        """Go on from what `save` gave."""
+        """Restore what `save` returned."""
         self._last_s = {user: list(last_s) for user, last_s in saved["last_s"].items()}

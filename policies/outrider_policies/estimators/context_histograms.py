@@ -39,7 +39,7 @@ class _Counts:
 
 
 class ContextHistograms:
-    """The distribution of a binned quantity, given contexts of growing detail.
+    """Distributions of a binned quantity, given contexts of growing detail.
 
     A job is described by one key per level: all jobs, those of its VO, of its user, of its user
     and size ... Each level is smoothed by the more general one before it, as in back-off language
@@ -52,14 +52,14 @@ class ContextHistograms:
 
         w_l += step (w_l p_l(observed) / sum_k w_k p_k(observed) - w_l),
 
-    separately by how much evidence there is of the user (`user_level`) and of jobs just like this
-    one (the last level). So sites where users repeat their jobs and sites where requests are more
-    informative need no different settings, and a level that misleads after a change loses weight.
+    separately by how much evidence there is of the user (`user_level`) and of jobs with the same
+    properties (the last level). So sites where users repeat their jobs and sites where requests are
+    more informative need no different settings. A level that misleads after a change loses weight.
 
     Args:
         levels: from general to specific.
         bins: number of bins.
-        contexts: most contexts kept per level; the least recently observed is dropped first.
+        contexts: maximum of contexts kept per level; the least recently observed is dropped first.
         user_level: the level whose evidence, with that of the last, selects the weights.
     """
 
@@ -73,7 +73,7 @@ class ContextHistograms:
         self._uniform = np.full(bins, 1.0 / bins)
 
     def predict(self, keys: Sequence[Hashable]) -> Floats:
-        """(bins,) the probability of each bin, given one key per level."""
+        """Return (bins,) the probability of each bin, given one key per level."""
         by_level, situation = self._by_level(keys)
         predicted: Floats = self._weights[situation] @ by_level
         return predicted
@@ -99,7 +99,7 @@ class ContextHistograms:
                 seen.bins[observed] += 1.0
 
     def _by_level(self, keys: Sequence[Hashable]) -> tuple[Floats, int]:
-        """(levels, bins) prediction of each level, and the row of the weights."""
+        """Return the (levels, bins) prediction of each level, and the row of the weights."""
         by_level = np.empty((len(keys), self._bins))
         prior = self._uniform
         evidence = []
@@ -121,7 +121,7 @@ class ContextHistograms:
         )
 
     def save(self) -> dict[str, Any]:
-        """Counts and weights as plain data; empty bins are left out."""
+        """Return counts and weights as plain data; empty bins are left out."""
         return {
             "bins": self._bins,
             "weights": self._weights.tolist(),
@@ -131,7 +131,7 @@ class ContextHistograms:
         }
 
     def restore(self, saved: dict[str, Any]) -> None:
-        """Restore from `save`. Raises `ValueError` if the number of bins or levels differs."""
+        """Restore what `save` returned. Raises `ValueError` if bins or levels differ in number."""
         if saved["bins"] != self._bins or len(saved["levels"]) != len(self._levels):
             raise ValueError(
                 f"{saved['bins']} bins on {len(saved['levels'])} levels; expected "

@@ -18,17 +18,19 @@ _LEVEL_STEP: Final = 0.0005
 _WARM_UP_JOBS: Final = 10
 """Completions before the first estimate."""
 _MAX_OPEN: Final = 50_000
-"""Most estimates kept for jobs that have not ended; the oldest are dropped first, because removed
-jobs are never reported."""
+"""Maximum of estimates kept for jobs that have not ended.
+
+The oldest are dropped first, because removed jobs are never reported.
+"""
 
 
 class LearnedSettings(PolicySettings, frozen=True):
-    """Settings of `LearnedRunTimes`."""
+    """Settings of the estimator `LearnedRunTimes`."""
 
     contexts: Annotated[
         int,
-        Meta(ge=100, le=1_000_000, description="Most users, requests and so on remembered of each "
-             "kind; less than 1 kB each in memory, in ten kinds."),
+        Meta(ge=100, le=1_000_000, description="Maximum of users, requests and so on remembered of "
+             "each kind; less than 1 kB each in memory, in ten kinds."),
     ] = 4096  # fmt: skip
 
 
@@ -41,7 +43,7 @@ class _IssuedEstimate(msgspec.Struct):
 
 
 class LearnedRunTimes(RunTimeEstimator):
-    """Learns the distribution of run times online.
+    """Estimator that learns the distribution of run times online.
 
     `RunTimeDistributions` predicts the bin of the logarithm of the run time from the class, VO,
     user, request and CPUs, with long and short memories, and learns how to weight them.
@@ -65,7 +67,7 @@ class LearnedRunTimes(RunTimeEstimator):
         self._open: dict[JobSpec, _IssuedEstimate] = {}
 
     def estimate(self, spec: JobSpec, now: float) -> RunTimeEstimate | None:
-        """The three quantiles; None before ten jobs have ended."""
+        """Return the three quantiles; None before ten jobs have ended."""
         if self._distributions.learned_n < _WARM_UP_JOBS:
             return None
         kind = Kind.of(spec, spec.estimate_s)
@@ -94,7 +96,7 @@ class LearnedRunTimes(RunTimeEstimator):
         self._distributions.learn(Kind.of(job.spec, requested_s), run_s)
 
     def _quantiles_of(self, probabilities: Any) -> tuple[float, float, float]:
-        """Quantiles of the distribution, seconds; log-uniform within a bin."""
+        """Return quantiles of the distribution, seconds; log-uniform within a bin."""
         reached = np.cumsum(probabilities)
         levels = self._quantiles.levels * reached[-1]
         found = np.searchsorted(reached, levels)
@@ -104,7 +106,7 @@ class LearnedRunTimes(RunTimeEstimator):
         return low, median, high
 
     def save(self) -> dict[str, Any]:
-        """Histograms, quantile levels, and estimates of jobs that have not ended."""
+        """Return histograms, quantile levels, and estimates of jobs that have not ended."""
         return self._distributions.save() | {
             "quantiles": self._quantiles.save(),
             "open": [
@@ -114,7 +116,7 @@ class LearnedRunTimes(RunTimeEstimator):
         }
 
     def restore(self, saved: dict[str, Any]) -> None:
-        """Go on from what `save` gave. Raises `ValueError` if it has other bins or levels."""
+        """Restore what `save` returned. Raises `ValueError` if it has other bins or levels."""
         distributions = RunTimeDistributions(self.settings.contexts)
         distributions.restore(saved)
         self._quantiles.restore(saved["quantiles"])
@@ -154,33 +156,36 @@ class QuantileLevels:
         self.levels = self.targets.copy()
         self._step = step
         middles = (self.targets[1:] + self.targets[:-1]) / 2.0
-        self._least = np.concatenate([self.targets[:1] / 10.0, middles])
-        self._most = np.concatenate([middles, 1.0 - (1.0 - self.targets[-1:]) / 10.0])
+        self._lowest = np.concatenate([self.targets[:1] / 10.0, middles])
+        self._highest = np.concatenate([middles, 1.0 - (1.0 - self.targets[-1:]) / 10.0])
 
     def learn(self, observed: float, predicted: Sequence[float]) -> None:
         """Learn from one observation; `predicted`: (n,) quantiles that were issued for it."""
         met = observed <= np.asarray(predicted)
         moved = self.levels + self._step * (self.targets - met)
-        self.levels = np.clip(moved, self._least, self._most)
+        self.levels = np.clip(moved, self._lowest, self._highest)
 
     def save(self) -> list[float]:
-        """The levels as plain data."""
+        """Return the levels as plain data."""
         levels: list[float] = self.levels.tolist()
         return levels
 
     def restore(self, saved: Sequence[Any]) -> None:
-        """Go on from what `save` gave. Raises `ValueError` if it has other targets."""
+        """Restore what `save` returned. Raises `ValueError` if it has other targets."""
         if len(saved) != len(self.targets):
             raise ValueError(f"{len(saved)} quantile levels; expected {len(self.targets)}")
         self.levels = np.array(saved, dtype=np.float64)
 
 
 # -- distributions ---------------------------------------------------------------------------------
-# How long jobs like these run: the whole distribution, learned from those that ended.
+# Run times of similar jobs: the whole distribution, learned from those that ended.
 
 BINS: Final = 96
 LONGEST_S: Final = 3e6
-"""Bins are even in the logarithm of the run time, from one second to five weeks: 17 % wide."""
+"""Upper end of the bins, which are even in the logarithm of the run time.
+
+They reach from one second to five weeks; each is 17 % wide.
+"""
 BIN_WIDTH: Final = log(LONGEST_S) / BINS
 MIDDLES_S: Final[Floats] = np.exp((np.arange(BINS) + 0.5) * BIN_WIDTH)
 """(BINS,) the middle of each bin, seconds."""
@@ -201,7 +206,7 @@ _USER: Final = 5
 
 
 class Kind(NamedTuple):
-    """What jobs have in common whose run times are predicted alike: all that their user said."""
+    """Properties that jobs with the same predicted run times share: all that users specify."""
 
     job_class: str
     user: str
@@ -211,7 +216,12 @@ class Kind(NamedTuple):
 
     @classmethod
     def of(cls, spec: JobSpec, requested_s: float | None) -> "Kind":
-        """The kind of a job; `requested_s` is what its user said, whoever estimated since."""
+        """Return the kind of a job.
+
+        Args:
+            spec: the job's specification.
+            requested_s: the time that its user requested, even if it was estimated since.
+        """
         return cls(spec.job_class, spec.user, spec.vo, requested_s, spec.cpus)
 
 
@@ -219,10 +229,10 @@ class RunTimeDistributions:
     """Distributions of run times by kind of job; see `ContextHistograms`.
 
     Args:
-        contexts: most users, requests and so on remembered of each kind.
+        contexts: maximum of users, requests and so on remembered of each kind.
 
     Attributes:
-        learned_n: run times learned.
+        learned_n: number of run times learned.
     """
 
     def __init__(self, contexts: int) -> None:
@@ -234,21 +244,21 @@ class RunTimeDistributions:
         return ContextHistograms(LEVELS, BINS, self._contexts, _USER)
 
     def predict(self, kind: Kind) -> Floats:
-        """(BINS,) the probability of each bin; they sum to about 1."""
+        """Return (BINS,) the probability of each bin; they sum to about 1."""
         return self._histograms.predict(_keys(kind))
 
     def learn(self, kind: Kind, run_s: float) -> None:
-        """A job of this kind ran so long."""
+        """Learn that a job of this kind ran so long."""
         place = int(log(max(run_s, 1.0)) / BIN_WIDTH)
         self._histograms.learn(_keys(kind), min(place, BINS - 1))
         self.learned_n += 1
 
     def save(self) -> dict[str, Any]:
-        """What was learned, as plain data."""
+        """Return what was learned, as plain data."""
         return {"histograms": self._histograms.save(), "learned_n": self.learned_n}
 
     def restore(self, saved: dict[str, Any]) -> None:
-        """Go on from what `save` gave. Raises `ValueError` if it has other bins or levels."""
+        """Restore what `save` returned. Raises `ValueError` if it has other bins or levels."""
         histograms = self._empty()
         histograms.restore(saved["histograms"])
         self._histograms = histograms
@@ -256,7 +266,7 @@ class RunTimeDistributions:
 
 
 def _keys(kind: Kind) -> tuple[tuple[Any, ...], ...]:
-    """Its context keys, one for each of `LEVELS`."""
+    """Return the context keys of a kind, one for each of `LEVELS`."""
     job_class, user, requested_s = kind.job_class, kind.user, kind.requested_s
     size = floor(log2(kind.cpus))
     length = -1 if not requested_s else floor(log2(max(requested_s, 1.0)))

@@ -24,11 +24,11 @@ from outrider_policies.planning.queued_jobs import QueuedJobs
 
 
 class Aggressive(RoundPlanner[PlanningSettings]):
-    """Best fit; then the smallest queued job preempts others, or is shrunk to the free CPUs.
+    """Policy that fits best, then preempts for the smallest queued job, or shrinks it.
 
     Vengerov 2005, section 5, second row of figure 2: "considers preemptive scheduling followed by
     oversubscribing", with the smallest job, which the paper found better than the one of the
-    highest utility. Of equally small jobs, the one of the highest unit utility is taken; a job
+    highest utility. Of equally small jobs, the one of the highest unit utility is taken. A job
     without utility left preempts no others. This is the baseline for a learned policy.
     """
 
@@ -41,7 +41,7 @@ class Aggressive(RoundPlanner[PlanningSettings]):
     }
 
     def rearrange(self, queue: Queue, view: SiteView) -> Iterable[Move]:
-        """Best fit over all machines, then preempting and shrinking on each."""
+        """Plan best fit over all machines, then preempt and shrink on each."""
         queued = QueuedJobs(queue, view, self.lengths)
         machines = OpenMachines(view, self.lengths)
         plans: dict[int, MachinePlan] = {}
@@ -73,7 +73,7 @@ def _take_smallest(candidates: Candidates, plan: MachinePlan, queued: QueuedJobs
 
 
 class Replan(RoundPlanner[LengthSettings]):
-    """Reallocates the CPUs of each machine to its runs and the queued jobs, by utility density.
+    """Policy that reallocates each machine's CPUs to its runs and queued jobs by utility density.
 
     Density is utility per CPU-second. Runs that get no CPUs are preempted, the last job that gets
     any is shrunk to what is left, and jobs that can no longer earn anything get none

@@ -1,4 +1,4 @@
-"""A plan of what one machine runs after a scheduling pass, and the moves towards it."""
+"""Plan of the runs on one machine after a scheduling pass, and the moves towards it."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
@@ -80,14 +80,14 @@ class MachinePlan:
             there.clear()  # overbooked by its batch system: a preemption would free nothing
         for job in there:
             if job.state == SUSPENDED_STATE:
-                continue  # its CPUs are taken, and it is not ours to move
+                continue  # its CPUs are taken, and this policy may not move it
             ideal_s = lengths.ideal_s(job)
             self.runs.append(Run(job, job.cpus, ideal_s, work_left_s(job, ideal_s, view.now)))
         self._before = self.cpus_by_job()
         self.update_completions(self.runs)
 
     def cpus_by_job(self) -> dict[int, int]:
-        """CPUs of each run, by job number."""
+        """Return the CPUs of each run, by job number."""
         return {run.job.number: run.cpus for run in self.runs}
 
     @property
@@ -149,7 +149,7 @@ class MachinePlan:
             queued.add([run.job for run in ran], self.machine, [run.ideal_s for run in ran])
 
     def moves(self) -> Iterator[Move]:
-        """The changes as moves; CPUs are released before others take them."""
+        """Yield the changes as moves; CPUs are released before others take them."""
         running = {run.job.number for run in self.runs}
         for number in self._before:
             if number not in running:
@@ -170,7 +170,7 @@ class MachinePlan:
         return START if run.cpus == run.requested else SHRINK
 
     def units(self, runs: Sequence[Run], remaining_s: Floats) -> Floats:
-        """(runs,) unit utilities if the runs complete in `remaining_s` (runs,) seconds."""
+        """Return (runs,) unit utilities if the runs complete in `remaining_s` (runs,) seconds."""
         utilities = [self._view.utility(run.job) for run in runs]
         turnaround_s = remaining_s + [self._age_s(run.job) for run in runs]
         ideal_s = np.array([run.ideal_s for run in runs])
@@ -190,7 +190,7 @@ class MachinePlan:
             run.remaining_s, run.unit = seconds, unit
 
     def _age_s(self, job: Job) -> float:
-        """Seconds since its submission; if that is unknown, since its start."""
+        """Return the seconds since a job's submission; if that is unknown, since its start."""
         return self._view.now - (job.start_s if job.submit_s is None else job.submit_s)
 
 
@@ -282,7 +282,7 @@ class Candidates(NamedTuple):
     preempted_n: Rows
 
     def where(self, mask: NDArray[np.bool_]) -> "Candidates":
-        """The candidates for which the (n,) mask is true."""
+        """Return the candidates for which the (n,) mask is true."""
         return Candidates(
             self.rows[mask],
             self.cpus[mask],
@@ -293,20 +293,20 @@ class Candidates(NamedTuple):
 
 
 def by_remaining_utility(plan: MachinePlan) -> list[Run]:
-    """The runs of a machine in the order of suspension: lowest remaining utility first."""
+    """Return a machine's runs in the order of suspension: lowest remaining utility first."""
     return sorted(plan.runs, key=lambda run: run.remaining_utility)
 
 
 def preemption_candidates(plan: MachinePlan, queued: QueuedJobs) -> Candidates:
-    """Jobs that could run on all requested CPUs if other runs were suspended (steps 4 and 5).
+    """Return the jobs that could get all requested CPUs if runs were suspended (steps 4 and 5).
 
-    A job may only preempt runs of lower remaining utility than its own: of two jobs that are both
-    worth nothing any more, neither should preempt the other.
+    A job may preempt only runs of lower remaining utility than its own: of two jobs without any
+    utility left, neither should preempt the other.
     """
     runs = by_remaining_utility(plan)
     free_after = np.array([*accumulate((run.cpus for run in runs), initial=plan.free)])
-    most = min(plan.cpus, int(free_after[-1]))  # less than all where a machine is overbooked
-    can = queued.may_run_on(plan.machine, plan.left) & (queued.requested <= most)
+    max_cpus = min(plan.cpus, int(free_after[-1]))  # less than all where a machine is overbooked
+    can = queued.may_run_on(plan.machine, plan.left) & (queued.requested <= max_cpus)
     (rows,) = can.nonzero()
     requested = queued.requested[rows]
     preempted_n = free_after.searchsorted(requested)
@@ -318,7 +318,7 @@ def preemption_candidates(plan: MachinePlan, queued: QueuedJobs) -> Candidates:
 
 
 def shrink_candidates(plan: MachinePlan, queued: QueuedJobs) -> Candidates:
-    """Jobs on the free CPUs, even if these are fewer than requested (step 8)."""
+    """Return the jobs on the free CPUs, even if these are fewer than requested (step 8)."""
     rows = np.empty(0, np.intp)
     if plan.free:
         (rows,) = queued.may_run_on(plan.machine, plan.left).nonzero()
@@ -357,7 +357,7 @@ BEST_FIT: Final = "best_fit"
 
 
 def fit_best(plan: MachinePlan, queued: QueuedJobs) -> None:
-    """Place the queued job that leaves the fewest CPUs free, until none fits.
+    """Place the queued job that leaves the fewest CPUs free; repeat until none fits.
 
     Of equally wide jobs the one of the highest unit utility at completion comes first, of equal
     ones the first in the queue.

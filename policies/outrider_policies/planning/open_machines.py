@@ -1,12 +1,12 @@
-"""Open machines and their runs in columns: on which of them a pass could change anything.
+"""Open machines and their runs in columns, to find those where a pass could change anything.
 
 A plan for a machine costs some hundred microseconds, and on most machines it changes nothing: no
-CPU is free, and no queued job is worth more than what runs. Columns tell that of all machines at
-once. They may call for a plan that then changes nothing, but never leave one out that would:
+CPU is free, and no queued job has more utility than the runs. Columns decide that for all machines
+together. They may call for a plan that then changes nothing, but never omit one that would:
 values within `MARGIN` of each other are compared by the plan itself.
 
-A pass takes machine after machine. The columns of machines are of its beginning, and hold for each
-until it is planned; the queue is looked at again whenever a plan has changed it.
+A pass plans machine after machine. The columns of machines are those at its beginning, valid for
+each until it is planned. The queue is read again whenever a plan has changed it.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -25,23 +25,22 @@ Rows = NDArray[np.intp]
 Mask = NDArray[np.bool_]
 
 MARGIN: Final = 1e-9
-"""Relative; far above the rounding of values, so that their order of computation is of no account.
-"""
-LEAST_WORTH: Final = 1e-300
-"""A run of less may be worth nothing."""
+"""Relative tolerance, far above rounding errors: the order of computation does not matter."""
+MIN_UTILITY: Final = 1e-300
+"""A run of less utility may have none."""
 _NONE: Final = np.iinfo(np.int64).max
 
 
 class OpenMachines:
-    """The machines that are open to jobs, in order, and their runs at the beginning of a pass.
+    """Machines that are open to jobs, in order, and their runs at the beginning of a pass.
 
     Attributes:
         machines: (m,) their numbers.
         cpus: (m,) CPUs of each.
         free: (m,) CPUs on which a job may start.
         speed: (m,) work that a CPU does per second.
-        is_irregular: (m,) whether a run is suspended there, or more CPUs are in use than it has.
-        is_shrunk: (m,) whether a run has other than the CPUs that it requests.
+        is_irregular: (m,) True if a run is suspended there, or more CPUs are in use than it has.
+        is_shrunk: (m,) True if a run has other than the CPUs that it requests.
     """
 
     def __init__(self, view: SiteView, lengths: RunLengths) -> None:
@@ -66,26 +65,32 @@ class OpenMachines:
         self.is_shrunk[self._place[self._cpus != self._requested]] = True
 
     def runs(self) -> dict[int, dict[int, int]]:
-        """The CPUs of each run by job number, by machine."""
+        """Return the CPUs of each run by job number, by machine."""
         runs: dict[int, dict[int, int]] = {machine: {} for machine in self.machines}
         for job in self._jobs:
             runs[job.machine][job.number] = job.cpus
         return runs
 
     def _column(self, name: str, kind: type[Any] = np.float64) -> NDArray[Any]:
-        """(runs,) an attribute of the job of each run."""
+        """Return (runs,) an attribute of the job of each run."""
         return np.fromiter(map(attrgetter(name), self._jobs), kind, len(self._jobs))
 
-    # -- what runs are worth ------------------------------------------------------------------
+    # -- utility of runs ----------------------------------------------------------------------
 
     def _lowest_density(self) -> Floats:
-        """(m,) the least utility per CPU-second of a run, on all its CPUs; inf where none runs."""
+        """Return (m,) the lowest utility per CPU-second of a run, on all its CPUs.
+
+        inf where nothing runs.
+        """
         ideal_s = self._ideal_s()
         remaining_s = self._left_s(ideal_s) / self.speed[self._place]
         return self._lowest(self._units(remaining_s, ideal_s) * ideal_s / remaining_s)
 
     def _lowest_remaining_utility(self) -> Floats:
-        """(m,) the least `remaining_utility` of a run, on the CPUs it has; inf where none runs."""
+        """Return (m,) the lowest `remaining_utility` of a run, on the CPUs it has.
+
+        inf where nothing runs.
+        """
         ideal_s = self._ideal_s()
         rate = self.speed[self._place] * self._cpus / self._requested
         remaining_s = self._left_s(ideal_s) / rate
@@ -97,20 +102,20 @@ class OpenMachines:
         return lowest
 
     def _ideal_s(self) -> Floats:
-        """(runs,) ideal run times."""
+        """Return (runs,) ideal run times."""
         unknown = np.nan
         estimates = [unknown if s.estimate_s is None else s.estimate_s for s in self._specs]
         return self._lengths.of_jobs(np.array(estimates))
 
     def _left_s(self, ideal_s: Floats) -> Floats:
-        """(runs,) `work_left_s` of each."""
+        """Return (runs,) the work left of each, as `work_left_s` does."""
         run_s = self._view.now - self._column("start_s") - self._column("pause_s")
         counted_s = self._column("counted_s")
         cpu_s = self._column("cpu_s") + (np.maximum(run_s, 0.0) - counted_s) * self._cpus
         return left_of(ideal_s, cpu_s / self._requested)
 
     def _units(self, remaining_s: Floats, ideal_s: Floats) -> Floats:
-        """(runs,) unit utilities if the runs complete in so many (runs,) seconds."""
+        """Return (runs,) unit utilities if the runs complete in so many (runs,) seconds."""
         view, jobs = self._view, self._jobs
         began_s = [job.start_s if job.submit_s is None else job.submit_s for job in jobs]
         turnaround_s = remaining_s + (view.now - np.array(began_s))
@@ -122,12 +127,12 @@ class OpenMachines:
             units[mask] = utility.unit(turnaround_s[mask], ideal_s[mask])
         return units
 
-    # -- what queued jobs are worth -----------------------------------------------------------
+    # -- utility of queued jobs ---------------------------------------------------------------
 
     def _highest(self, queued: QueuedJobs, weight: Floats) -> Floats:
-        """(m,) highest unit utility x weight per second; other resources are not looked at.
+        """Return (m,) highest unit utility x weight per second; other resources are not checked.
 
-        Machines of one speed and one number of CPUs are alike, except to jobs preempted on them.
+        Machines of one speed and one number of CPUs are equal, except to jobs preempted on them.
         """
         highest = np.full(len(self.machines), -np.inf)
         anywhere = queued.is_open & (queued.home == NOWHERE)
@@ -135,10 +140,10 @@ class OpenMachines:
             kinds: dict[tuple[float, int], list[int]] = {}
             for at, kind in enumerate(zip(self.speed.tolist(), self.cpus.tolist(), strict=True)):
                 kinds.setdefault(kind, []).append(at)
-            for (speed, cpus), alike in kinds.items():
+            for (speed, cpus), equal in kinds.items():
                 remaining_s, units = queued.at_speed(speed)
                 values = (units * weight / remaining_s)[anywhere & (queued.requested <= cpus)]
-                highest[alike] = values.max(initial=-np.inf)
+                highest[equal] = values.max(initial=-np.inf)
         rows, place = self._preempted(queued)
         if len(rows):
             remaining_s = queued.left_s[rows] / self.speed[place]
@@ -147,26 +152,26 @@ class OpenMachines:
         return highest
 
     def _preempted(self, queued: QueuedJobs) -> tuple[Rows, Rows]:
-        """Rows of open jobs that were preempted on an open machine, and its position, of each."""
+        """Return the rows of open jobs preempted on open machines, and each one's position."""
         (rows,) = (queued.is_open & (queued.home != NOWHERE)).nonzero()
         place = self._position[queued.home[rows]]
         is_there = place != NOWHERE
         return rows[is_there], place[is_there]
 
     def _has_waiting(self, queued: QueuedJobs) -> Mask:
-        """(m,) whether a queued job may start or resume on each, on however few CPUs."""
+        """Return (m,) True where a queued job may start or resume, on any number of CPUs."""
         has = np.full(len(self.machines), bool((queued.is_open & (queued.home == NOWHERE)).any()))
         has[self._preempted(queued)[1]] = True
         return has
 
-    # -- where a plan could change anything ---------------------------------------------------
+    # -- machines where a plan could change anything ------------------------------------------
 
     def _in_turn(self, queued: QueuedJobs, could: Callable[[], Mask]) -> Iterator[int]:
-        """Machines for which `could` is true in their turn; asked again once the queue changed.
+        """Yield machines for which `could` is true, in order; call it again if the queue changed.
 
         Args:
             queued: the queue, which may change while this is iterated over.
-            could: gives a (m,) mask for the queue as it is.
+            could: returns a (m,) mask for the present queue.
         """
         changes_n, mask = queued.changes_n, could().tolist()
         for at, machine in enumerate(self.machines):
@@ -176,13 +181,13 @@ class OpenMachines:
                 yield machine
 
     def to_reallocate(self, queued: QueuedJobs) -> Iterator[int]:
-        """Machines where `allocate_by_density` could change anything, in order.
+        """Yield the machines where `allocate_by_density` could change anything, in order.
 
-        Elsewhere all runs have the CPUs they request and are worth something, and no CPU is left
-        for a queued job, or none of these is worth more than the least of the runs.
+        Elsewhere all runs have the CPUs they request and some utility. No CPU is free for a queued
+        job, or no queued job has a higher density than the lowest of the runs.
         """
         lowest = self._lowest_density()
-        always = self.is_irregular | self.is_shrunk | (lowest < LEAST_WORTH)
+        always = self.is_irregular | self.is_shrunk | (lowest < MIN_UTILITY)
 
         def could() -> Mask:
             highest = self._highest(queued, queued.ideal_s)
@@ -192,32 +197,32 @@ class OpenMachines:
         return self._in_turn(queued, could)
 
     def to_fill(self, queued: QueuedJobs) -> Iterator[int]:
-        """Machines where a run could grow, or a queued job fits, in order."""
+        """Yield the machines where a run could grow, or a queued job fits, in order."""
         grows = self.is_irregular | (self.is_shrunk & (self.free > 0))
 
         def could() -> Mask:
             if not queued.has_open:
                 return grows
-            least = np.full(len(self.machines), _NONE)
+            narrowest = np.full(len(self.machines), _NONE)
             anywhere = queued.is_open & (queued.home == NOWHERE)
-            least[:] = queued.requested[anywhere].min(initial=_NONE)
+            narrowest[:] = queued.requested[anywhere].min(initial=_NONE)
             rows, place = self._preempted(queued)
-            np.minimum.at(least, place, queued.requested[rows])
-            return grows | (least <= self.free)
+            np.minimum.at(narrowest, place, queued.requested[rows])
+            return grows | (narrowest <= self.free)
 
         return self._in_turn(queued, could)
 
     def to_force(self, queued: QueuedJobs, planned: Iterable[int]) -> Iterator[int]:
-        """Machines where a queued job could be forced in or shrunk, and `planned`, in order.
+        """Yield `planned`, and the machines where a queued job could be forced in or shrunk.
 
-        Elsewhere nothing is planned yet and no CPU is free for a queued job, nor may any of these
-        preempt a run.
+        In order. Elsewhere nothing is planned yet, no CPU is free for a queued job, and none of
+        these may preempt a run.
         """
-        looked_at = sorted(planned)
-        if len(looked_at) == len(self.machines) or not queued.has_open:
-            return iter(looked_at)
+        to_visit = sorted(planned)
+        if len(to_visit) == len(self.machines) or not queued.has_open:
+            return iter(to_visit)
         always = np.zeros(len(self.machines), dtype=bool)
-        always[self._position[looked_at]] = True
+        always[self._position[to_visit]] = True
         lowest = self._lowest_remaining_utility()
 
         def could() -> Mask:

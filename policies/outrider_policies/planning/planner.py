@@ -1,4 +1,4 @@
-"""The base of the planning policies after Vengerov: when to plan, and run time estimates."""
+"""Base of the planning policies after Vengerov: when to plan, and run time estimates."""
 
 from abc import abstractmethod
 from collections.abc import Hashable, Iterable, Sequence
@@ -28,7 +28,7 @@ from outrider_policies.planning.queued_jobs import JobRequest, RunLengths, reque
 
 
 class LengthSettings(PolicySettings, frozen=True):
-    """Lengths of jobs without estimate."""
+    """Settings for the lengths of jobs without estimate."""
 
     assumed_s: Annotated[
         float,
@@ -41,7 +41,7 @@ class LengthSettings(PolicySettings, frozen=True):
 
 
 class PlanningSettings(LengthSettings, frozen=True):
-    """Ways to start jobs that do not fit."""
+    """Settings that allow ways to start jobs that do not fit."""
 
     preempt: Annotated[
         bool,
@@ -59,7 +59,10 @@ LengthSettingsT = TypeVar("LengthSettingsT", bound=LengthSettings)
 
 
 class RoundPlanner(Plans, Learns, Listens, Policy[LengthSettingsT]):
-    """Plans once whenever jobs come or end or machines change, not again for its own moves."""
+    """Base of policies that plan once whenever jobs come or end or machines change.
+
+    They do not plan again for their own moves.
+    """
 
     features = ("submit_s", "estimate_s", "cpus", "job_class")
 
@@ -71,17 +74,17 @@ class RoundPlanner(Plans, Learns, Listens, Policy[LengthSettingsT]):
 
     @abstractmethod
     def rearrange(self, queue: Queue, view: SiteView) -> Iterable[Move]:
-        """The moves of a scheduling pass."""
+        """Return the moves of a scheduling pass."""
 
     def plan(self, queue: Queue, view: SiteView) -> Iterable[Move]:
-        """The moves of a pass; none if only the policy's own moves happened since the last."""
+        """Return the moves of a pass; none if only the policy's own moves happened since."""
         if view.now == self._planned_s and not self._plan_is_due:
             return ()
         self._planned_s, self._plan_is_due = view.now, False
         return self.rearrange(queue, view)
 
     def on_enqueue(self, job: Job, view: SiteView) -> None:
-        """Plan again if a job was submitted; not for one that this policy preempted."""
+        """Plan again if a job was submitted, but not for one that this policy preempted."""
         if job.state != SUSPENDED_STATE:
             self._plan_is_due = True
 
@@ -90,24 +93,24 @@ class RoundPlanner(Plans, Learns, Listens, Policy[LengthSettingsT]):
         self._plan_is_due = True
 
     def group_key(self, job: Job, view: SiteView) -> Hashable:
-        """The request from which the job's utility is computed."""
+        """Return the request from which the job's utility is computed."""
         return request_of(job)
 
     def observe(self, outcome: Outcome, view: SiteView, on_policy: bool) -> Sequence[float]:
-        """Plan again; learn the length of jobs without an estimate. Returns no rewards."""
+        """Plan again; learn the length of jobs without an estimate. Return no rewards."""
         self._plan_is_due = True
         if outcome.ending == COMPLETED_RUN and JobRequest(*outcome.key).estimate_s is None:  # type: ignore[misc]
             self.lengths.completed(outcome.run_s)
         return ()
 
     def explain(self, job: Job, view: SiteView) -> str:
-        """What a queued job waits for, or the utility that a run is expected to earn."""
+        """Describe what a queued job waits for, or the utility that a run is expected to earn."""
         if job.state == RUNNING:
             return what_its_run_brings(job, view, self.lengths)
         return what_it_waits_for(job, view)
 
     def save(self, view: SiteView) -> dict[str, Any]:
-        """Lengths of jobs without an estimate, and whether the present moment was planned."""
+        """Return the lengths of jobs without an estimate, and whether the present was planned."""
         return {
             "lengths": self.lengths.save(),
             "has_news": self._plan_is_due,
@@ -115,27 +118,25 @@ class RoundPlanner(Plans, Learns, Listens, Policy[LengthSettingsT]):
         }
 
     def restore(self, saved: dict[str, Any], view: SiteView) -> None:
-        """Go on from what `save` gave."""
+        """Restore what `save` returned."""
         self.lengths.restore(saved["lengths"])
         self._plan_is_due = bool(saved["has_news"])
         self._planned_s = saved["planned_s"]
 
 
 # -- explanations ----------------------------------------------------------------------------------
-# Explanations of what a job waits for and what its run is expected to earn.
+# Explanations of the resources a job waits for and the utility its run is expected to earn.
 
 
 def what_it_waits_for(job: Job, view: SiteView) -> str:
-    """One sentence: the CPUs it needs on one machine, and the most that are free on one."""
+    """Describe the CPUs a job needs on one machine, and the maximum free on one."""
     wait = "it was preempted and waits" if job.state == SUSPENDED_STATE else "it waits"
-    most = max((view.cpus_left(machine) for machine in range(view.machines_n)), default=0)
-    return (
-        f"{wait} for {job.spec.cpus} CPUs on one machine; the most that are free on one is {most}"
-    )
+    max_free = max((view.cpus_left(machine) for machine in range(view.machines_n)), default=0)
+    return f"{wait} for {job.spec.cpus} CPUs on one machine; at most {max_free} are free on any"
 
 
 def what_its_run_brings(job: Job, view: SiteView, lengths: RunLengths) -> str:
-    """One sentence: when its run is expected to end, and with what utility."""
+    """Describe when a job's run is expected to end, and with what utility."""
     ideal_s = lengths.ideal_s(job)
     rate = view.speed_of(job.machine) * job.cpus / job.spec.cpus
     remaining_s = work_left_s(job, ideal_s, view.now) / rate
@@ -143,5 +144,5 @@ def what_its_run_brings(job: Job, view: SiteView, lengths: RunLengths) -> str:
     unit = float(view.utility(job).unit(view.now + remaining_s - submit_s, ideal_s))
     return (
         f"it runs on {job.cpus} of {job.spec.cpus} CPUs and is expected to end in "
-        f"{remaining_s:.0f} s with {unit:.0%} of its utility"
+        f"{remaining_s:.0f} s with {unit:.0%} of its full utility"
     )

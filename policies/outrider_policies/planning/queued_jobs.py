@@ -1,7 +1,7 @@
-"""The queue for planning policies: the work and the utility of every queued job, in columns.
+"""Queue for planning policies: the work and the utility of every queued job, in columns.
 
 Columns rather than single jobs, because in an overloaded system thousands are queued, and every
-scheduling pass looks at all of them.
+scheduling pass reads all of them.
 """
 
 from collections.abc import Hashable, Mapping, Sequence
@@ -23,13 +23,13 @@ Mask = NDArray[np.bool_]
 
 
 class RunLengths:
-    """Ideal run times: the estimate if there is one, else the mean of completed jobs without one.
+    """Ideal run times: the estimate, or the mean of completed jobs without an estimate.
 
     Nothing depends on future jobs: the longest length, if not given, is the longest seen so far.
     """
 
     def __init__(self, assumed_s: float, longest_s: float | None) -> None:
-        """Begin.
+        """Start with lengths that are assumed until some are known.
 
         Args:
             assumed_s: length of a job without estimate, until one of them has completed.
@@ -53,12 +53,12 @@ class RunLengths:
         return max(mean_s, SHORTEST_S)
 
     def ideal_s(self, job: Job) -> float:
-        """Run time of a job on all requested CPUs, seconds, > 0."""
+        """Return the run time of a job on all requested CPUs, seconds, > 0."""
         estimate_s = job.spec.estimate_s
         return self.typical_s if estimate_s is None else max(estimate_s, SHORTEST_S)
 
     def of_queue(self, estimate_s: Floats) -> Floats:
-        """(n,) ideal run times of queued jobs from their (n,) estimates, nan: no estimate."""
+        """Return (n,) ideal run times of queued jobs from (n,) estimates, nan: no estimate."""
         if len(estimate_s):
             longest_s = float(np.fmax.reduce(estimate_s))
             if longest_s > self._longest_seen_s:
@@ -66,7 +66,7 @@ class RunLengths:
         return self.of_jobs(estimate_s)
 
     def of_jobs(self, estimate_s: Floats) -> Floats:
-        """(n,) ideal run times of jobs from their (n,) estimates, nan: no estimate."""
+        """Return (n,) ideal run times of jobs from their (n,) estimates, nan: no estimate."""
         ideal_s: Floats = np.maximum(estimate_s, SHORTEST_S)
         unknown = np.isnan(ideal_s)
         if np.count_nonzero(unknown):
@@ -80,7 +80,7 @@ class RunLengths:
         self._longest_seen_s = max(self._longest_seen_s, run_s)
 
     def save(self) -> dict[str, Any]:
-        """As plain data."""
+        """Return the observed lengths as plain data."""
         return {
             "longest_seen_s": self._longest_seen_s,
             "runs_n": self._runs_n,
@@ -88,7 +88,7 @@ class RunLengths:
         }
 
     def restore(self, saved: dict[str, Any]) -> None:
-        """Go on from what `save` gave."""
+        """Restore what `save` returned."""
         self._longest_seen_s = float(saved["longest_seen_s"])
         self._runs_n = int(saved["runs_n"])
         self._total_s = float(saved["total_s"])
@@ -103,8 +103,8 @@ class QueuedJobs:
         left_s: (n,) work left, seconds on all requested CPUs at speed 1.
         ideal_s: (n,) the whole work, in the same unit.
         home: (n,) the machine on which a preempted job must resume; `NOWHERE`: any machine.
-        is_open: (n,) whether it is not yet placed in this pass.
-        changes_n: how often jobs were taken out or put back in this pass.
+        is_open: (n,) True if it is not yet placed in this pass.
+        changes_n: number of times that jobs were taken out or put back in this pass.
     """
 
     def __init__(self, queue: Queue, view: SiteView, lengths: RunLengths) -> None:
@@ -128,7 +128,7 @@ class QueuedJobs:
         return bool(np.count_nonzero(self.is_open))
 
     def may_run_on(self, machine: int, left: Mapping[str, float]) -> Mask:
-        """(n,) open and possible on a machine; the machine's CPUs are not checked.
+        """Return (n,) True where a job is open and may run on a machine; CPUs are not checked.
 
         Args:
             machine: its number.
@@ -148,18 +148,18 @@ class QueuedJobs:
         return requested is None or all(n <= left.get(name, n) for name, n in requested.amounts())
 
     def take(self, row: int) -> Job:
-        """The job of a row is placed."""
+        """Mark the job of a row as placed, and return it."""
         self.is_open[row] = False
         self.changes_n += 1
         return self.jobs[row]
 
     def put_back(self, row: int) -> None:
-        """It is not placed after all."""
+        """Mark the job of a row as not placed."""
         self.is_open[row] = True
         self.changes_n += 1
 
     def copied(self) -> "QueuedJobs":
-        """A copy with its own `is_open`, for an alternative plan."""
+        """Return a copy with its own `is_open`, for an alternative plan."""
         other = copy(self)
         other.is_open = self.is_open.copy()
         return other
@@ -170,7 +170,7 @@ class QueuedJobs:
             self.is_open &= self.at_speed(1.0)[1] > 0.0
 
     def units(self, rows: Rows, remaining_s: Floats) -> Floats:
-        """(rows,) unit utilities if these jobs complete in `remaining_s` (rows,) seconds."""
+        """Return (rows,) unit utilities if these jobs complete in `remaining_s` (rows,) seconds."""
         turnaround_s = self._view.now + remaining_s - self._submit_s[rows]
         ideal_s = self.ideal_s[rows]
         if len(self._utilities) == 1:
@@ -183,7 +183,7 @@ class QueuedJobs:
         return units
 
     def at_speed(self, speed: float) -> tuple[Floats, Floats]:
-        """(n,) seconds until each completes on all its CPUs, and (n,) its unit utility then.
+        """Return (n,) seconds until each completes on all its CPUs, and (n,) its unit utility then.
 
         Computed once for all machines of a speed.
         """
@@ -216,7 +216,7 @@ class QueuedJobs:
         self._utilities = self._by_class()
 
     def _by_class(self) -> list[tuple[TimeUtility, Mask]]:
-        """The utility function of each queued class, with the mask of its rows."""
+        """Return the utility function of each queued class, with the mask of its rows."""
         interactive_n, masks = np.count_nonzero(self._is_interactive), list[Mask]()
         if interactive_n:
             masks.append(self._is_interactive)
@@ -225,18 +225,23 @@ class QueuedJobs:
         return [(self._view.utility(self.jobs[int(mask.argmax())]), mask) for mask in masks]
 
 
-LEAST_LEFT: Final = 1e-3
-"""Least work left as a ratio of the estimate, for a run that exceeds its estimate."""
+MIN_LEFT_RATIO: Final = 1e-3
+"""Minimum of work left as a ratio of the estimate, for a run that exceeds its estimate."""
 
 
 def work_left_s(job: Job, ideal_s: float, now: float) -> float:
-    """Work left of a running or preempted job, seconds on all requested CPUs at speed 1."""
-    return max(ideal_s - job.work_s(now), LEAST_LEFT * ideal_s)
+    """Return the work left of a job, seconds on all requested CPUs at speed 1."""
+    return max(ideal_s - job.work_s(now), MIN_LEFT_RATIO * ideal_s)
 
 
 def left_of(ideal_s: Floats, work_s: Floats) -> Floats:
-    """(n,) work left of jobs, from (n,) all of it and (n,) what is done, in the same unit."""
-    left_s: Floats = np.maximum(ideal_s - work_s, LEAST_LEFT * ideal_s)
+    """Return (n,) work left of jobs.
+
+    Args:
+        ideal_s: (n,) the whole work.
+        work_s: (n,) the work done, in the same unit.
+    """
+    left_s: Floats = np.maximum(ideal_s - work_s, MIN_LEFT_RATIO * ideal_s)
     return left_s
 
 
@@ -257,16 +262,16 @@ class JobRequest(NamedTuple):
 
 
 def request_of(job: Job) -> Hashable:
-    """The request of a job, as the key of its outcome."""
+    """Return the request of a job, as the key of its outcome."""
     spec = job.spec
     return JobRequest(job.submit_s, spec.estimate_s, spec.cpus, spec.job_class)
 
 
 def final_utility(outcome: Outcome, request: JobRequest, view: SiteView) -> float:
-    """Unit utility x requested CPUs x ideal run time, CPU-seconds (Vengerov 2005, section 2).
+    """Return unit utility x requested CPUs x ideal run time, CPU-seconds.
 
-    0 for a run that did not complete its job. Without an estimate the ideal run time is the length
-    of the run.
+    Vengerov 2005, section 2. 0 for a run that did not complete its job. Without an estimate the
+    ideal run time is the length of the run.
     """
     if outcome.ending != COMPLETED_RUN:
         return 0.0
@@ -278,4 +283,4 @@ def final_utility(outcome: Outcome, request: JobRequest, view: SiteView) -> floa
 
 
 SHORTEST_S: Final = 1e-3
-"""Least run time, seconds: utility per second must be finite."""
+"""Minimum of a run time, seconds: utility per second must be finite."""

@@ -1,4 +1,4 @@
-"""Bounds for comparison: policies that know what nobody can know."""
+"""Bounds for comparison: policies with information that no real policy can have."""
 
 from collections import OrderedDict
 from math import isnan
@@ -15,7 +15,7 @@ _UNKNOWN_W = float("inf")
 
 
 class ClairvoyantSettings(PolicySettings, frozen=True):
-    """How often a deferred job is decided again."""
+    """Settings of the bounds: the time until a deferred job is decided again."""
 
     reconsider_s: (
         Annotated[
@@ -31,9 +31,9 @@ class ClairvoyantSettings(PolicySettings, frozen=True):
 
 
 class Clairvoyant(Policy[ClairvoyantSettings]):
-    """Starts a job only on a machine that stays available until the job completes.
+    """Policy that starts a job only on a machine that stays available until it completes.
 
-    Of these it takes one of least watts, and among them the one that stays available for the
+    Of these it takes one of the fewest watts, and among them the one that stays available for the
     shortest time, which leaves the long times for long jobs. A job that never completes is
     deferred until it is removed. There is no starvation guard, because a deferred job could not
     have completed.
@@ -54,7 +54,7 @@ class Clairvoyant(Policy[ClairvoyantSettings]):
         self._login_s: dict[int, float] = {}
 
     def choose(self, job: Job, evaluation: Any, view: SiteView, may_defer: bool) -> Choice:
-        """The machine of least watts, then of least time available, that suffices for the job."""
+        """Choose the machine of fewest watts, then of least time available, that suffices."""
         machine = self._place(job, view)
         if machine != NOWHERE:
             return Choice(machine, "completes", 1.0)
@@ -79,7 +79,7 @@ class Clairvoyant(Policy[ClairvoyantSettings]):
         return NOWHERE
 
     def _tightest(self, clusters: list[int], end_s: float, view: SiteView) -> int:
-        """The machine whose owner logs in first, but not before the job completes."""
+        """Return the machine whose owner logs in first, but not before the job completes."""
         best, first_s = NOWHERE, float("inf")
         for cluster in clusters:
             for machine in view.members[cluster]:
@@ -90,7 +90,7 @@ class Clairvoyant(Policy[ClairvoyantSettings]):
         return best
 
     def _next_login_s(self, machine: int, now: float) -> float:
-        """The next log-in; cached, because the answer is valid until that log-in happens."""
+        """Return the next log-in; cached, because the answer is valid until that log-in happens."""
         login_s = self._login_s.get(machine)
         if login_s is None or login_s <= now:
             login_s = self._login_s[machine] = self._oracle().next_login_s(machine, now)
@@ -102,7 +102,7 @@ class Clairvoyant(Policy[ClairvoyantSettings]):
         return self.oracle
 
     def explain(self, job: Job, view: SiteView) -> str:
-        """Return whether the job could complete if started now."""
+        """Describe whether the job could complete if started now."""
         if self._place(job, view) != NOWHERE:
             return "a machine that is free now will stay available until it completes"
         return "no machine that is free now will stay available until it completes"
@@ -115,10 +115,11 @@ _OWNER_KINDS: Final = (events.OWNER_CAME, events.OWNER_WENT)
 
 
 class ClairvoyantJobs(Listens, Policy[ClairvoyantSettings]):
-    """Defers jobs that never complete; starts others if they can complete before the reboot.
+    """Policy that starts jobs only if they can complete before the reboot.
 
-    It takes a machine of least watts, and of these the one without an owner for the longest time,
-    the best guess from the past where no owner will return soon.
+    Jobs that never complete are deferred. Others get a machine of the fewest watts. Of these it
+    takes the one without an owner for the longest time, the best guess from the past that no owner
+    returns soon.
 
     It needs `outrider.api.site_view.Oracle` for run times, so only replay can run it. It is not a
     strict bound: a policy that predicts owners better may do better.
@@ -136,18 +137,18 @@ class ClairvoyantJobs(Listens, Policy[ClairvoyantSettings]):
         self._ownerless: OrderedDict[int, None] = OrderedDict()  # longest without owner first
 
     def on_machine_event(self, kind: int, machine: int, view: SiteView) -> None:
-        """The machine last used by an owner, or last joined, comes last."""
+        """Move the machine last used by an owner, or last joined, to the end."""
         if kind in _OWNER_KINDS or machine not in self._ownerless:
             self._ownerless[machine] = None
             self._ownerless.move_to_end(machine)
 
     def choose(self, job: Job, evaluation: Any, view: SiteView, may_defer: bool) -> Choice:
-        """The machine of least watts that has been without an owner for the longest time."""
+        """Choose the machine of fewest watts that has been without an owner the longest."""
         if may_defer and self._hopeless(job, view):
             return Choice(NOWHERE, "hopeless", 1.0)
-        least_w, active_w = _least_free_watts(view), view.active_w
+        min_w, active_w = _min_free_watts(view), view.active_w
         for machine in self._ownerless:
-            if view.is_free(machine) and active_w[view.cluster_of(machine)] == least_w:
+            if view.is_free(machine) and active_w[view.cluster_of(machine)] == min_w:
                 return Choice(machine, "availability", 1.0)
         return Choice(view.draw(self.rng), "unknown_watts", None)
 
@@ -158,13 +159,13 @@ class ClairvoyantJobs(Listens, Policy[ClairvoyantSettings]):
         return isnan(run_s) or view.now + run_s > view.next_reboot_s()
 
     def explain(self, job: Job, view: SiteView) -> str:
-        """Return whether the job can complete before the next reboot."""
+        """Describe whether the job can complete before the next reboot."""
         if self._hopeless(job, view):
             return "it would not end before the next reboot, if ever"
-        return "it starts on the free machine of least watts that was without owner the longest"
+        return "it starts on the free machine of fewest watts that was without owner the longest"
 
 
-def _least_free_watts(view: SiteView) -> float | None:
-    """Active watts of the most frugal cluster with a free machine; None if none is known."""
+def _min_free_watts(view: SiteView) -> float | None:
+    """Return the fewest active watts of a cluster with a free machine; None if unknown."""
     known = [w for w, n in zip(view.active_w, view.free_n, strict=True) if n and w is not None]
     return min(known, default=None)

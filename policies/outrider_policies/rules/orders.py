@@ -27,10 +27,11 @@ from outrider_policies.rules.shares import RunsNow
 
 
 class ShortestJobFirst(Orders, Policy):
-    """The queued job of the least estimated run time goes to the longest-free machine.
+    """Rule that starts the queued job of the shortest estimated run time first.
 
-    Jobs without an estimate come after all others, in order of submission. Long jobs may starve
-    while short ones keep coming: that is the price of the least mean wait.
+    It goes to the longest-free machine. Jobs without an estimate come after all others, in order
+    of submission. Long jobs may starve while short ones keep coming: that is the price of the
+    lowest mean wait.
     """
 
     name = "sjf"
@@ -39,15 +40,15 @@ class ShortestJobFirst(Orders, Policy):
     features = ("estimate_s",)
 
     def order(self, job: Job, view: SiteView) -> float:
-        """Estimated run time, seconds."""
+        """Return the estimated run time, seconds."""
         return LAST if job.spec.estimate_s is None else job.spec.estimate_s
 
     def choose(self, job: Job, evaluation: Any, view: SiteView, may_defer: bool) -> Choice:
-        """The longest-free machine with enough CPUs; never defers a job."""
+        """Choose the longest-free machine with enough CPUs; never defer a job."""
         return longest_free(job, view, "shortest")
 
     def explain(self, job: Job, view: SiteView) -> str:
-        """How the job is ordered."""
+        """Describe which jobs start before it."""
         estimate_s = job.spec.estimate_s
         if estimate_s is None:
             return "it has no estimated run time: it starts after all jobs that have one"
@@ -79,7 +80,7 @@ class EdfSettings(PolicySettings, frozen=True):
 
 
 class EarliestDeadlineFirst(Orders, Policy[EdfSettings]):
-    """The queued job of the earliest deadline goes to the longest-free machine.
+    """Rule that starts the queued job of the earliest deadline, on the longest-free machine.
 
     Deadline = submission (or when it became eligible) + time of its class + stretch x estimate.
     Deadlines are fixed, so a queued job moves to the front: none starves. A job whose submission
@@ -92,7 +93,7 @@ class EarliestDeadlineFirst(Orders, Policy[EdfSettings]):
     features = ("submit_s", "job_class", "estimate_s")
 
     def order(self, job: Job, view: SiteView) -> float:
-        """The deadline, seconds of event time."""
+        """Return the deadline, seconds of event time."""
         if job.submit_s is None:
             return float("-inf")
         settings: EdfSettings = self.settings
@@ -102,11 +103,11 @@ class EarliestDeadlineFirst(Orders, Policy[EdfSettings]):
         return eligible_s + promise_s + settings.stretch_ratio * (spec.estimate_s or 0.0)
 
     def choose(self, job: Job, evaluation: Any, view: SiteView, may_defer: bool) -> Choice:
-        """The longest-free machine with enough CPUs; never defers a job."""
+        """Choose the longest-free machine with enough CPUs; never defer a job."""
         return longest_free(job, view, "deadline")
 
     def explain(self, job: Job, view: SiteView) -> str:
-        """The time until its deadline."""
+        """Describe the time until its deadline."""
         left_s = self.order(job, view) - view.now
         if left_s == float("-inf"):
             return "its submission time is unknown: it counts as the oldest and starts first"
@@ -121,7 +122,7 @@ _SHORTEST_S = 1.0
 
 
 class Wfp3(Ranks, Policy):
-    """The greatest (wait / estimate)^3 x CPUs comes first.
+    """Rule that starts the job of the greatest (wait / estimate)^3 x CPUs first.
 
     Tang, Lan, Desai, Buettner: "Fault-aware, utility-based job scheduling on Blue Gene/P systems",
     IEEE Cluster 2009, the utility function WFP with its exponent 3. The cube soon puts a job
@@ -138,21 +139,22 @@ class Wfp3(Ranks, Policy):
     features = ("submit_s", "estimate_s", "cpus")
 
     def rank(self, queue: Queue, view: SiteView) -> NDArray[np.float64]:
-        """Less than 0, the least first; `LAST` without an estimate."""
+        """Return positions below 0, the lowest first; `LAST` without an estimate."""
         waits = (view.now - queue.submit_s) / np.maximum(queue.estimate_s, _SHORTEST_S)
         places: NDArray[np.float64] = -(waits**3) * queue.cpus
         places[np.isnan(places)] = LAST
         return places
 
     def explain(self, job: Job, view: SiteView) -> str:
-        """The wait in relation to the estimate, and the resulting priority."""
+        """Describe the wait in relation to the estimate, and the resulting priority."""
         estimate_s = job.spec.estimate_s
         if estimate_s is None:
             return "it has no estimated run time: it starts after all jobs that have one"
         wait = (job.wait_s(view.now) or 0.0) / max(estimate_s, _SHORTEST_S)
         return (
-            f"it waited {wait:.2f} of its estimated run time; cubed and times {job.spec.cpus} CPUs "
-            f"that is {wait**3 * job.spec.cpus:.3g}, and jobs of more start before it"
+            f"it has waited {wait:.2f} times its estimated run time; its priority is that cubed, "
+            f"times {job.spec.cpus} CPUs: {wait**3 * job.spec.cpus:.3g}; jobs of higher priority "
+            "start before it"
         )
 
 
@@ -163,7 +165,7 @@ _NARROWEST = 2
 
 
 class Unicep(Ranks, Policy):
-    """The greatest wait / (log2(CPUs) x estimate) comes first.
+    """Rule that starts the job of the greatest wait / (log2(CPUs) x estimate) first.
 
     Tang, Lan, Desai, Buettner: "Fault-aware, utility-based job scheduling on Blue Gene/P systems",
     IEEE Cluster 2009, the utility function UNICEF (spelled UNICEP by those who compare with it).
@@ -180,23 +182,23 @@ class Unicep(Ranks, Policy):
     features = ("submit_s", "estimate_s", "cpus")
 
     def rank(self, queue: Queue, view: SiteView) -> NDArray[np.float64]:
-        """Less than 0, the least first; `LAST` without an estimate."""
-        asked = np.log2(np.maximum(queue.cpus, _NARROWEST))
-        asked *= np.maximum(queue.estimate_s, _SHORTEST_S)
-        places: NDArray[np.float64] = (queue.submit_s - view.now) / asked
+        """Return positions below 0, the lowest first; `LAST` without an estimate."""
+        weight = np.log2(np.maximum(queue.cpus, _NARROWEST))
+        weight *= np.maximum(queue.estimate_s, _SHORTEST_S)
+        places: NDArray[np.float64] = (queue.submit_s - view.now) / weight
         places[np.isnan(places)] = LAST
         return places
 
     def explain(self, job: Job, view: SiteView) -> str:
-        """The wait in relation to the request."""
+        """Describe the wait in relation to the request."""
         estimate_s = job.spec.estimate_s
         if estimate_s is None:
             return "it has no estimated run time: it starts after all jobs that have one"
-        asked = float(np.log2(max(job.spec.cpus, _NARROWEST))) * max(estimate_s, _SHORTEST_S)
-        worth = (job.wait_s(view.now) or 0.0) / asked
+        weight = float(np.log2(max(job.spec.cpus, _NARROWEST))) * max(estimate_s, _SHORTEST_S)
+        priority = (job.wait_s(view.now) or 0.0) / weight
         return (
-            f"its wait over its estimated run time and the logarithm of its CPUs is {worth:.3g}; "
-            "jobs of more start before it"
+            f"its priority, wait / (log2(CPUs) x estimated run time), is {priority:.3g}; "
+            "jobs of higher priority start before it"
         )
 
 
@@ -207,14 +209,14 @@ _AGE = 870.0
 
 
 class F1(Orders, Policy):
-    """The least log10(estimate) x CPUs + 870 log10(arrival) comes first.
+    """Rule that starts the job of the least log10(estimate) x CPUs + 870 log10(arrival) first.
 
     Carastan-Santos, de Camargo: "Obtaining dynamic scheduling policies with simulation and machine
     learning", SC 2017, function F1, the best of their four: a regression over many simulated
     queues. Times are in seconds, arrivals since the first job that the policy saw queued (in the
-    paper the beginning of the trace), both at least 1 s. As a trace goes on the logarithm
-    flattens, and age counts for less and less: after a day, 870 log10 of an hour more is worth
-    15 points, what a serial job of any length could not make up.
+    paper the beginning of the trace), both at least 1 s. As a trace continues the logarithm
+    flattens, and age counts for less and less: after a day, 870 log10 of an hour more adds
+    15 points, which a serial job of any length could not make up.
 
     The estimate is the site's estimate of the run time. Jobs without one come after all others,
     by age.
@@ -230,7 +232,7 @@ class F1(Orders, Policy):
     _begin_s: float | None = None
 
     def order(self, job: Job, view: SiteView) -> float:
-        """F1 of the paper; the least starts first."""
+        """Return F1 of the paper; the least starts first."""
         submit_s = view.now if job.submit_s is None else job.submit_s
         if self._begin_s is None:
             self._begin_s = submit_s
@@ -241,20 +243,20 @@ class F1(Orders, Policy):
         return length + _AGE * log10(max(submit_s - self._begin_s, _SHORTEST_S))
 
     def explain(self, job: Job, view: SiteView) -> str:
-        """The job's value of F1."""
+        """Describe the job's value of F1."""
         if job.spec.estimate_s is None:
             return "it has no estimated run time: it starts after all jobs that have one"
         return (
             f"log10(estimate) x CPUs + 870 log10(arrival) is {self.order(job, view):.1f}; "
-            "jobs of less start before it"
+            "jobs of lower value start before it"
         )
 
     def save(self, view: SiteView) -> dict[str, Any]:
-        """The submission of the first job, from which arrivals are counted."""
+        """Return the submission of the first job, from which arrivals are counted."""
         return {"begin_s": self._begin_s}
 
     def restore(self, saved: dict[str, Any], view: SiteView) -> None:
-        """Go on counting from there. Raises `ValueError` for what is no such state."""
+        """Restore what `save` returned. Raises `ValueError` for another kind of state."""
         begin_s = saved.get("begin_s")
         if not isinstance(begin_s, float | int | None):
             raise ValueError(f"begin_s {begin_s!r}: expected seconds")
@@ -262,14 +264,14 @@ class F1(Orders, Policy):
 
 
 # -- sdj -------------------------------------------------------------------------------------------
-# Short deadline jobs, as EGEE sites ran them: at once in a reserved slot, or refused.
+# Short deadline jobs, as EGEE sites ran them: immediately in a reserved slot, or refused.
 
 _AT_ONCE: Final = "at_once"
 _REFUSED: Final = "refused"
 
 
 class SdjSettings(PolicySettings, frozen=True):
-    """The share of the site that is reserved for interactive jobs."""
+    """Settings of the share of the site that is reserved for interactive jobs."""
 
     reserved_ratio: Annotated[
         float,
@@ -277,23 +279,25 @@ class SdjSettings(PolicySettings, frozen=True):
             ge=0,
             le=1,
             description="Share of the CPUs that batch jobs never get. More refuses fewer "
-            "interactive jobs, and lets more CPUs stand idle.",
+            "interactive jobs, and leaves more CPUs idle.",
         ),
     ] = 0.1
 
 
 class ShortDeadlineJobs(Ranks, Policy[SdjSettings]):
-    """An interactive job starts when it is submitted, in a reserved slot or any other, or never.
+    """Rule that starts an interactive job when it is submitted, or refuses it.
 
-    Section II.B of Perez et al. 2008: "the job will either immediately start executing or be
-    rejected if no resource is available". A refused job is treated as if resubmitted as a batch
-    job: it goes to the end of the queue, and its start has the reason ``refused``. Batch jobs
-    start in order of submission, on CPUs that are not reserved. Slots are only counted:
-    interactive runs take reserved ones first.
+    It starts in a reserved slot or any other. Section II.B of Perez et al. 2008: "the job will
+    either immediately start executing or be rejected if no resource is available". A refused job is
+    treated as if resubmitted as a batch job: it goes to the end of the queue, and its start has the
+    reason ``refused``. Batch jobs start in order of submission, on CPUs that are not reserved.
+    Slots are only counted: interactive runs take reserved ones first.
     """
 
     name = "sdj"
-    description = "interactive jobs start at once in reserved slots or are refused; batch is FIFO"
+    description = (
+        "interactive jobs start immediately in a reserved slot or are refused; batch is FIFO"
+    )
     api_version = 1
     features = ("job_class", "submit_s")
 
@@ -311,14 +315,14 @@ class ShortDeadlineJobs(Ranks, Policy[SdjSettings]):
             self._new.clear()
 
     def on_enqueue(self, job: Job, view: SiteView) -> None:
-        """Note that the job is new: at this moment only, it may start at once."""
+        """Note that the job is new: only at this moment may it start without queuing."""
         self._at_moment(view.now)
         self._new.add(job.number)
 
     def rank(self, queue: Queue, view: SiteView) -> NDArray[np.float64]:
-        """Interactive jobs of this moment, then all others in order, if CPUs are left for them.
+        """Return positions: interactive jobs of this moment, then all others if CPUs are left.
 
-        If none are, the first of the others waits, and no job passes it.
+        If none are left, the first of the others waits, and no job passes it.
         """
         self._at_moment(view.now)
         places = np.arange(len(queue.jobs), dtype=float)
@@ -331,7 +335,7 @@ class ShortDeadlineJobs(Ranks, Policy[SdjSettings]):
         return places
 
     def _cpus_for_batch(self, view: SiteView) -> int:
-        """Free CPUs, less reserved ones that no interactive run uses."""
+        """Return the free CPUs, less reserved ones that no interactive run uses."""
         settings: SdjSettings = self.settings
         cpus_n = view.open_cpus
         filled = sum(
@@ -341,7 +345,7 @@ class ShortDeadlineJobs(Ranks, Policy[SdjSettings]):
         return sum(map(view.cpus_left, view.free_since)) - max(0, reserved - filled)
 
     def choose(self, job: Job, evaluation: object, view: SiteView, may_defer: bool) -> Choice:
-        """The tightest machine that suffices."""
+        """Choose the tightest machine that suffices."""
         choice = super().choose(job, evaluation, view, may_defer)
         if choice.machine != NOWHERE and job.spec.job_class == "interactive":
             self._at_moment(view.now)

@@ -1,4 +1,4 @@
-"""Rules that take the oldest job and choose its machine."""
+"""Rules that start the oldest job and choose its machine."""
 
 import random
 from math import inf
@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 from outrider.api import NO_MACHINE, NOWHERE, Choice, Job, Policy, PolicySettings, SiteView
 
 # -- places ----------------------------------------------------------------------------------------
-# What several orders share: positions in the queue, and machines that are taken without a rank.
+# Helpers shared by several orders: positions in the queue, and machines chosen without a rank.
 
 LAST: Final = 1e300
-"""Position of jobs that come after all others; finite: those at one place come by age."""
+"""Position of jobs after all others; finite, so that jobs of one position are ordered by age."""
 
 
 def longest_free(job: Job, view: SiteView, reason: str) -> Choice:
-    """The machine that has been free the longest; for several CPUs the one they fit tightest.
+    """Choose the machine free for the longest time; for several CPUs the one they fit tightest.
 
     `NOWHERE` if the job fits on no free machine, else a start with the given reason.
     """
@@ -30,14 +30,14 @@ def longest_free(job: Job, view: SiteView, reason: str) -> Choice:
 
 
 def any_free(view: SiteView, rng: random.Random) -> Choice:
-    """A free machine drawn uniformly over the site; the propensity is that of its cluster."""
+    """Draw a free machine uniformly over the site; the propensity is that of its cluster."""
     machine = view.draw(rng)
     cluster = view.cluster_of(machine)
     return Choice(machine, "random", view.free_n[cluster] / view.free_total)
 
 
 def places_by(*keys: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Positions from 0: by the first key, equals by the next, and so on; then by age.
+    """Return positions from 0: by the first key, equals by the next, and so on; then by age.
 
     Args:
         keys: (jobs,) each; the least comes first.
@@ -49,7 +49,7 @@ def places_by(*keys: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def cpus_of_site(view: SiteView) -> int:
-    """CPUs that are there, free or not; at least one."""
+    """Return the CPUs of all open machines, free or not; at least one."""
     return max(1, view.open_cpus)
 
 
@@ -58,39 +58,39 @@ def cpus_of_site(view: SiteView) -> int:
 
 
 class Fifo(Policy):
-    """Jobs in order of submission; machines in the order in which they became free."""
+    """Rule that takes jobs in order of submission, machines in the order in which they freed."""
 
     name = "fifo"
     description = "oldest job first, on the machine that has been free the longest"
     api_version = 1
 
     def choose(self, job: Job, evaluation: Any, view: SiteView, may_defer: bool) -> Choice:
-        """The longest-free machine with enough CPUs; never defers a job."""
+        """Choose the longest-free machine with enough CPUs; never defer a job."""
         return longest_free(job, view, "longest_free")
 
     def explain(self, job: Job, view: SiteView) -> str:
-        """Why a job waits under this rule."""
-        return "jobs start in the order of their arrival; this one starts when one frees"
+        """Describe why a job waits under this rule."""
+        return "jobs start in order of arrival; this one starts when a machine frees"
 
 
 # -- random match ----------------------------------------------------------------------------------
-# Random matching: what HTCondor does when nobody configures a rank.
+# Random matching: what HTCondor does where no rank is configured.
 
 
 class RandomMatch(Policy):
-    """The oldest job goes to a free machine drawn uniformly over the whole site."""
+    """Rule that starts the oldest job on a free machine drawn uniformly over the whole site."""
 
     name = "random_match"
     description = "oldest job first, on any free machine: HTCondor's default"
     api_version = 1
 
     def choose(self, job: Job, evaluation: Any, view: SiteView, may_defer: bool) -> Choice:
-        """Any free machine; the propensity is that of the machine's cluster."""
+        """Draw any free machine; the propensity is that of the machine's cluster."""
         return any_free(view, self.rng)
 
     def explain(self, job: Job, view: SiteView) -> str:
-        """Why a job waits under this rule."""
-        return "any free machine will do; it starts as soon as it is the oldest and one frees"
+        """Describe why a job waits under this rule."""
+        return "it starts on any free machine, as soon as it is the oldest job and a machine frees"
 
 
 # -- best fit --------------------------------------------------------------------------------------
@@ -98,7 +98,7 @@ class RandomMatch(Policy):
 
 
 class BestFit(Policy):
-    """The oldest job that fits goes to the free machine with the fewest CPUs left for it.
+    """Rule that starts the oldest job that fits, on the machine with the fewest CPUs left for it.
 
     This keeps wide machines free for wide jobs. The queue discipline decides which jobs may start
     before one that fits nowhere now; under `first_fit` a wide job can wait long at a busy site.
@@ -110,12 +110,12 @@ class BestFit(Policy):
     features = ("cpus",)
 
     def choose(self, job: Job, evaluation: Any, view: SiteView, may_defer: bool) -> Choice:
-        """The tightest machine that is left in this pass."""
+        """Choose the tightest machine that is left in this pass."""
         machine = view.tightest(job.spec.cpus)
         return Choice(machine, "best_fit" if machine != NOWHERE else NO_MACHINE, 1.0)
 
     def explain(self, job: Job, view: SiteView) -> str:
-        """What it waits for."""
+        """Describe the CPUs that a job waits for."""
         wide = len(view.fitting(job.spec.cpus))
         return f"it needs {job.spec.cpus} CPUs on one machine; {wide} free machines have them now"
 
@@ -125,10 +125,10 @@ class BestFit(Policy):
 
 
 class LeastLoaded(Policy):
-    """The oldest job goes to the machine of least load.
+    """Rule that starts the oldest job on the machine of least load.
 
     Load is used CPUs over CPUs x speed; for machines with local queues, queue length over speed.
-    Ties are drawn. It looks at every free machine for every job, and knows the true speeds and
+    Ties are drawn. It reads every free machine for every job, and knows the true speeds and
     queues: a baseline for learners that know neither.
     """
 
@@ -138,7 +138,7 @@ class LeastLoaded(Policy):
     features = ("cpus",)
 
     def choose(self, job: Job, evaluation: Any, view: SiteView, may_defer: bool) -> Choice:
-        """One of the machines of least load that have enough CPUs left."""
+        """Choose one of the machines of least load that have enough CPUs left."""
         cpus, least = job.spec.cpus, inf
         ties: list[int] = []
         for machine in view.free_since:
@@ -158,7 +158,7 @@ class LeastLoaded(Policy):
         return Choice(machine, "least_loaded", here / len(ties))
 
     def explain(self, job: Job, view: SiteView) -> str:
-        """The least load now."""
+        """Describe the least load now."""
         cpus = job.spec.cpus
         loads = [
             _load(machine, view.cpus_left(machine), view)
@@ -167,7 +167,7 @@ class LeastLoaded(Policy):
         ]
         if not loads:
             return f"no machine has {cpus} CPUs left"
-        return f"goes where the fewest CPUs are taken for the capacity: {min(loads):.3g} now"
+        return f"it goes to the machine of least load: {min(loads):.3g} CPUs in use per capacity"
 
 
 def _load(machine: int, left: int, view: SiteView) -> float:
@@ -180,10 +180,10 @@ def _load(machine: int, left: int, view: SiteView) -> float:
 
 
 class CapacityRandom(Policy):
-    """The oldest job goes to a free machine drawn with probability proportional to its capacity.
+    """Rule that starts the oldest job on a free machine drawn in proportion to its capacity.
 
-    Capacity is CPUs x speed. In the long run every machine gets work in proportion, whatever its
-    queue is now: a baseline for schedulers that learn capacities from experience.
+    Capacity is CPUs x speed. In the long run every machine gets work in proportion, regardless of
+    its queue now: a baseline for schedulers that learn capacities from experience.
     """
 
     name = "capacity_random"
@@ -192,7 +192,7 @@ class CapacityRandom(Policy):
     features = ("cpus",)
 
     def choose(self, job: Job, evaluation: Any, view: SiteView, may_defer: bool) -> Choice:
-        """A machine with enough CPUs left; the propensity is that of its cluster."""
+        """Draw a machine with enough CPUs left; the propensity is that of its cluster."""
         cpus = job.spec.cpus
         machines = [machine for machine in view.free_since if view.cpus_left(machine) >= cpus]
         if not machines:
@@ -206,8 +206,8 @@ class CapacityRandom(Policy):
         return Choice(machine, "capacity", float(capacities[here].sum() / sums[-1]))
 
     def explain(self, job: Job, view: SiteView) -> str:
-        """How the machine is chosen."""
-        return "a free machine is drawn, a fast one with more CPUs more often"
+        """Describe how the machine is chosen."""
+        return "a free machine is drawn at random, in proportion to its CPUs x speed"
 
 
 # -- round robin -----------------------------------------------------------------------------------
@@ -215,7 +215,7 @@ class CapacityRandom(Policy):
 
 
 class RoundRobin(Policy):
-    """The oldest job goes to the next machine, by number, after the one of the last job.
+    """Rule that starts the oldest job on the next machine, by number, after the last job's.
 
     Machines that cannot take the job are skipped. It ignores speed and load: a baseline.
     """
@@ -229,7 +229,7 @@ class RoundRobin(Policy):
         self._last = -1
 
     def choose(self, job: Job, evaluation: Any, view: SiteView, may_defer: bool) -> Choice:
-        """The next machine with enough CPUs left."""
+        """Choose the next machine with enough CPUs left."""
         n, cpus = view.machines_n, job.spec.cpus
         for step in range(1, n + 1):
             machine = (self._last + step) % n
@@ -239,15 +239,15 @@ class RoundRobin(Policy):
         return Choice(NOWHERE, NO_MACHINE)
 
     def explain(self, job: Job, view: SiteView) -> str:
-        """Return where the search goes on."""
-        return f"machines take jobs in turns; the search goes on after machine no. {self._last}"
+        """Describe where the search continues."""
+        return f"machines take jobs in turns; the search continues after machine no. {self._last}"
 
     def save(self, view: SiteView) -> dict[str, Any]:
-        """The machine of the last job."""
+        """Return the machine of the last job."""
         return {"last": self._last}
 
     def restore(self, saved: dict[str, Any], view: SiteView) -> None:
-        """Go on from what `save` gave."""
+        """Restore what `save` returned."""
         self._last = saved["last"]
 
 
@@ -258,9 +258,9 @@ _UNKNOWN_W = float("inf")
 
 
 class LowestWatts(Policy):
-    """The oldest job goes to a free machine of the cluster that draws the fewest watts.
+    """Rule that starts the oldest job on a free machine of the cluster of fewest watts.
 
-    A baseline for McGough and Forshaw's learner, beside `random_match`. Clusters whose watts are
+    A baseline for McGough and Forshaw's learner, next to `random_match`. Clusters whose watts are
     unknown come last; ties are drawn in proportion to free machines, so that no cluster is
     preferred by its position.
     """
@@ -270,7 +270,7 @@ class LowestWatts(Policy):
     api_version = 1
 
     def choose(self, job: Job, evaluation: Any, view: SiteView, may_defer: bool) -> Choice:
-        """A free machine among the clusters of least active watts."""
+        """Choose a free machine among the clusters of fewest active watts."""
         best, free_ties = _UNKNOWN_W, 0
         ties: list[int] = []
         for cluster, free in enumerate(view.free_n):
@@ -292,8 +292,8 @@ class LowestWatts(Policy):
         return Choice(view.draw_in(cluster, self.rng), "lowest_watts", propensity)
 
     def explain(self, job: Job, view: SiteView) -> str:
-        """Why a job waits under this rule."""
-        return "the free machine of least watts is taken; it starts when one frees"
+        """Describe why a job waits under this rule."""
+        return "it starts on the free machine of fewest watts, as soon as one frees"
 
 
 # -- watts hold ------------------------------------------------------------------------------------
@@ -303,7 +303,7 @@ _HOUR_S = 3600.0
 
 
 class WattsHoldSettings(PolicySettings, frozen=True):
-    """When a job is deferred, and for how long at most."""
+    """Settings of the deferral: lost hours before it, and its longest time."""
 
     hold_after_h: Annotated[
         float,
@@ -323,7 +323,7 @@ class WattsHoldSettings(PolicySettings, frozen=True):
 
 
 class WattsHold(LowestWatts):
-    """`LowestWatts`, but a job that lost N hours in evicted runs is deferred.
+    """Rule like `LowestWatts` that defers a job that lost N hours in evicted runs.
 
     Such a job is broken, or needs a machine for longer than any is available. This rule is the
     baseline for a learner: it reaches most of the savings of the bandit of Forshaw and McGough
@@ -339,17 +339,17 @@ class WattsHold(LowestWatts):
     def __init__(self, settings: WattsHoldSettings, rng: Any) -> None:
         super().__init__(settings, rng)
         self.max_defer_s = settings.max_defer_s
-        self._most_s = settings.hold_after_h * _HOUR_S
+        self._max_lost_s = settings.hold_after_h * _HOUR_S
 
     def choose(self, job: Job, evaluation: Any, view: SiteView, may_defer: bool) -> Choice:
-        """Defer a job that lost too many hours, else take the machine of least watts."""
-        if may_defer and job.lost_s >= self._most_s:
+        """Defer a job that lost too many hours, else choose the machine of fewest watts."""
+        if may_defer and job.lost_s >= self._max_lost_s:
             return Choice(NOWHERE, "lost_hours", 1.0)
         return super().choose(job, evaluation, view, may_defer)
 
     def explain(self, job: Job, view: SiteView) -> str:
-        """Return whether and why the job is deferred."""
+        """Describe whether and why the job is deferred."""
         lost_h = job.lost_s / _HOUR_S
-        if job.lost_s < self._most_s:
-            return f"it lost {lost_h:.1f} h so far; {super().explain(job, view)}"
-        return f"deferred: it lost {lost_h:.1f} h, at or above {self._most_s / _HOUR_S:g} h"
+        if job.lost_s < self._max_lost_s:
+            return f"it lost {lost_h:.1f} h in evicted runs so far; {super().explain(job, view)}"
+        return f"deferred: it lost {lost_h:.1f} h, at or above {self._max_lost_s / _HOUR_S:g} h"

@@ -15,17 +15,17 @@ from outrider.api import NOWHERE, Choice, Job, Policy, PolicySettings, Queue, Ra
 from outrider_policies.rules.placements import LAST, cpus_of_site, places_by
 
 # -- decayed usage ---------------------------------------------------------------------------------
-# What each VO used lately: CPU-seconds of which older ones count less.
+# Recent usage of each VO: CPU-seconds of which older ones count less.
 
 _LN2: Final = log(2.0)
 
 
 class DecayedUsage:
-    """CPU-seconds delivered to each VO, a second that lies `half_life_s` back counting half.
+    """CPU-seconds delivered to each VO; a second that lies `half_life_s` back counts half.
 
-    It is brought forward when a policy looks, as Slurm does every PriorityCalcPeriod: what was
-    delivered between two looks counts as spread evenly over the time between them, and what was
-    delivered before the first look as delivered then.
+    It is updated when a policy reads it, as Slurm does every PriorityCalcPeriod. What was
+    delivered between two readings counts as spread evenly over the time between them, and what was
+    delivered before the first reading as delivered then.
 
     Args:
         half_life_s: seconds.
@@ -38,18 +38,18 @@ class DecayedUsage:
         self._delivered: dict[str, float] = {}
 
     def bring_forward(self, view: SiteView) -> dict[str, float]:
-        """CPU-seconds by VO, as of now; the next look goes on from here."""
+        """Update the usage, and return the CPU-seconds by VO as of now."""
         if view.now != self._at_s:
             self._usage, self._delivered = self._until_now(view)
             self._at_s = view.now
         return self._usage
 
     def now(self, view: SiteView) -> dict[str, float]:
-        """The same, for those who only ask: nothing changes."""
+        """Return the CPU-seconds by VO as of now, without any change."""
         return self._until_now(view)[0]
 
     def _until_now(self, view: SiteView) -> tuple[dict[str, float], dict[str, float]]:
-        """Usage, and all that was delivered, by VO."""
+        """Return the usage, and all that was delivered, by VO."""
         elapsed = max(0.0, view.now - self._at_s) / self._half_life_s
         kept = exp2(-elapsed)
         spread = (1.0 - kept) / (elapsed * _LN2) if elapsed > 0.0 else 1.0
@@ -63,7 +63,7 @@ class DecayedUsage:
         return usage, delivered
 
     def save(self) -> dict[str, Any]:
-        """Everything that changes, as plain data."""
+        """Return everything that changes, as plain data."""
         return {
             "half_life_s": self._half_life_s,
             "at_s": None if self._at_s == inf else self._at_s,
@@ -72,7 +72,7 @@ class DecayedUsage:
         }
 
     def restore(self, saved: dict[str, Any]) -> None:
-        """Go on from what `save` gave. Raises `ValueError`: it is of another half-life."""
+        """Restore what `save` returned. Raises `ValueError` for another half-life."""
         if saved["half_life_s"] != self._half_life_s:
             raise ValueError(
                 f"its usage halves in {saved['half_life_s']:g} s; expected {self._half_life_s:g} s"
@@ -86,21 +86,24 @@ class DecayedUsage:
 
 
 class RunsNow:
-    """What runs now: the site shows a run only once it has begun, which is after the pass."""
+    """Running jobs, including those that start in the present pass.
+
+    The site shows a run only once it has begun, which is after the pass.
+    """
 
     def __init__(self) -> None:
         self._moment_s = nan
         self._starting: dict[int, tuple[Job, int]] = {}
 
     def start(self, job: Job, view: SiteView) -> None:
-        """A job is to start in this pass."""
+        """Add a job that is to start in this pass."""
         self._forget_before(view.now)
         self._starting[job.number] = (job, job.runs)
 
     def jobs(self, view: SiteView) -> Iterable[Job]:
-        """The jobs that run or are to start in this pass, each once."""
+        """Return the jobs that run or are to start in this pass, each once."""
         self._forget_before(view.now)
-        # of those that began meanwhile the site knows better
+        # for jobs that began since, the site's record is the current one
         starting = (job for job, runs in self._starting.values() if job.runs == runs)
         return chain(view.running, starting)
 
@@ -111,28 +114,28 @@ class RunsNow:
 
 
 # -- fair share ------------------------------------------------------------------------------------
-# Fair share: the VO that used least of what it is owed comes first.
+# Fair share: the VO that used least in relation to its target share comes first.
 
 
 class FairShareSettings(PolicySettings, frozen=True):
-    """How long usage is remembered."""
+    """Settings of the memory of past usage."""
 
     half_life_s: Annotated[
         float,
         Meta(
             gt=0,
-            description="Past usage counts half after so many seconds. More makes up for longer "
+            description="Past usage counts half after so many seconds. More compensates for longer "
             "neglect; less lets a VO that was served yesterday come first again today.",
         ),
     ] = 86_400.0
 
 
 class FairShare(Ranks, Policy[FairShareSettings]):
-    """The VO of the least decayed usage over its target share comes first; within it, the oldest.
+    """Rule that serves the VO of the least decayed usage over its target, by age within it.
 
-    What HTCondor's negotiator does with accounting groups, or users, by default: its priority, too,
-    goes by CPUs used, which fade with a half-life of a day (PRIORITY_HALFLIFE), over a priority
-    factor, here the inverse of the target share. VOs that are owed nothing come last.
+    Like HTCondor's negotiator with accounting groups, or users, by default: its priority also
+    goes by CPUs used, which decay with a half-life of a day (PRIORITY_HALFLIFE), over a priority
+    factor, here the inverse of the target share. VOs without a target share come last.
     """
 
     name = "fair_share"
@@ -145,14 +148,14 @@ class FairShare(Ranks, Policy[FairShareSettings]):
         self._usage = DecayedUsage(settings.half_life_s)
 
     def rank(self, queue: Queue, view: SiteView) -> NDArray[np.float64]:
-        """Decayed CPU-seconds of its VO over the VO's target; `LAST` without one."""
+        """Return decayed CPU-seconds of a job's VO over the VO's target; `LAST` without one."""
         usage, shares = self._usage.bring_forward(view), view.vo_shares()
         by_vo = np.array([_over_target(vo, usage, shares) for vo in queue.vo_names])
         places: NDArray[np.float64] = by_vo[queue.vo]
         return places
 
     def explain(self, job: Job, view: SiteView) -> str:
-        """What its VO used, in relation to what it is owed."""
+        """Describe the usage of its VO, in relation to the VO's target share."""
         usage, vo = self._usage.now(view), job.spec.vo
         target = view.vo_shares().get(vo, (0.0, 0.0))[1]
         if not target:
@@ -160,16 +163,16 @@ class FairShare(Ranks, Policy[FairShareSettings]):
         total = sum(usage.values())
         share = usage.get(vo, 0.0) / total if total > 0 else 0.0
         return (
-            f"lately VO {vo} used {share:.0%} of what was delivered and is owed {target:.0%}; jobs "
-            "of VOs that used less of what they are owed start before it"
+            f"VO {vo} recently used {share:.0%} of the CPU time delivered, its target share is "
+            f"{target:.0%}; jobs of VOs that used less of their target start before it"
         )
 
     def save(self, view: SiteView) -> dict[str, Any]:
-        """The usage."""
+        """Return the usage as plain data."""
         return self._usage.save()
 
     def restore(self, saved: dict[str, Any], view: SiteView) -> None:
-        """Go on from what `save` gave."""
+        """Restore what `save` returned."""
         self._usage.restore(saved)
 
 
@@ -181,14 +184,14 @@ def _over_target(
 
 
 # -- fair share sjf --------------------------------------------------------------------------------
-# Fair share among VOs by what runs now, and shortest job first within a VO.
+# Fair share among VOs by present runs, and shortest job first within a VO.
 
 
 class FairShareSjf(Ranks, Policy):
-    """The VO of the fewest running CPUs for its target comes first; within it, the least estimate.
+    """Rule that serves the VO of the fewest running CPUs for its target, then the least estimate.
 
     A plain rule without memory or learning, against which learned orders have to prove themselves.
-    VOs that are owed nothing come last; so do, within a VO, jobs without an estimate.
+    VOs without a target share come last. Within a VO, so do jobs without an estimate.
     """
 
     name = "fair_share_sjf"
@@ -202,7 +205,7 @@ class FairShareSjf(Ranks, Policy):
         self._runs = RunsNow()
 
     def rank(self, queue: Queue, view: SiteView) -> NDArray[np.float64]:
-        """Positions from 0: by CPUs over target, then by estimate, then by age."""
+        """Return positions from 0: by CPUs over target, then by estimate, then by age."""
         running = self._cpus_by_vo(view)
         shares = view.vo_shares()
         targets = [shares.get(vo, (0.0, 0.0))[1] for vo in queue.vo_names]
@@ -222,14 +225,14 @@ class FairShareSjf(Ranks, Policy):
         return running
 
     def choose(self, job: Job, evaluation: object, view: SiteView, may_defer: bool) -> Choice:
-        """The tightest machine that suffices."""
+        """Choose the tightest machine that suffices."""
         choice = super().choose(job, evaluation, view, may_defer)
         if choice.machine != NOWHERE:
             self._runs.start(job, view)
         return choice
 
     def explain(self, job: Job, view: SiteView) -> str:
-        """What runs of its VO, and its estimate."""
+        """Describe the running CPUs of its VO, and its estimate."""
         vo, estimate_s = job.spec.vo, job.spec.estimate_s
         cpus = sum(run.cpus for run in view.running if run.spec.vo == vo)
         within = (
@@ -237,7 +240,7 @@ class FairShareSjf(Ranks, Policy):
             if estimate_s is None
             else f"within it, jobs estimated to run less than {estimate_s / 60:.0f} min start first"
         )
-        return f"VO {vo} runs on {cpus} CPUs; VOs with fewer for their share come first; {within}"
+        return f"VO {vo} runs on {cpus} CPUs; VOs with fewer per target share start first; {within}"
 
 
 # -- multifactor -----------------------------------------------------------------------------------
@@ -245,26 +248,26 @@ class FairShareSjf(Ranks, Policy):
 
 
 class MultifactorSettings(PolicySettings, frozen=True):
-    """As in slurm.conf, with the weights of its documentation's example."""
+    """Settings as in slurm.conf, with the weights of its documentation's example."""
 
     age_weight: Annotated[
         float,
-        Meta(ge=0, description="PriorityWeightAge: more brings on jobs that waited long."),
+        Meta(ge=0, description="PriorityWeightAge: more favours jobs that waited long."),
     ] = 1000.0
     fair_share_weight: Annotated[
         float,
-        Meta(ge=0, description="PriorityWeightFairshare: more evens out what VOs get."),
+        Meta(ge=0, description="PriorityWeightFairshare: more equalises what VOs get."),
     ] = 10_000.0
     size_weight: Annotated[
         float,
-        Meta(ge=0, description="PriorityWeightJobSize: more brings on wide jobs."),
+        Meta(ge=0, description="PriorityWeightJobSize: more favours wide jobs."),
     ] = 1000.0
     qos_weight: Annotated[
         float,
         Meta(
             ge=0,
-            description="PriorityWeightQOS: more brings on interactive jobs, the only quality of "
-            "service that is told apart.",
+            description="PriorityWeightQOS: more favours interactive jobs, the only quality of "
+            "service that is distinguished.",
         ),
     ] = 0.0
     max_age_s: Annotated[
@@ -281,16 +284,17 @@ class MultifactorSettings(PolicySettings, frozen=True):
         float,
         Meta(
             gt=0,
-            description="FairShareDampeningFactor: more lets a VO use more than it is owed before "
+            description="FairShareDampeningFactor: more lets a VO exceed its target share before "
             "its factor falls.",
         ),
     ] = 1.0
 
 
 class Multifactor(Ranks, Policy[MultifactorSettings]):
-    """The greatest weighted sum of four factors between 0 and 1 comes first.
+    """Rule that starts the job of the greatest weighted sum of four factors first.
 
-    Slurm's priority/multifactor with FairShare "classic" among VOs (one level of accounts):
+    The factors are between 0 and 1. Slurm's priority/multifactor with FairShare "classic" among VOs
+    (one level of accounts):
 
     * age: the wait over the longest that counts;
     * fair share: 2^-(U / S / dampening), U the VO's part of the decayed usage, S its target;
@@ -310,7 +314,7 @@ class Multifactor(Ranks, Policy[MultifactorSettings]):
         self._usage = DecayedUsage(settings.half_life_s)
 
     def rank(self, queue: Queue, view: SiteView) -> NDArray[np.float64]:
-        """Minus the priority: 0 or less, the least first."""
+        """Return minus the priority: 0 or less, the lowest first."""
         settings: MultifactorSettings = self.settings
         ages_s = view.now - queue.submit_s
         shares = self._shares(self._usage.bring_forward(view), view)
@@ -324,7 +328,7 @@ class Multifactor(Ranks, Policy[MultifactorSettings]):
         return places
 
     def _shares(self, usage: dict[str, float], view: SiteView) -> dict[str, float]:
-        """The fair-share factor of each VO; 0 of those that are owed nothing."""
+        """Return the fair-share factor of each VO that has a target share."""
         settings: MultifactorSettings = self.settings
         total = sum(usage.values())
         used = {vo: cpu_s / total if total > 0 else 0.0 for vo, cpu_s in usage.items()}
@@ -335,7 +339,7 @@ class Multifactor(Ranks, Policy[MultifactorSettings]):
         }
 
     def explain(self, job: Job, view: SiteView) -> str:
-        """The weighted factors, as ``sprio`` prints them."""
+        """Describe the weighted factors, as ``sprio`` prints them."""
         settings: MultifactorSettings = self.settings
         spec = job.spec
         age = min((job.wait_s(view.now) or 0.0) / settings.max_age_s, 1.0) * settings.age_weight
@@ -345,14 +349,14 @@ class Multifactor(Ranks, Policy[MultifactorSettings]):
         qos = settings.qos_weight if spec.job_class == "interactive" else 0.0
         return (
             f"its priority is {age + share + size + qos:.0f}: age {age:.0f}, fair share "
-            f"{share:.0f}, size {size:.0f}, quality of service {qos:.0f}; jobs of more start "
-            "before it"
+            f"{share:.0f}, size {size:.0f}, quality of service {qos:.0f}; jobs of higher priority "
+            "start before it"
         )
 
     def save(self, view: SiteView) -> dict[str, Any]:
-        """The usage."""
+        """Return the usage as plain data."""
         return self._usage.save()
 
     def restore(self, saved: dict[str, Any], view: SiteView) -> None:
-        """Go on from what `save` gave."""
+        """Restore what `save` returned."""
         self._usage.restore(saved)

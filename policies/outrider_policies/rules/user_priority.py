@@ -24,33 +24,33 @@ from outrider.api import (
 from outrider_policies.rules.placements import any_free, cpus_of_site, places_by
 
 _BEST: Final = 0.5
-"""No priority becomes better: that of a user who runs nothing, and ran nothing for long."""
-_FADED: Final = 0.01
-"""CPUs; past usage that is worth less is forgotten when another user comes."""
+"""Best priority there is: that of a user who has run nothing for a long time."""
+_MIN_PAST_CPUS: Final = 0.01
+"""CPUs; lower past usage is forgotten when another user comes."""
 
 
 class UserPrioritySettings(PolicySettings, frozen=True):
-    """How long usage is remembered."""
+    """Settings of the memory of past usage."""
 
     half_life_s: Annotated[
         float,
         Meta(
             gt=0,
             description="PRIORITY_HALFLIFE: after so many seconds a user's priority has come half "
-            "the way to the number of CPUs that the user has. More makes up for longer neglect.",
+            "the way to the number of CPUs that the user has. More compensates for longer neglect.",
         ),
     ] = 86_400.0
 
 
 class UserPriority(Learns, Ranks, Policy[UserPrioritySettings]):
-    """The negotiation cycle of an HTCondor pool whose users all have the same priority factor.
+    """Negotiation cycle of an HTCondor pool whose users all have the same priority factor.
 
     A user's priority follows the CPUs that the user has: with h the half-life, after a time t it
     is 2^(-t/h) of what it was plus 1 - 2^(-t/h) of those CPUs, and never less than .5. Less is
-    better. Those who wait are served in that order, each up to a slice of the pool: its CPUs times
-    the inverse of the priority, over the sum of these inverses. What is left is dealt out in
+    better. Users with waiting jobs are served in that order, each up to a slice of the pool: its
+    CPUs times the inverse of the priority, over the sum of these inverses. The rest is dealt out in
     further rounds of the same. Jobs of one user start in the order of their arrival, and any free
-    machine will do, as where no rank is configured.
+    machine will do, as without a configured rank.
 
     Source: HTCondor manual, "User Priorities and Negotiation". Jobs of worse priorities are not
     preempted, which a pool does only where its PREEMPTION_REQUIREMENTS allow it.
@@ -64,14 +64,14 @@ class UserPriority(Learns, Ranks, Policy[UserPrioritySettings]):
     def __init__(self, settings: UserPrioritySettings, rng: random.Random) -> None:
         super().__init__(settings, rng)
         self._past: dict[str, tuple[float, float]] = {}
-        """By user: what runs that have ended are worth, CPUs, and as of when."""
+        """Decayed CPUs of ended runs and the time of that value, by user."""
 
     def group_key(self, job: Job, view: SiteView) -> tuple[str, int]:
-        """Its user and its CPUs: what `observe` needs to know of a run that has ended."""
+        """Return the user and the CPUs, which `observe` needs when the run has ended."""
         return job.spec.user, job.spec.cpus
 
     def rank(self, queue: Queue, view: SiteView) -> NDArray[np.float64]:
-        """Positions from 0: by round of the dealing, then by priority, then by age."""
+        """Return positions from 0: by round of the dealing, then by priority, then by age."""
         users = [job.spec.user for job in queue.jobs]
         numbers = {user: n for n, user in enumerate(dict.fromkeys(users))}
         row_user = np.array([numbers[user] for user in users], dtype=np.int64)
@@ -82,35 +82,35 @@ class UserPriority(Learns, Ranks, Policy[UserPrioritySettings]):
         return places_by(np.floor(had / slices[row_user]), priorities[row_user])
 
     def choose(self, job: Job, evaluation: Any, view: SiteView, may_defer: bool) -> Choice:
-        """Any free machine; the propensity is that of the machine's cluster."""
+        """Draw any free machine; the propensity is that of the machine's cluster."""
         return any_free(view, self.rng)
 
     def observe(self, outcome: Outcome, view: SiteView, on_policy: bool) -> Sequence[float]:
-        """Remember what a run was worth at its end; there is no reward."""
+        """Add an ended run to its user's past usage; there is no reward."""
         if outcome.machine == NOWHERE or outcome.end_s <= outcome.start_s:
             return ()
         key: Any = outcome.key  # that of `group_key`
         user, cpus = key
         if user not in self._past:
             self._forget(outcome.end_s)
-        worth = cpus * (1.0 - self._kept(outcome.end_s - outcome.start_s))
-        self._past[user] = (self._past_cpus(user, outcome.end_s) + worth, outcome.end_s)
+        decayed = cpus * (1.0 - self._kept(outcome.end_s - outcome.start_s))
+        self._past[user] = (self._past_cpus(user, outcome.end_s) + decayed, outcome.end_s)
         return ()
 
     def explain(self, job: Job, view: SiteView) -> str:
-        """The priority of its user, as ``condor_userprio`` tells it."""
+        """Describe the priority of its user, as ``condor_userprio`` shows it."""
         priority = self._priority(job.spec.user, self._running(view)[0], view.now)
         return (
-            f"the priority of its user is {priority:.2f} (less is better); users are served in "
-            "that order, each up to a slice of the pool, and any free machine will do"
+            f"the priority of its user is {priority:.2f} (lower is better); users are served in "
+            "that order, each up to a slice of the pool, on any free machine"
         )
 
     def save(self, view: SiteView) -> dict[str, Any]:
-        """What past runs are worth."""
+        """Return the past usage as plain data."""
         return {"half_life_s": self.settings.half_life_s, "past": self._past}
 
     def restore(self, saved: dict[str, Any], view: SiteView) -> None:
-        """Go on from what `save` gave. Raises `ValueError`: it is of another half-life."""
+        """Restore what `save` returned. Raises `ValueError` for another half-life."""
         half_life_s = self.settings.half_life_s
         if saved["half_life_s"] != half_life_s:
             raise ValueError(
@@ -130,31 +130,33 @@ class UserPriority(Learns, Ranks, Policy[UserPrioritySettings]):
         return max(_BEST, self._past_cpus(user, now) + running.get(user, 0.0))
 
     def _running(self, view: SiteView) -> tuple[Mapping[str, float], Mapping[str, int]]:
-        """By user: what the runs until now are worth, and their CPUs."""
-        runs = list(view.running)  # thousands, in each pass: in columns
+        """Return the decayed CPUs of present runs, and their CPUs, by user."""
+        runs = list(view.running)  # in columns, because there are thousands in each pass
         numbers: dict[str, int] = {}
         users = [numbers.setdefault(job.spec.user, len(numbers)) for job in runs]
         start_s = np.array([job.start_s for job in runs], np.float64)
         cpus = np.array([job.cpus for job in runs], np.int64)
         kept = np.exp2(-np.maximum(0.0, view.now - start_s) / self.settings.half_life_s)
-        worth = np.bincount(users, cpus * (1.0 - kept), len(numbers)).tolist()
+        decayed = np.bincount(users, cpus * (1.0 - kept), len(numbers)).tolist()
         cpus_n = np.bincount(users, cpus, len(numbers)).astype(np.int64).tolist()
-        return dict(zip(numbers, worth, strict=True)), dict(zip(numbers, cpus_n, strict=True))
+        return dict(zip(numbers, decayed, strict=True)), dict(zip(numbers, cpus_n, strict=True))
 
     def _forget(self, now: float) -> None:
         self._past = {
-            user: told for user, told in self._past.items() if self._past_cpus(user, now) > _FADED
+            user: past
+            for user, past in self._past.items()
+            if self._past_cpus(user, now) > _MIN_PAST_CPUS
         }
 
 
 def _cpus_before(
     row_user: NDArray[np.int64], cpus: NDArray[np.int64], running: Sequence[int]
 ) -> NDArray[np.float64]:
-    """CPUs that the user of each row has once the user's earlier rows have started."""
+    """Return the CPUs that the user of each row has once the user's earlier rows have started."""
     by_user = np.argsort(row_user, kind="stable")
-    asked = cpus[by_user].cumsum() - cpus[by_user]
+    before = cpus[by_user].cumsum() - cpus[by_user]
     begins = np.searchsorted(row_user[by_user], np.arange(len(running)))
-    asked -= asked[begins][row_user[by_user]]
+    before -= before[begins][row_user[by_user]]
     had = np.empty(len(cpus))
-    had[by_user] = asked + np.asarray(running)[row_user[by_user]]
+    had[by_user] = before + np.asarray(running)[row_user[by_user]]
     return had

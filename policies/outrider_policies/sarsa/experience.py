@@ -1,4 +1,4 @@
-"""Decisions that wait for their reward and their successor before they can be learned from."""
+"""Decisions to start a job that are stored until their reward and successor are known."""
 
 import random
 from typing import Any, NamedTuple
@@ -33,7 +33,7 @@ class Decision:
 
     @classmethod
     def of(cls, job: Job, inputs: Floats, now: float) -> "Decision":
-        """The decision to start a job now; an unknown submission counts as now."""
+        """Return the decision to start a job now; an unknown submission counts as now."""
         submit_s = now if job.submit_s is None else job.submit_s
         return cls(inputs, job.spec.job_class, submit_s, job.spec.cpus)
 
@@ -60,7 +60,7 @@ class ReplayMemory:
     """A ring buffer of the latest transitions (Lin 1992).
 
     Args:
-        capacity: most transitions; a small buffer adapts sooner to changes.
+        capacity: maximum of transitions; a small buffer adapts sooner to changes.
         inputs_n: number of features of state and action together.
     """
 
@@ -91,29 +91,29 @@ class ReplayMemory:
         return Transitions(*(column[drawn] for column in self._all))
 
     def whole(self) -> Transitions:
-        """A copy of all transitions."""
+        """Return a copy of all transitions."""
         return Transitions(*(column[: len(self)].copy() for column in self._all))
 
     def save(self) -> dict[str, Any]:
-        """Every transition, as plain data."""
+        """Return every transition as plain data."""
         return {
             "added": self._added,
             **{name: c.tolist() for name, c in self.whole()._asdict().items()},
         }
 
     def restore(self, saved: dict[str, Any]) -> None:
-        """Go on from what `save` gave.
+        """Restore what `save` returned.
 
         Raises:
             ValueError: another number of features or transitions; nothing changed.
         """
         n, inputs_n = min(saved["added"], self._capacity), self._all.inputs.shape[1]
         given = Transitions(*(np.array(saved[name], dtype=float) for name in Transitions._fields))
-        right = ((n, inputs_n), (n,), (n, inputs_n))
-        if n and tuple(column.shape for column in given) != right:
+        shapes = ((n, inputs_n), (n,), (n, inputs_n))
+        if n and tuple(column.shape for column in given) != shapes:
             raise ValueError(
                 f"it remembers transitions of shapes {[column.shape for column in given]}, "
-                f"{saved['added']} in all; expected {list(right)} here"
+                f"{saved['added']} in all; expected {list(shapes)} here"
             )
         for column, values in zip(self._all, given, strict=True):
             column[:n] = values[:n].reshape(column[:n].shape)
@@ -121,7 +121,7 @@ class ReplayMemory:
 
 
 class Experience:
-    """Decisions by job, until both their reward and their successor are known.
+    """Decisions by job, stored until both their reward and their successor are known.
 
     Args:
         memory: receives complete transitions.
@@ -142,7 +142,7 @@ class Experience:
         self._last = job
 
     def of(self, job: int) -> Decision | None:
-        """The decision that started the present run of a job; None if unknown."""
+        """Return the decision that started the present run of a job; None if unknown."""
         found = self._open.get(job)
         return None if found is None or found.reward is not None else found
 
@@ -164,7 +164,7 @@ class Experience:
             del self._open[job]
 
     def save(self) -> dict[str, Any]:
-        """Open decisions, as plain data."""
+        """Return open decisions as plain data."""
         return {
             "open": [
                 [
@@ -177,7 +177,7 @@ class Experience:
         }  # fmt: skip
 
     def restore(self, saved: dict[str, Any]) -> None:
-        """Go on from what `save` gave."""
+        """Restore what `save` returned."""
         self._open = {}
         for job, inputs, job_class, submit_s, cpus, reward, next_inputs in saved["open"]:
             decision = self._open[job] = Decision(np.array(inputs), job_class, submit_s, cpus)

@@ -17,7 +17,7 @@ class QueuePosition(NamedTuple):
     Attributes:
         at: its row.
         jobs, values: of all queued jobs, by row.
-        guards: the guards in force.
+        guards: the active guards.
         guarded: row and reason of the job that a guard puts first; None if no guard acts.
         now: the time, seconds.
     """
@@ -31,7 +31,7 @@ class QueuePosition(NamedTuple):
 
 
 def kind_of(jobs: JobColumns, at: int) -> str:
-    """A label of what a job's value depends on: ``batch physics 12 min``, ``x4`` for four CPUs."""
+    """Return a label of a job's kind: ``batch physics 12 min``, ``x4`` for four CPUs."""
     name = "interactive" if jobs.interactive[at] else "batch"
     estimate_s, cpus = jobs.estimate_s[at], int(jobs.cpus[at])
     length = "of unknown length" if np.isnan(estimate_s) else f"{estimate_s / 60:.3g} min"
@@ -39,7 +39,7 @@ def kind_of(jobs: JobColumns, at: int) -> str:
 
 
 def best_few(row: int, jobs: JobColumns, values: NDArray[np.float64]) -> dict[str, float]:
-    """Values of the chosen job and of the best few, by label."""
+    """Return the values of the chosen job and of the best few, by label."""
     best = np.argpartition(-values, _SHOWN)[:_SHOWN] if len(values) > _SHOWN else range(len(values))
     by_label = {kind_of(jobs, row): float(values[row])}
     for at in sorted(best, key=lambda at: -values[at]):
@@ -48,24 +48,24 @@ def best_few(row: int, jobs: JobColumns, values: NDArray[np.float64]) -> dict[st
 
 
 def why(position: QueuePosition) -> str:
-    """One sentence: its value and rank, which job is first, and which guard acts or when."""
+    """Describe a job's value and rank, which job is first, and which guard acts or when."""
     at, jobs, values, guards, guarded, now = position
     value = values[at]
     if guarded is not None and guarded[0] == at:
         waited_min = (now - jobs.submit_s[at]) / 60
         return (
             f"it has waited {waited_min:.0f} min and is the oldest of those that waited too long: "
-            f"it starts first (value {value:.2f}, which does not matter now)"
+            f"it starts first (its value of {value:.2f} does not matter now)"
         )
     before = int((values > value).sum())
     if guarded is None and not before:
-        text = f"value {value:.2f}, the highest of {len(jobs)} waiting: it starts first"
+        text = f"its value is {value:.2f}, the highest of {len(jobs)} waiting jobs: it starts first"
     else:
         first = int(values.argmax()) if guarded is None else guarded[0]
-        by = "of the highest value" if guarded is None else "which waited too long"
+        by = "which has the highest value" if guarded is None else "which has waited too long"
         text = (
-            f"value {value:.2f}; {before} of {len(jobs)} waiting have more; first is "
-            f"{kind_of(jobs, first)} ({values[first]:.2f}), {by}"
+            f"its value is {value:.2f}; {before} of {len(jobs)} waiting jobs have a higher one; "
+            f"first is {kind_of(jobs, first)} (value {values[first]:.2f}), {by}"
         )
     return f"{text}; {_what_changes_it(position, guards)}"
 
@@ -75,9 +75,9 @@ def _what_changes_it(position: QueuePosition, guards: Guards) -> str:
     interactive = bool(jobs.interactive[at])
     limit_s = guards.interactive_s if interactive else guards.batch_s
     if limit_s == float("inf"):
-        return "no guard is in force"
+        return "no starvation guard is active"
     left_min = (limit_s - (position.now - jobs.submit_s[at])) / 60
     turn = "the oldest first" if interactive else "while no interactive job waits, the oldest first"
     if left_min <= 0:
-        return f"it has waited long enough to come before values, {turn}"
-    return f"in {left_min:.0f} min its wait comes before values, {turn}"
+        return f"it has waited long enough to precede higher values, {turn}"
+    return f"in {left_min:.0f} min it precedes higher values, {turn}"

@@ -16,34 +16,34 @@ Floats = NDArray[np.float64]
 
 _HOUR_S: Final = 3600.0
 _RATIOS: Final = (0.05, 8.0)
-"""Range of a job's work over a mean run's; the shipped nets saw hardly any jobs beyond it."""
+"""Range of a job's work over a mean run's; few jobs that trained the shipped nets exceeded it."""
 
 
 class Encoding(Protocol):
-    """Feature vectors with values of about 1: `state_n` for a state, `action_n` for a job."""
+    """Encoding as feature vectors of values about 1: `state_n` for a state, `action_n` for jobs."""
 
     state_n: int
     action_n: int
 
     def state(self, state: SiteState, runs: MeanRuns) -> Floats:
-        """(state_n,) features of the state."""
+        """Return (state_n,) features of the state."""
         ...
 
     def actions(self, jobs: JobColumns, shares: Shares, runs: MeanRuns) -> Floats:
-        """(jobs, action_n) features of starting each job."""
+        """Return (jobs, action_n) features of starting each job."""
         ...
 
     def save(self) -> Any:
-        """Its state as plain data."""
+        """Return the encoding's state as plain data."""
         ...
 
     def restore(self, saved: Any) -> None:
-        """Go on from what `save` gave."""
+        """Restore what `save` returned."""
         ...
 
 
 class RelativeEncoding:
-    """Bounded features relative to the site.
+    """Encoding with bounded features relative to the site.
 
     So a value function transfers to other sites, as far as it can extrapolate. State: t / (t + 1
     min) for the time until a run ends; share of idle machines; b / (1 + b) for the backlog b in
@@ -57,7 +57,7 @@ class RelativeEncoding:
     action_n = 4
 
     def state(self, state: SiteState, runs: MeanRuns) -> Floats:
-        """(5,) features of the state."""
+        """Return (5,) features of the state."""
         backlog = state.backlog_s / (runs.work_s * max(state.cpus_n, 1))
         return np.array(
             [
@@ -70,7 +70,7 @@ class RelativeEncoding:
         )
 
     def actions(self, jobs: JobColumns, shares: Shares, runs: MeanRuns) -> Floats:
-        """(n, 4) features of the jobs."""
+        """Return (n, 4) features of the jobs."""
         missing_share = np.array([_missing_share(shares, vo) for vo in jobs.vo_names] or [0.0])
         work_s = runs.expected_s(jobs.estimate_s, jobs.interactive) * jobs.cpus
         ratio = work_s / runs.work_s
@@ -82,11 +82,11 @@ class RelativeEncoding:
         return out
 
     def save(self) -> Any:
-        """None: it has no state."""
+        """Return None: this encoding has no state."""
         return None
 
     def restore(self, saved: Any) -> None:
-        """Nothing to do."""
+        """Do nothing: this encoding has no state."""
 
 
 def _missing_share(shares: Shares, vo: str) -> float:
@@ -95,7 +95,7 @@ def _missing_share(shares: Shares, vo: str) -> float:
 
 
 class LiteralEncoding:
-    """The features of the paper: hours, numbers of machines, and VOs one-hot.
+    """Encoding of the paper: hours, numbers of machines, and VOs one-hot.
 
     State: hours until a run ends; idle machines; hours of backlog per CPU; mean utility of the
     running jobs; the share of each VO. Job: class; its VO as one of eight; expected hours. VOs get
@@ -113,7 +113,7 @@ class LiteralEncoding:
         return self._places.setdefault(vo, min(len(self._places), self.vos_n - 1))
 
     def state(self, state: SiteState, runs: MeanRuns) -> Floats:
-        """(12,) features of the state."""
+        """Return (12,) features of the state."""
         out = np.zeros(self.state_n)
         out[:4] = (
             state.next_end_s / _HOUR_S,
@@ -126,7 +126,7 @@ class LiteralEncoding:
         return out
 
     def actions(self, jobs: JobColumns, shares: Shares, runs: MeanRuns) -> Floats:
-        """(n, 10) features of the jobs."""
+        """Return (n, 10) features of the jobs."""
         places = np.array([self._place(vo) for vo in jobs.vo_names] or [0])
         out = np.zeros((len(jobs), self.action_n))
         out[:, 0] = jobs.interactive
@@ -135,11 +135,11 @@ class LiteralEncoding:
         return out
 
     def save(self) -> Any:
-        """The place of each VO."""
+        """Return the place of each VO."""
         return dict(self._places)
 
     def restore(self, saved: Any) -> None:
-        """Go on from what `save` gave."""
+        """Restore what `save` returned."""
         self._places = dict(saved)
 
 
@@ -154,7 +154,7 @@ ENCODINGS: Final[dict[str, type[Encoding]]] = {
 
 
 class SiteFeatures:
-    """Follows the site's state and mean run times, and encodes both as features.
+    """Site state and mean run times, updated by events and encoded as features.
 
     Args:
         encoding: its name in the settings.
@@ -173,18 +173,18 @@ class SiteFeatures:
     # -- updates ------------------------------------------------------------------------------
 
     def enter(self, job: Job, view: SiteView) -> None:
-        """A job was enqueued."""
+        """Update the features: a job was enqueued."""
         properties = JobProperties.of(job, view.now)
         self._statistics.enter(
             job.number, properties, self._expected_s(properties) * properties.cpus
         )
 
     def leave(self, job: Job) -> None:
-        """A job left the queue without starting."""
+        """Update the features: a job left the queue without starting."""
         self._statistics.leave(job.number)
 
     def start(self, job: Job, view: SiteView) -> None:
-        """A job left the queue and started."""
+        """Update the features: a job left the queue and started."""
         properties = JobProperties.of(job, view.now)
         run_s = self._expected_s(properties)
         utility = view.utility(job).unit(view.now - properties.submit_s + run_s, run_s)
@@ -192,7 +192,7 @@ class SiteFeatures:
         self._statistics.start(job.number, view.now + run_s, float(utility))
 
     def end(self, number: int) -> None:
-        """A run ended."""
+        """Update the features: a run ended."""
         self._statistics.end(number)
 
     def recount_cpus(self) -> None:
@@ -206,29 +206,29 @@ class SiteFeatures:
     # -- features -----------------------------------------------------------------------------
 
     def state(self, view: SiteView) -> tuple[Floats, Shares]:
-        """(state_n,) features of the present state, and the VOs' shares, needed by `actions`."""
+        """Return (state_n,) features of the present state, and the VOs' shares for `actions`."""
         state = self._statistics.state(view)
         return self._encoding.state(state, self.runs), state.shares
 
     def drain_s(self, view: SiteView) -> float:
-        """Seconds to work off the whole queue: how long a job would wait under oldest first."""
+        """Return the seconds to work off the whole queue: the wait of a job under oldest first."""
         return self._statistics.drain_s(view)
 
     def actions(self, jobs: JobColumns, shares: Shares) -> Floats:
-        """(jobs, action_n) features of starting each job."""
+        """Return (jobs, action_n) features of starting each job."""
         return self._encoding.actions(jobs, shares, self.runs)
 
     def inputs(self, job: Job, state: Floats, view: SiteView) -> Floats:
-        """(inputs_n,) features of a state and of starting a job in it."""
+        """Return (inputs_n,) features of a state and of starting a job in it."""
         jobs = JobColumns.of_jobs([JobProperties.of(job, view.now)])
         return np.concatenate([state, self.actions(jobs, view.vo_shares())[0]])
 
     def queued(self) -> dict[int, JobProperties]:
-        """Features of the queued jobs, by job number."""
+        """Return the properties of the queued jobs, by job number."""
         return {number: properties for number, (properties, _) in self._statistics.queued.items()}
 
     def save(self) -> dict[str, Any]:
-        """Everything, as plain data."""
+        """Return the whole state as plain data."""
         return {
             "encoding": self._encoding.save(),
             "statistics": self._statistics.save(),
@@ -236,7 +236,7 @@ class SiteFeatures:
         }
 
     def restore(self, saved: dict[str, Any]) -> None:
-        """Go on from what `save` gave."""
+        """Restore what `save` returned."""
         self._encoding.restore(saved["encoding"])
         self._statistics.restore(saved["statistics"])
         self.runs.restore(saved["runs"])

@@ -12,10 +12,10 @@ from outrider.api import Job, Queue
 
 
 class JobProperties(NamedTuple):
-    """Properties of one job.
+    """Properties of one job, from which its features are computed.
 
     Attributes:
-        interactive: whether its class is ``interactive``.
+        interactive: True if its class is ``interactive``.
         vo: its VO.
         submit_s: its submission; if that is unknown, when it was enqueued.
         estimate_s: estimated run time, seconds; nan if unknown.
@@ -30,7 +30,7 @@ class JobProperties(NamedTuple):
 
     @classmethod
     def of(cls, job: Job, now: float) -> "JobProperties":
-        """The properties of a job."""
+        """Return the properties of a job."""
         spec = job.spec
         return cls(
             spec.job_class == "interactive",
@@ -54,7 +54,7 @@ class JobColumns:
 
     @classmethod
     def of_queue(cls, queue: Queue) -> "JobColumns":
-        """The columns of a queue."""
+        """Return the columns of a queue."""
         return cls(
             queue.interactive, queue.vo, queue.vo_names, queue.submit_s, queue.estimate_s,
             queue.cpus,
@@ -62,7 +62,7 @@ class JobColumns:
 
     @classmethod
     def of_jobs(cls, jobs: Sequence[JobProperties]) -> "JobColumns":
-        """The columns of a few jobs."""
+        """Return the columns of a few jobs."""
         names = sorted({job.vo for job in jobs})
         return cls(
             np.array([job.interactive for job in jobs], dtype=bool),
@@ -122,7 +122,7 @@ class MeanRuns:
         self._work_s += 1.0 / min(self._counts[_ALL], _MEMORY_N) * (run_s * cpus - self._work_s)
 
     def expected_s(self, estimate_s: Floats, interactive: NDArray[np.bool_]) -> Floats:
-        """(n,) expected run times, seconds: the estimate, or the mean of the class or of all."""
+        """Return (n,) expected run times, seconds: estimates, or means of the class or of all."""
         missing = np.isnan(estimate_s)
         if not missing.any():
             return estimate_s
@@ -133,7 +133,7 @@ class MeanRuns:
         return np.where(missing, np.where(interactive, interactive_s, batch_s), estimate_s)
 
     def save(self) -> dict[str, Any]:
-        """Means and counts."""
+        """Return the means and counts."""
         return {
             "seconds": list(self._seconds),
             "counts": list(self._counts),
@@ -141,7 +141,7 @@ class MeanRuns:
         }
 
     def restore(self, saved: dict[str, Any]) -> None:
-        """Go on from what `save` gave."""
+        """Restore what `save` returned."""
         self._seconds = list(saved["seconds"])
         self._counts = list(saved["counts"])
         self._work_s = saved["work_s"]

@@ -1,4 +1,4 @@
-"""SARSA orders the queue: which waiting job to start is learned from what starts earned."""
+"""Policy ``sarsa``: learns the order of the queue from the rewards of started jobs."""
 
 import json
 import random
@@ -46,7 +46,7 @@ _MAP_MINUTES: Final = (1, 5, 15, 60, 240, 960)
 
 
 class _First(NamedTuple):
-    """The job that the latest ranking put first, and why."""
+    """Job that the latest ranking put first, and the reason."""
 
     job: int
     reason: str
@@ -55,9 +55,9 @@ class _First(NamedTuple):
 
 
 class Sarsa(Ranks, Learns, Listens, Policy[SarsaSettings]):
-    """Each waiting job is an action; the one of the highest value starts when a CPU frees.
+    """Policy in which each waiting job is an action; the one of the highest value starts first.
 
-    Learns the value Q(s, a) of starting job a in state s on-policy, from the order in which jobs
+    It learns the value Q(s, a) of starting job a in state s on-policy, from the order in which jobs
     were started, by any scheduler, and from the rewards of their runs (`reward_of`): Q(s, a) <- r +
     gamma Q(s', a'), a' being the job started next (Perez et al. 2008, figure 1). In shadow it
     learns from the acting scheduler's decisions. The job goes to the free machine with the highest
@@ -94,7 +94,7 @@ class Sarsa(Ranks, Learns, Listens, Policy[SarsaSettings]):
     # -- deciding -----------------------------------------------------------------------------
 
     def rank(self, queue: Queue, view: SiteView) -> Floats:
-        """Places by value, the highest first; before all, who waited too long or is drawn."""
+        """Return positions: a job that waited too long or is drawn, then by value."""
         jobs = JobColumns.of_queue(queue)
         self._ranked, shares = self._site.state(view)
         values = self._values(self._ranked, jobs, shares)
@@ -116,7 +116,7 @@ class Sarsa(Ranks, Learns, Listens, Policy[SarsaSettings]):
         return places
 
     def _values(self, state: Floats, jobs: JobColumns, shares: Shares) -> Floats:
-        """Q of starting each of the jobs."""
+        """Return Q of starting each of the jobs."""
         return self._training.values.values_of_actions(state, self._site.actions(jobs, shares))
 
     def _guards(self, view: SiteView) -> Guards:
@@ -129,7 +129,7 @@ class Sarsa(Ranks, Learns, Listens, Policy[SarsaSettings]):
         )
 
     def choose(self, job: Job, evaluation: Any, view: SiteView, may_defer: bool) -> Choice:
-        """The fastest machine that suffices, of equals the tightest."""
+        """Choose the fastest machine that suffices, of equals the tightest."""
         machine = self._speeds.fastest(job.spec.cpus, view)
         if machine == NOWHERE:
             return Choice(machine, NO_MACHINE, 1.0)
@@ -142,17 +142,18 @@ class Sarsa(Ranks, Learns, Listens, Policy[SarsaSettings]):
     # -- learning -----------------------------------------------------------------------------
 
     def on_machine_event(self, kind: int, machine: int, view: SiteView) -> None:
-        """CPUs came or went."""
+        """Note that CPUs were added or removed."""
         self._site.recount_cpus()
 
     def on_enqueue(self, job: Job, view: SiteView) -> None:
-        """It is among the actions."""
+        """Add the job to the available actions."""
         self._site.enter(job, view)
 
     def on_dequeue(self, job: Job, view: SiteView) -> None:
-        """It left the line. If it starts, somebody chose this action: this policy or another.
+        """Remove the job from the actions; a start is recorded as a decision.
 
-        This one's choice is carried out at once; another's start is heard of when it happens.
+        This policy or another scheduler chose it. This policy's choice is executed immediately;
+        another scheduler's start is known when it happens.
         """
         ours = self._chosen == (job.number, view.now)
         if not ours and job.state != RUNNING:
@@ -165,7 +166,7 @@ class Sarsa(Ranks, Learns, Listens, Policy[SarsaSettings]):
         self._site.start(job, view)
 
     def observe(self, outcome: Outcome, view: SiteView, on_policy: bool) -> tuple[float, ...]:
-        """A run ended: what it earned is the reward of the decision that started it."""
+        """Learn from the end of a run: its reward belongs to the decision that started it."""
         if outcome.machine == NOWHERE:
             return ()
         self._site.end(outcome.job)
@@ -176,7 +177,7 @@ class Sarsa(Ranks, Learns, Listens, Policy[SarsaSettings]):
         if decision is None:
             return ()
         if not completed and outcome.ending != EVICTED_RUN:
-            self._experience.drop(outcome.job)  # its user took it away
+            self._experience.drop(outcome.job)  # its user removed it
             return ()
         reward = reward_of(decision, outcome, self._site.runs, self.settings, view)
         self._experience.reward(outcome.job, reward)
@@ -194,12 +195,12 @@ class Sarsa(Ranks, Learns, Listens, Policy[SarsaSettings]):
     # -- explaining ---------------------------------------------------------------------------
 
     def group_key(self, job: Job, view: SiteView) -> tuple[bool, str, float | None, int]:
-        """What its value depends on beside the state."""
+        """Return the properties on which a job's value depends, besides the state."""
         spec = job.spec
         return spec.job_class == "interactive", spec.vo, spec.estimate_s, spec.cpus
 
     def scores(self, key: Any, view: SiteView) -> dict[str, float]:
-        """The value of starting such a job now, and that of the best job in line."""
+        """Return the value of starting such a job now, and that of the best queued job."""
         interactive, vo, estimate_s, cpus = key
         properties = JobProperties(
             interactive, vo, view.now, nan if estimate_s is None else estimate_s, cpus
@@ -213,7 +214,7 @@ class Sarsa(Ranks, Learns, Listens, Policy[SarsaSettings]):
         return by_label
 
     def explain(self, job: Job, view: SiteView) -> str:
-        """Its value and place among those that wait, and which guard acts, or when."""
+        """Describe its value and position among the waiting jobs, and which guard acts, or when."""
         queued = self._site.queued()
         queued.setdefault(job.number, JobProperties.of(job, view.now))
         at = list(queued).index(job.number)
@@ -223,7 +224,7 @@ class Sarsa(Ranks, Learns, Listens, Policy[SarsaSettings]):
         return why(QueuePosition(at, jobs, values, guards, guards.first(jobs, view.now), view.now))
 
     def learned(self, view: SiteView) -> dict[str, Any]:
-        """Value by class and run time, in the present state, for a VO at its target share."""
+        """Return values by class and run time, in this state, for a VO at its target share."""
         state, _ = self._site.state(view)
         rows = []
         for name, interactive in (("interactive", True), ("batch", False)):
@@ -239,12 +240,12 @@ class Sarsa(Ranks, Learns, Listens, Policy[SarsaSettings]):
     # -- state --------------------------------------------------------------------------------
 
     def start_state(self, view: SiteView) -> dict[str, Any]:
-        """A start state for the setting ``start``: the value function alone."""
+        """Return a start state for the setting ``start``: the value function alone."""
         values = self._training.values.save()
         return {"encoding": self.settings.encoding, "training": {"values": values}}
 
     def save(self, view: SiteView) -> dict[str, Any]:
-        """Value function, what is remembered, and what is known of the site; also a start state."""
+        """Return the value function, the memory and the site's state; this is a start state too."""
         return {
             "encoding": self.settings.encoding,
             "training": self._training.save(),
@@ -255,7 +256,7 @@ class Sarsa(Ranks, Learns, Listens, Policy[SarsaSettings]):
         }
 
     def restore(self, saved: dict[str, Any], view: SiteView) -> None:
-        """Go on from what `save` gave.
+        """Restore what `save` returned.
 
         Raises:
             ValueError: it was saved with another encoding, approximator or memory.
@@ -278,16 +279,16 @@ class Sarsa(Ranks, Learns, Listens, Policy[SarsaSettings]):
 _STEP: Final = 0.2
 _BIAS_STEP: Final = 0.01
 _WIDEST: Final = log(20.0)
-_ALIKE: Final = 0.1
+_EQUAL: Final = 0.1
 
 
 class MachineSpeeds:
-    """Speeds learned from runs that took more or less time than estimated.
+    """Speeds of machines, learned from runs that took more or less time than estimated.
 
     For a run on machine m, x = log(estimate / run time). The bias of estimates b is the mean of x
     less the log speeds, b += .01 (x - s_m - b); the machine's log speed follows s_m += .2 (x - b -
     s_m), starting at the declared speed. x is clipped to a factor of 20, because a job that failed
-    at once says nothing about its node.
+    immediately says nothing about its node.
     """
 
     def __init__(self) -> None:
@@ -308,51 +309,51 @@ class MachineSpeeds:
             self._compare()
         else:
             self._lowest, self._highest = min(self._lowest, learned), max(self._highest, learned)
-            self._differ = self._highest - self._lowest > _ALIKE
+            self._differ = self._highest - self._lowest > _EQUAL
 
     def _compare(self) -> None:
         logs = self._logs.values()
         self._lowest, self._highest = min(logs, default=inf), max(logs, default=-inf)
-        self._differ = self._highest - self._lowest > _ALIKE
+        self._differ = self._highest - self._lowest > _EQUAL
 
     def _log(self, machine: int, view: SiteView) -> float:
         found = self._logs.get(machine)
         return log(max(view.speed_of(machine), 1e-3)) if found is None else found
 
     def speed(self, machine: int, view: SiteView) -> float:
-        """Work that a CPU of the machine does per second."""
+        """Return the work that a CPU of the machine does per second."""
         return exp(self._log(machine, view))
 
     def fastest(self, cpus: int, view: SiteView) -> int:
-        """The fastest free machine with so many CPUs left; of those about as fast, the best fit.
+        """Return the fastest free machine with so many CPUs left; among equals, the best fit.
 
         `NOWHERE` if there is none. Log speeds within 0.1 of the fastest count as equal.
         """
         if not self._differ or not (fit := view.fitting(cpus)):
             return view.tightest(cpus)
         best = max(self._log(machine, view) for machine in fit)
-        as_fast = [machine for machine in fit if self._log(machine, view) >= best - _ALIKE]
+        as_fast = [machine for machine in fit if self._log(machine, view) >= best - _EQUAL]
         return min(as_fast, key=lambda machine: (view.cpus_left(machine), machine))
 
     def save(self) -> dict[str, Any]:
-        """Log speeds by machine number, and the bias."""
+        """Return log speeds by machine number, and the bias."""
         return {"logs": [list(pair) for pair in self._logs.items()], "bias": self._bias}
 
     def restore(self, saved: dict[str, Any]) -> None:
-        """Go on from what `save` gave."""
+        """Restore what `save` returned."""
         self._logs = dict(saved["logs"])
         self._bias = saved["bias"]
         self._compare()
 
 
 # -- rewards ---------------------------------------------------------------------------------------
-# The reward of a run: user utility, in relation to its work, plus fairness of the site.
+# The reward of a run: user utility in relation to its work, plus fairness of the site.
 
 
 def reward_of(
     decision: Decision, outcome: Outcome, runs: MeanRuns, settings: SarsaSettings, view: SiteView
 ) -> float:
-    """Weighted fairness F, plus, if the run completed, its unit utility U or its density.
+    """Return weighted fairness F, plus, for a completed run, its unit utility U or its density.
 
     The density is U m / (m + w), with w the work of the run and m that of a mean run, because a run
     keeps CPUs from queued jobs for as long as it works. With U alone, a batch job of a day that
@@ -383,7 +384,7 @@ _FILES: Final = {"relative": "start_net.json", "literal": "start_net_literal.jso
 
 
 def start_values(settings: SarsaSettings) -> dict[str, Any] | None:
-    """The saved value function selected by the settings; None: start untrained.
+    """Return the saved value function selected by the settings; None: start untrained.
 
     Raises:
         ConfigurationError: missing file, not a start state, another encoding, or none is shipped
@@ -410,8 +411,8 @@ def start_values(settings: SarsaSettings) -> dict[str, Any] | None:
         ) from error
     if encoding != settings.encoding:
         raise ConfigurationError(
-            f'{where} was trained with encoding = "{encoding}", not "{settings.encoding}"; right '
-            f'would be encoding = "{encoding}"'
+            f'{where} was trained with encoding = "{encoding}", not "{settings.encoding}"; '
+            f'use encoding = "{encoding}"'
         )
     found: dict[str, Any] = values
     return found

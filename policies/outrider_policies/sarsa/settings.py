@@ -1,4 +1,4 @@
-"""Settings of `sarsa`, and the preset of the paper."""
+"""Settings of the policy `sarsa`, and the preset of the paper."""
 
 from typing import Annotated, Any, Final, Literal
 
@@ -8,7 +8,7 @@ from outrider.api import PolicySettings
 
 
 class SarsaSettings(PolicySettings, frozen=True):
-    """Reward, features, value function, training and starvation guards."""
+    """Settings of reward, features, value function, training and starvation guards."""
 
     start: Annotated[
         str,
@@ -34,8 +34,8 @@ class SarsaSettings(PolicySettings, frozen=True):
     reward: Annotated[
         Literal["density", "utility"],
         Meta(
-            description="Reward of a completed run beside fairness: its utility in relation to its "
-            "work, compared with a mean run, or the utility itself as in the paper."
+            description="Reward of a completed run besides fairness: its utility in relation to "
+            "its work, compared with a mean run, or the utility itself as in the paper."
         ),
     ] = "density"
     fairness_weight: Annotated[
@@ -96,8 +96,8 @@ class SarsaSettings(PolicySettings, frozen=True):
         float,
         Meta(
             ge=0,
-            description="And longer than this many times the time to work off the whole queue: in "
-            "overload all jobs wait long, and the order would be oldest first only.",
+            description="And longer than this many times the time to work off the whole queue: "
+            "under overload all jobs wait long, and the order would be oldest first only.",
         ),
     ] = 1.5
     guards: Annotated[

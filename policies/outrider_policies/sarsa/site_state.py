@@ -1,4 +1,4 @@
-"""The state of the site as Perez et al. describe it (section III.B), followed event by event."""
+"""State of the site as Perez et al. describe it (section III.B), updated event by event."""
 
 from bisect import bisect_left, insort
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ Shares = Mapping[str, tuple[float, float]]
 
 
 class SiteState(NamedTuple):
-    """The state of the site in a decision.
+    """State of the site at a decision.
 
     Attributes:
         next_end_s: expected seconds until a run ends; 0 if one is overdue or none runs.
@@ -33,12 +33,15 @@ class SiteState(NamedTuple):
 
 
 def fairness(shares: Shares) -> float:
-    """1 - D / M, D the largest deficit of a VO and M the largest target (Perez et al., eq. 4)."""
-    most = max((target for _, target in shares.values()), default=0.0)
-    if most <= 0.0:
+    """Return 1 - D / M (Perez et al., eq. 4).
+
+    D is the largest deficit of a VO, M the largest target.
+    """
+    max_target = max((target for _, target in shares.values()), default=0.0)
+    if max_target <= 0.0:
         return 1.0
     deficit = max(max(target - share, 0.0) for share, target in shares.values())
-    return 1.0 - deficit / most
+    return 1.0 - deficit / max_target
 
 
 class _Run(NamedTuple):
@@ -58,26 +61,26 @@ class SiteStatistics:
         self._cpus_n: int | None = None
 
     def enter(self, number: int, properties: JobProperties, work_s: float) -> None:
-        """A job was enqueued; `work_s`: its expected work, CPU-seconds."""
+        """Add a job that was enqueued; `work_s`: its expected work, CPU-seconds."""
         self.leave(number)
         self.queued[number] = (properties, work_s)
         self._backlog_s += work_s
 
     def leave(self, number: int) -> None:
-        """A job left the queue; nothing happens if it was not in it."""
+        """Remove a job that left the queue; do nothing if it was not in it."""
         left = self.queued.pop(number, None)
         if left is not None:
             self._backlog_s = self._backlog_s - left[1] if self.queued else 0.0
 
     def start(self, number: int, end_s: float, utility: float) -> None:
-        """A job started; `end_s` and `utility` are expected values."""
+        """Add a job that started; `end_s` and `utility` are expected values."""
         self.end(number)
         self._runs[number] = _Run(end_s, utility)
         self._utility_sum += utility
         insort(self._ends, (end_s, number))
 
     def end(self, number: int) -> None:
-        """A run ended; nothing happens if it was not known."""
+        """Remove a run that ended; do nothing if it was not known."""
         run = self._runs.pop(number, None)
         if run is not None:
             del self._ends[bisect_left(self._ends, (run.end_s, number))]
@@ -88,7 +91,7 @@ class SiteStatistics:
         self._cpus_n = None
 
     def state(self, view: SiteView) -> SiteState:
-        """The state now."""
+        """Return the state now."""
         n = len(self._runs)
         return SiteState(
             max(0.0, self._next_end_s(view.now) - view.now),
@@ -101,7 +104,7 @@ class SiteStatistics:
         )
 
     def drain_s(self, view: SiteView) -> float:
-        """Expected seconds to work off the queue on all CPUs."""
+        """Return the expected seconds to work off the queue on all CPUs."""
         return self._backlog_s / max(self._cpus(view), 1)
 
     def _cpus(self, view: SiteView) -> int:
@@ -110,11 +113,11 @@ class SiteStatistics:
         return self._cpus_n
 
     def _next_end_s(self, now: float) -> float:
-        """The earliest expected end of a run; `now` if none runs."""
+        """Return the earliest expected end of a run; `now` if none runs."""
         return self._ends[0][0] if self._ends else now
 
     def save(self) -> dict[str, Any]:
-        """Everything, sums included: recomputed, they would differ in the last digit."""
+        """Return the state with its sums, which would differ in the last digit if recomputed."""
         return {
             "waiting": [
                 [number, list(properties), work]
@@ -126,7 +129,7 @@ class SiteStatistics:
         }
 
     def restore(self, saved: dict[str, Any]) -> None:
-        """Go on from what `save` gave."""
+        """Restore what `save` returned."""
         self.queued = {
             number: (JobProperties(*properties), work)
             for number, properties, work in saved["waiting"]

@@ -18,7 +18,7 @@ _TRAININGS: Final = {
 
 
 class Training(Protocol):
-    """Owns the value function and trains it."""
+    """Interface of the object that holds the value function and trains it."""
 
     @property
     def values(self) -> ValueFunction:
@@ -30,26 +30,26 @@ class Training(Protocol):
         ...
 
     def save(self) -> dict[str, Any]:
-        """Everything, as plain data."""
+        """Return the whole state as plain data."""
         ...
 
     def restore(self, saved: dict[str, Any]) -> None:
-        """Go on from what `save` gave. Raises `ValueError` if it does not fit."""
+        """Restore what `save` returned. Raises `ValueError` if it does not fit."""
         ...
 
 
 def make_training(settings: SarsaSettings, inputs_n: int, rng: random.Random) -> Training:
-    """The training selected by the settings, with an untrained value function.
+    """Return the training selected by the settings, with an untrained value function.
 
     Raises:
         ConfigurationError: the approximator does not support this training.
     """
     approximator, training, rate = settings.approximator, settings.training, settings.learning_rate
     if training not in _TRAININGS[approximator]:
-        right = " or ".join(f'"{known}"' for known in _TRAININGS[approximator])
+        supported = " or ".join(f'"{known}"' for known in _TRAININGS[approximator])
         raise ConfigurationError(
             f'training = "{training}" does not go with approximator = "{approximator}"; '
-            f"expected {right}"
+            f"expected {supported}"
         )
     if approximator == "boosting":
         return BatchTraining(BoostedTrees(inputs_n), settings, rng)
@@ -63,13 +63,13 @@ def make_training(settings: SarsaSettings, inputs_n: int, rng: random.Random) ->
 
 
 def _targets(values: ValueFunction, gamma: float, seen: Transitions) -> Floats:
-    """(n,) SARSA targets r + gamma Q(s', a') (Perez et al., figure 1)."""
+    """Return (n,) SARSA targets r + gamma Q(s', a') (Perez et al., figure 1)."""
     targets: Floats = seen.rewards + gamma * values.values(seen.next_inputs)
     return targets
 
 
 class ReplayTraining:
-    """One gradient step at every outcome, on a sample from the memory."""
+    """Training by one gradient step at every outcome, on a sample from the memory."""
 
     def __init__(self, values: SteppingFunction, settings: SarsaSettings, rng: random.Random):
         self._values = values
@@ -78,26 +78,26 @@ class ReplayTraining:
 
     @property
     def values(self) -> ValueFunction:
-        """The value function of now."""
+        """The present value function."""
         return self._values
 
     def outcome(self, memory: ReplayMemory) -> None:
-        """One step."""
+        """Train by one step on a sample."""
         if len(memory):
             seen = memory.sample(self._n, self._rng)
             self._values.step(seen.inputs, _targets(self._values, self._gamma, seen))
 
     def save(self) -> dict[str, Any]:
-        """The value function."""
+        """Return the value function as plain data."""
         return {"values": self._values.save()}
 
     def restore(self, saved: dict[str, Any]) -> None:
-        """Go on from what `save` gave."""
+        """Restore what `save` returned."""
         self._values.restore(saved["values"])
 
 
 class BatchTraining:
-    """A refit to the whole memory every `retrain_every_n` outcomes, in a thread."""
+    """Training by a refit to the whole memory every `retrain_every_n` outcomes, in a thread."""
 
     def __init__(self, values: ValueFunction, settings: SarsaSettings, rng: random.Random):
         self._values = values
@@ -108,7 +108,7 @@ class BatchTraining:
 
     @property
     def values(self) -> ValueFunction:
-        """The value function of now."""
+        """The present value function."""
         return self._values
 
     def outcome(self, memory: ReplayMemory) -> None:
@@ -122,7 +122,7 @@ class BatchTraining:
             self._retraining.begin(self._values, seen.inputs, targets, self._rng.getrandbits(31))
 
     def save(self) -> dict[str, Any]:
-        """The value function, and the refit in progress."""
+        """Return the value function, and the refit in progress."""
         return {
             "values": self._values.save(),
             "outcomes": self._outcomes,

@@ -25,7 +25,7 @@ class Frailty:
     `shape` on z_m. After n interruptions where E were expected from the cluster's hazard, the
     posterior mean is (shape + n) / (shape + E): below 1 for a machine that stays idle longer than
     others, far above 1 for a black hole that evicts one job after another. Both counts decay, so
-    that a machine that is avoided is tried again in the end.
+    that an avoided machine is eventually tried again.
 
     Args:
         shape: of the prior; small where machines of one cluster differ much.
@@ -54,21 +54,21 @@ class Frailty:
         self.expected *= ratio
 
     def means(self) -> Floats:
-        """(machines,) posterior mean of each frailty."""
+        """Return (machines,) the posterior mean of each frailty."""
         means: Floats = (self._shape + self.interruptions) / (self._shape + self.expected)
         return means
 
     def mean(self, machine: int) -> float:
-        """Posterior mean of the frailty of one machine."""
+        """Return the posterior mean of the frailty of one machine."""
         counted, expected = self.interruptions[machine], self.expected[machine]
         return float((self._shape + counted) / (self._shape + expected))
 
     def save(self) -> list[list[float]]:
-        """Counts as plain data, by machine number."""
+        """Return the counts as plain data, by machine number."""
         return [self.interruptions.tolist(), self.expected.tolist()]
 
     def restore(self, saved: Any) -> None:
-        """Go on from what `save` gave."""
+        """Restore what `save` returned."""
         self.interruptions = np.array(saved[0], dtype=np.float64)
         self.expected = np.array(saved[1], dtype=np.float64)
 
@@ -116,16 +116,16 @@ class Faults:
         self._worked_h *= self._fading
 
     def rates(self) -> Floats:
-        """(machines,) faults per hour of work."""
+        """Return (machines,) the faults per hour of work."""
         rates: Floats = self._counted / (PRIOR_H + self._worked_h)
         return rates
 
     def save(self) -> list[list[float]]:
-        """Counts as plain data, by machine number."""
+        """Return the counts as plain data, by machine number."""
         return [self._counted.tolist(), self._worked_h.tolist()]
 
     def restore(self, saved: Any) -> None:
-        """Go on from what `save` gave."""
+        """Restore what `save` returned."""
         self._counted = np.array(saved[0], dtype=np.float64)
         self._worked_h = np.array(saved[1], dtype=np.float64)
 
@@ -137,7 +137,7 @@ Numbers = NDArray[np.intp]
 
 
 class Absence:
-    """Records log-ins and log-outs, and sums them up at the end of each hour.
+    """Records of log-ins and log-outs, summed up at the end of each hour.
 
     Recording only appends: a large campus has two million log-ins and log-outs a year.
     """
@@ -153,12 +153,12 @@ class Absence:
         self._notes.append(machine if came else ~machine)
 
     def noted(self) -> Numbers:
-        """The machine of each log-in and log-out recorded in the present hour."""
+        """Return the machine of each log-in and log-out recorded in the present hour."""
         notes = np.fromiter(self._notes, np.intp, len(self._notes))
         return np.maximum(notes, ~notes)
 
     def is_present(self, machine: int) -> bool:
-        """Return whether an owner is logged in there now."""
+        """Return True if an owner is logged in there now."""
         of_it = (machine, ~machine)
         for note in reversed(self._notes):
             if note in of_it:
@@ -193,7 +193,7 @@ class Absence:
         return logins, np.clip(absent_s, 0.0, end_s - start_s) / 3600.0
 
     def save(self) -> dict[str, Any]:
-        """Records of the present hour, and where owners were logged in when it began."""
+        """Return records of the present hour, and where owners were logged in when it began."""
         return {
             "notes": [
                 [time_s, max(note, ~note), note >= 0]
@@ -203,7 +203,7 @@ class Absence:
         }
 
     def restore(self, saved: dict[str, Any]) -> None:
-        """Go on from what `save` gave."""
+        """Restore what `save` returned."""
         self._times_s.clear()
         self._notes.clear()
         for time_s, machine, came in saved["notes"]:
@@ -220,18 +220,18 @@ UNRELATED_REASONS: Final = frozenset(
 
 
 class Hosts:
-    """Counts interruptions and exposure, and estimates hazards from them.
+    """Counts of interruptions and exposure, and hazards estimated from them.
 
     In a cluster with owner events, log-ins are the interruptions, and every hour without an owner
     is exposure, whether a job ran or not. In others (known from an event log alone) an eviction
-    stands for a log-in and only runs are exposure, weighted by the machine's frailty as in the
+    is counted as a log-in and only runs are exposure, weighted by the machine's frailty as in the
     likelihood of a frailty model. An eviction without a log-in, or a machine's second within an
     hour, is a fault of the machine (`Faults`): it says nothing about other machines.
 
     Owner events are counted per hour of the site's clock. Estimates change only in `revise`, so
-    that they are the same after a restart: every few hours, and at once (`is_stale`) after a fault
-    and an eviction in a cluster without owner events, because a black hole would take the same job
-    again within a minute. A completed run can wait: a busy pool has several a second.
+    that they are the same after a restart. It runs every few hours, and immediately (`is_stale`)
+    after a fault and an eviction in a cluster without owner events, because a black hole would take
+    the same job again within a minute. A completed run can wait: a busy pool has several a second.
 
     Attributes:
         owners, frailty: the counts.
@@ -242,7 +242,7 @@ class Hosts:
             revision.
         groups: groups of similar machines, at the last revision.
         hour_ends_s: event time at which the present hour ends; minus infinity before the first.
-        is_stale: whether a revision is due that cannot wait: for a fault, an eviction, or machines
+        is_stale: True if a revision is due that cannot wait: for a fault, an eviction, or machines
             that joined or left.
     """
 
@@ -277,7 +277,7 @@ class Hosts:
         self.is_stale = False
 
     def _hazard_ratios(self) -> Floats:
-        """(machines,) frailty plus fault rate relative to the cluster's mean hazard."""
+        """Return (machines,) frailty plus fault rate relative to the cluster's mean hazard."""
         usual = np.append(self.levels.mean(axis=1) * self.owners.regime(), 1.0)
         ratios: Floats = self.frailty.means() + self.faults.rates() / usual[self._cluster]
         return ratios
@@ -302,9 +302,9 @@ class Hosts:
     # -- owners -------------------------------------------------------------------------------
 
     def close_hours(self, view: SiteView) -> int:
-        """Count the hours that are over; revise first if stale. Returns their number.
+        """Count the hours that are over; revise first if stale. Return their number.
 
-        Of a gap of more than a week only the first week counts: nothing was observed later.
+        Of a gap of more than a week only the first week counts, because nothing was observed later.
         """
         if self.is_stale:
             self.revise(view.members)
@@ -370,7 +370,7 @@ class Hosts:
             self.frailty.interruptions[machine] += 1.0
             self.owners.came[cluster, hour] += 1.0
             self.owners.seen[cluster] += 1.0
-            # a machine that evicts at once was at risk for the whole hour, however short the run
+            # a machine that evicts immediately was at risk the whole hour, however short the run
             self.owners.exposed_h[cluster, hour] += 1.0
             self.owners.expected[cluster] += float(self.levels[cluster, hour])
             self.is_stale = True
@@ -393,7 +393,7 @@ class Hosts:
     # -- state --------------------------------------------------------------------------------
 
     def save(self) -> dict[str, Any]:
-        """Counts and estimates as plain data, by cluster and machine number."""
+        """Return counts and estimates as plain data, by cluster and machine number."""
         return {
             "owners": self.owners.save(),
             "frailty": self.frailty.save(),
@@ -409,7 +409,7 @@ class Hosts:
         }
 
     def restore(self, saved: dict[str, Any], clusters: list[int], view: SiteView) -> None:
-        """Go on from `save`; `clusters[i]` is today's number of saved cluster i."""
+        """Restore what `save` returned; `clusters[i]` is the present number of saved cluster i."""
         n, known = len(view.cluster_names), clusters[: len(saved["watched"])]
         self.owners.restore(saved["owners"], known, n)
         self.frailty.restore(saved["frailty"])

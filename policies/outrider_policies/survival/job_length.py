@@ -10,8 +10,11 @@ Floats = NDArray[np.float64]
 
 BINS: Final = 31
 EDGES_S: Final = np.concatenate([[0.0], 60.0 * 2.0 ** (np.arange(BINS) / 2.0)])
-"""(BINS + 1,) edges of the bins of length and age, seconds: one minute, then two bins per doubling,
-up to a month. Longer values are counted in the last bin."""
+"""(BINS + 1,) edges of the bins of length and age, seconds.
+
+The first is one minute, then two bins per doubling, up to a month. Longer values are counted in the
+last bin.
+"""
 MIDDLES_S: Final = (EDGES_S[1:] + EDGES_S[:-1]) / 2.0
 
 PRIOR_JOBS: Final = 1.0
@@ -43,12 +46,12 @@ class JobLength:
     """Histograms of job lengths and removal ages, for the chance that an evicted job completes.
 
     A job is *good* (it completes after some length of uninterrupted work) or *bad* (it is removed
-    at some age, whatever runs it had). A good job that lost a run of `a` seconds is longer than
+    at some age, regardless of its runs). A good job that lost a run of `a` seconds is longer than
     that; a bad one of age `A` was not removed before that age. Hence
 
         bad : good = (removed at an age above A) : (completed with a length above a)
 
-    Neither count depends on who placed the jobs or how long they were deferred, so both can be
+    Neither count depends on who placed the jobs or how long they were deferred. So both can be
     learned from any batch system's runs; the longest run of a removed job would depend on it.
     Jobs that have not left are not counted yet.
 
@@ -84,11 +87,11 @@ class JobLength:
         )
 
     def save(self) -> dict[str, Any]:
-        """Counts as plain data."""
+        """Return the counts as plain data."""
         return {"completed": self.completed.tolist(), "removed": self.removed.tolist()}
 
     def restore(self, saved: dict[str, Any]) -> None:
-        """Go on from what `save` gave.
+        """Restore what `save` returned.
 
         Raises:
             ValueError: it was saved with another number of bins.
@@ -113,7 +116,10 @@ def _truncated(counts: Floats) -> Floats:
 
 
 def _times_to_removal() -> Floats:
-    """(BINS, BINS, BINS) indicator: from age bin i and removal-age bin j to bin k of j - i."""
+    """Return (BINS, BINS, BINS) an indicator of the bin of the time to removal.
+
+    It maps age bin i and removal-age bin j to bin k of j - i.
+    """
     time_to_removal_s = np.maximum(MIDDLES_S[None, :] - MIDDLES_S[:, None], 0.0)
     indicator: Floats = (_bins(time_to_removal_s)[..., None] == np.arange(BINS)).astype(np.float64)
     return indicator

@@ -1,4 +1,4 @@
-"""Owners' returns: the hazard of a log-in by cluster and hour of the week."""
+"""Hazard of owners' returns: log-ins by cluster and hour of the week."""
 
 from typing import Any, Final
 
@@ -13,12 +13,12 @@ PRIOR_PER_H: Final = 0.1
 
 _HOURS = np.arange(WEEK_H)
 _KIND: Final = _HOURS % 24 + 24 * (_HOURS >= 5 * 24)
-"""Kind of each hour of the week: its hour of day, on weekdays (0-23) or at the weekend (24-47)."""
+"""Kind of each hour of the week: hour of day on weekdays (0-23) or at weekends (24-47)."""
 _IS_OF_KIND: Final = (_KIND[:, None] == np.arange(48)) * 1.0
 
 
 class OwnerReturn:
-    """Hazard of an owner's return: a level by cluster and hour of the week x a regime.
+    """Hazard of an owner's return: a level by cluster and hour of the week, times a regime.
 
     Log-ins and *exposure* (machine-hours without an owner) are counted by cluster and hour of the
     week, and decay by `forgetting` from week to week. A level with little exposure is shrunk
@@ -75,14 +75,14 @@ class OwnerReturn:
         self.expected = self._fading * self.expected + level * exposed_h
 
     def regime(self) -> Floats:
-        """(clusters,) ratio of recent log-ins to those that the levels predict."""
+        """Return (clusters,) the ratio of recent log-ins to those that the levels predict."""
         weight = self._shrinkage_h * PRIOR_PER_H
         prior = weight * self._regime_of_site()
         regime: Floats = (self.seen + prior) / (self.expected + weight)
         return regime
 
     def regime_of(self, cluster: int) -> float:
-        """`regime` of one cluster, in a third of the time."""
+        """Return the `regime` of one cluster, in a third of the time."""
         weight = self._shrinkage_h * PRIOR_PER_H
         seen, expected = self.seen.item(cluster), self.expected.item(cluster)
         return (seen + weight * self._regime_of_site()) / (expected + weight)
@@ -91,7 +91,7 @@ class OwnerReturn:
         return (float(self.seen.sum()) + 1.0) / (float(self.expected.sum()) + 1.0)
 
     def levels(self) -> Floats:
-        """(clusters, 168) hazard per hour in a regime of 1."""
+        """Return (clusters, 168) the hazard per hour in a regime of 1."""
         came, exposed_h, prior_h = self.came, self.exposed_h, self._shrinkage_h
         mean = (came.sum() + 1.0) / (exposed_h.sum() + 1.0 / PRIOR_PER_H)
         of_kind, of_kind_h = came @ _IS_OF_KIND, exposed_h @ _IS_OF_KIND
@@ -101,12 +101,12 @@ class OwnerReturn:
         return levels
 
     def save(self) -> dict[str, Any]:
-        """Counts as plain data, cluster by cluster."""
+        """Return the counts as plain data, cluster by cluster."""
         names = ("came", "exposed_h", "seen", "expected")
         return {name: getattr(self, name).tolist() for name in names}
 
     def restore(self, saved: dict[str, Any], clusters: list[int], n: int) -> None:
-        """Restore from `save`; `clusters[i]` is the present number of saved cluster i, of `n`."""
+        """Restore what `save` returned; saved cluster i now is `clusters[i]` of `n`."""
         for name, counts in saved.items():
             width = (WEEK_H,) if name in ("came", "exposed_h") else ()
             today = np.zeros((n, *width))
@@ -115,7 +115,7 @@ class OwnerReturn:
 
 
 def cumulative(levels: Floats, from_h: float, ahead_h: Floats) -> Floats:
-    """Integral of weekly levels from a time of the week over so many hours ahead.
+    """Return the integral of weekly levels from a time of the week over so many hours ahead.
 
     Args:
         levels: (clusters, 168) hazard per hour.

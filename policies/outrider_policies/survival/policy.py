@@ -1,4 +1,4 @@
-"""Where a completion is cheapest, and whether it is worth its price: a survival index."""
+"""Policy ``survival``: starts a job where a completion is cheapest, if it is cheap enough."""
 
 from bisect import bisect_right
 from collections.abc import Sequence
@@ -36,7 +36,7 @@ from outrider_policies.survival.prices import HOUR_S, Offer, Prices
 
 
 class SurvivalSettings(PolicySettings, frozen=True):
-    """The worth of a completion, and how fast estimates adapt."""
+    """Settings of the highest price of a completion, and of the adaptation of estimates."""
 
     worth_ratio: Annotated[
         float,
@@ -59,7 +59,7 @@ class SurvivalSettings(PolicySettings, frozen=True):
         float,
         Meta(
             ge=0,
-            description="Price of a good run that is lost, beside its watt-hours, in the unit of "
+            description="Price of a good run that is lost, besides its watt-hours, in the unit of "
             "worth_ratio. More prefers machines with rare log-ins over those of low watts.",
         ),
     ] = 3.0
@@ -119,17 +119,17 @@ _SHOWN: Final = 4
 
 
 class Survival(Groups, Learns, Listens, Predicts, Policy[SurvivalSettings]):
-    """Starts a job where a completion is expected to cost least, if it is worth that price.
+    """Policy that starts a job where a completion is expected to cost least, if within a limit.
 
-    Learned are how long jobs run (`JobLength`), when owners come back and which machines are
-    interrupted more than others (`Hosts`); `Prices` says what follows from them. A completion
-    is worth `worth_ratio` times the cost of an uninterrupted job of mean length on the machine of
-    lowest watts, and more the longer the job has waited since its last run; if no free machine is
-    that cheap, the job is deferred. So a job that lost long runs, and therefore probably never
-    ends, waits until its user removes it or a quiet night makes a try cheap.
+    It learns how long jobs run (`JobLength`), when owners come back and which machines are
+    interrupted more than others (`Hosts`); `Prices` computes what follows from them. The limit is
+    `worth_ratio` times the cost of an uninterrupted job of mean length on the machine of
+    lowest watts, and grows with the time that the job has waited since its last run. If no free
+    machine is that cheap, the job is deferred. So a job that lost long runs, and therefore probably
+    never ends, waits until its user removes it or a quiet night makes a try cheap.
 
     Nothing learned depends on who placed the jobs: in shadow it learns as much as when it acts.
-    Before anything is learned hazards are equal and jobs are taken as long, so it chooses the
+    Before anything is learned hazards are equal and jobs are assumed to be long, so it chooses the
     lowest watts. Machines of unknown watts are given the highest that is known.
     """
 
@@ -166,7 +166,7 @@ class Survival(Groups, Learns, Listens, Predicts, Policy[SurvivalSettings]):
     # -- learning -----------------------------------------------------------------------------
 
     def on_machine_event(self, kind: int, machine: int, view: SiteView) -> None:
-        """Note who comes and goes, and that machines joined or left."""
+        """Record owners who come and go, and note machines that joined or left."""
         if kind in _OWNER_KINDS:
             now, hosts = view.now, self._hosts
             if now >= hosts.hour_ends_s:
@@ -176,7 +176,7 @@ class Survival(Groups, Learns, Listens, Predicts, Policy[SurvivalSettings]):
             self._hosts.is_stale = True
 
     def observe(self, outcome: Outcome, view: SiteView, on_policy: bool) -> tuple[()]:
-        """Note how long a good job was, how old a removed one, and what became of the run."""
+        """Record a completed job's length, a removed job's age, and the end of the run."""
         if view.now >= self._hosts.hour_ends_s:
             self._close_hours(view)
         if outcome.machine != NOWHERE:
@@ -206,7 +206,7 @@ class Survival(Groups, Learns, Listens, Predicts, Policy[SurvivalSettings]):
     # -- deciding -----------------------------------------------------------------------------
 
     def group_key(self, job: Job, view: SiteView) -> int:
-        """The bin of the longest lost run x BINS + that of the age: the key of `Prices`."""
+        """Return the key of `Prices`: bin of the longest lost run x BINS + bin of the age."""
         submitted_s = self._submitted_s.get(job.number)
         if submitted_s is None:
             submitted_s = self._submitted_s[job.number] = (
@@ -216,14 +216,14 @@ class Survival(Groups, Learns, Listens, Predicts, Policy[SurvivalSettings]):
         return lost * BINS + bisect_right(_EDGES, view.now - submitted_s)
 
     def evaluate_group(self, key: Any, view: SiteView) -> Offer:
-        """What the machines offer to jobs of a key, at this hour's prices."""
+        """Return the machines' offer to jobs of a key, at this hour's prices."""
         prices = self._prices
         if prices is None or view.now >= self._prices_end_s or self._hosts.is_stale:
             prices = self._prices = self._price(view)
         return prices.offer(key)
 
     def _price(self, view: SiteView) -> Prices:
-        """Prices for the middle of the hour, or of its part before the reboot.
+        """Return prices for the middle of the hour, or of its part before the reboot.
 
         They do not depend on when in the hour they are computed, so a restart changes nothing.
         """
@@ -237,8 +237,8 @@ class Survival(Groups, Learns, Listens, Predicts, Policy[SurvivalSettings]):
         self._prices_end_s = min(hosts.hour_ends_s, reboot_s)
         middle_s = (begin_s + self._prices_end_s) / 2.0
         known = [w for w in view.active_w if w is not None]
-        most = max(known, default=1.0)
-        watts = np.array([most if w is None else w for w in view.active_w])
+        highest = max(known, default=1.0)
+        watts = np.array([highest if w is None else w for w in view.active_w])
         self._unit_wh = min(known, default=1.0) * self._lengths.mean_s / HOUR_S
         return Prices(
             hosts.groups,
@@ -252,14 +252,14 @@ class Survival(Groups, Learns, Listens, Predicts, Policy[SurvivalSettings]):
         )
 
     def worth_wh(self, job: Job, view: SiteView) -> float:
-        """The most that a completion of this job may cost now, watt-hours."""
+        """Return the limit on the cost of a completion of this job now, watt-hours."""
         number = job.number
         since_s = self._evicted_s.get(number, self._submitted_s[number])
         waited = (view.now - since_s) / self._patience_s
         return self._unit_wh * self._worth_ratio * (1.0 + waited)
 
     def choose(self, job: Job, evaluation: Offer, view: SiteView, may_defer: bool) -> Choice:
-        """The free machine where a completion costs least, or the queue if that is too much."""
+        """Choose the free machine where a completion costs least, or the queue above the limit."""
         worth_wh = self.worth_wh(job, view) if may_defer else inf
         scores = self._top(evaluation, view) if self.wants_scores else None
         if evaluation.bound_wh <= worth_wh:
@@ -275,8 +275,8 @@ class Survival(Groups, Learns, Listens, Predicts, Policy[SurvivalSettings]):
                         return Choice(machine, "cheapest", 1.0, scores)
         return Choice(NOWHERE, "too_dear", 1.0, scores)
 
-    def _spread(self, alike: Sequence[int], view: SiteView) -> int:
-        """A free machine of a group; at any one time each is used once before any is used twice.
+    def _spread(self, machines: Sequence[int], view: SiteView) -> int:
+        """Return a free machine of a group; use each once before any is used twice at one time.
 
         Otherwise a black hole with many CPUs would get that many jobs before the first one fails.
         """
@@ -284,7 +284,7 @@ class Survival(Groups, Learns, Listens, Predicts, Policy[SurvivalSettings]):
             self._sent_s = view.now
             self._sent.clear()
         again = NOWHERE
-        for machine in alike:
+        for machine in machines:
             if view.is_free(machine):  # not reserved in this pass
                 if machine not in self._sent:
                     self._sent.add(machine)
@@ -295,7 +295,7 @@ class Survival(Groups, Learns, Listens, Predicts, Policy[SurvivalSettings]):
     # -- explaining ---------------------------------------------------------------------------
 
     def _top(self, offer: Offer, view: SiteView) -> dict[str, float]:
-        """Price in watt-hours on the cheapest few clusters with a free machine, by cluster."""
+        """Return the price in watt-hours on the cheapest few clusters with a free machine."""
         names, free_n = view.cluster_names, view.free_n
         top: dict[str, float] = {}
         for price_wh, cluster in offer.ranked_clusters:
@@ -306,12 +306,12 @@ class Survival(Groups, Learns, Listens, Predicts, Policy[SurvivalSettings]):
         return top
 
     def scores(self, key: Any, view: SiteView) -> dict[str, float]:
-        """Watt-hours per completion, on the best machines of each cluster."""
-        ranked = self._copy_to_look_at().evaluate_group(key, view).ranked_clusters
+        """Return the watt-hours per completion, on the best machines of each cluster."""
+        ranked = self._copy_for_reading().evaluate_group(key, view).ranked_clusters
         return {view.cluster_names[cluster]: price_wh for price_wh, cluster in ranked}
 
     def predict(self, job: Job, machine: int, view: SiteView) -> Prediction | None:
-        """What follows from the same hazards and lengths as its prices."""
+        """Return a prediction from the same hazards and lengths as its prices."""
         offer = self.evaluate_group(self.group_key(job, view), view)
         of_machine = offer.prices.groups.of_machine
         if machine >= len(of_machine) or of_machine[machine] == NOWHERE:
@@ -319,25 +319,25 @@ class Survival(Groups, Learns, Listens, Predicts, Policy[SurvivalSettings]):
         return Prediction(*offer.prices.predict(offer.key, of_machine[machine]))
 
     def explain(self, job: Job, view: SiteView) -> str:
-        """What it lost, what its chances are, and what a completion costs against its worth."""
-        looked = self._copy_to_look_at()
-        offer = looked.evaluate_group(looked.group_key(job, view), view)
-        return why(job, offer, looked.worth_wh(job, view), view)
+        """Describe the lost runs, the chances, and the cost of a completion against its limit."""
+        copied = self._copy_for_reading()
+        offer = copied.evaluate_group(copied.group_key(job, view), view)
+        return why(job, offer, copied.worth_wh(job, view), view)
 
-    def _copy_to_look_at(self) -> Self:
-        """One that knows the same: to price and to close hours there changes nothing here."""
-        looked = copy(self)
-        looked._hosts, looked._jobs = deepcopy(self._hosts), deepcopy(self._jobs)
-        looked._completed_s, looked._removed_s = self._completed_s.copy(), self._removed_s.copy()
-        looked._submitted_s = self._submitted_s.copy()
-        return looked
+    def _copy_for_reading(self) -> Self:
+        """Return a copy of the policy: pricing and closing hours there changes nothing here."""
+        copied = copy(self)
+        copied._hosts, copied._jobs = deepcopy(self._hosts), deepcopy(self._jobs)
+        copied._completed_s, copied._removed_s = self._completed_s.copy(), self._removed_s.copy()
+        copied._submitted_s = self._submitted_s.copy()
+        return copied
 
     def learned(self, view: SiteView) -> dict[str, Any]:
-        """Log-ins per machine and hour to be expected on a weekday, by cluster and hour."""
+        """Return the log-ins per machine and hour expected on a weekday, by cluster and hour."""
         levels = self._hosts.levels * self._hosts.owners.regime()[:, None]
         by_hour = levels[:, : 5 * 24].reshape(len(levels), 5, 24).mean(axis=1)
         return {
-            "title": "owners' returns on weekdays, as busy as of late",
+            "title": "owners' returns on weekdays, as busy as recently",
             "unit": "log-ins per machine and hour",
             "columns": [f"{hour:02d}" for hour in range(24)],
             "rows": [
@@ -349,22 +349,22 @@ class Survival(Groups, Learns, Listens, Predicts, Policy[SurvivalSettings]):
     # -- state --------------------------------------------------------------------------------
 
     def save(self, view: SiteView) -> dict[str, Any]:
-        """Counts, estimates and what was noted since; clusters by name, machines by number."""
+        """Return counts, estimates and records since; clusters by name, machines by number."""
         return {
             "clusters": list(view.cluster_names),
             "hosts": self._hosts.save(),
             "jobs": self._jobs.save(),
             "completed_s": list(self._completed_s),
             "removed_s": list(self._removed_s),
-            "submitted_s": [list(met) for met in self._submitted_s.items()],
-            "evicted_s": [list(met) for met in self._evicted_s.items()],
+            "submitted_s": [list(pair) for pair in self._submitted_s.items()],
+            "evicted_s": [list(pair) for pair in self._evicted_s.items()],
             "hours_to_revision": self._hours_to_revision,
             "sent": sorted(self._sent),
             "sent_s": None if self._sent_s == -inf else self._sent_s,
         }
 
     def restore(self, saved: dict[str, Any], view: SiteView) -> None:
-        """Go on from what `save` gave; clusters are found again by name."""
+        """Restore what `save` returned; clusters are matched by name."""
         self._jobs.restore(saved["jobs"])
         names = list(view.cluster_names)
         self._hosts.restore(saved["hosts"], [names.index(n) for n in saved["clusters"]], view)
@@ -385,21 +385,25 @@ class Survival(Groups, Learns, Listens, Predicts, Policy[SurvivalSettings]):
 
 
 def why(job: Job, offer: Offer, worth_wh: float, view: SiteView) -> str:
-    """One sentence: the job's lost runs, its chances, and the best price against its worth."""
+    """Describe a job's lost runs, its chances, and the best price against its limit."""
     prices, clusters = offer.prices, offer.prices.groups.clusters
     good = prices.good_ratio(offer.key)
-    lost = f"{job.consumed_s / HOUR_S:.1f} h" if job.consumed_s else "nothing"
-    chance = f"longest lost run {lost}, P(it ever completes) = {good:.2f}"
+    lost = (
+        f"its longest lost run took {job.consumed_s / HOUR_S:.1f} h"
+        if job.consumed_s
+        else "it has lost no run"
+    )
+    chance = f"{lost}; it ever completes with probability {good:.2f}"
     ranked = zip(*offer.ranked, strict=True)
     best = next((each for each in ranked if view.free_n[clusters[each[1]]]), None)
     if best is None:
         return f"no machine is free; {chance}"
     price_wh, at = best
     return (
-        f"{'deferred' if price_wh > worth_wh else 'would start'}: {chance}; best now "
-        f"{view.cluster_names[clusters[at]]}: P(it completes{_before_reboot(view)}) = "
-        f"{good * prices.completes_ratio(offer.key, at):.2f}, {_energy(price_wh)} per completion, "
-        f"of which {_energy(worth_wh)} would be worth it"
+        f"{'deferred' if price_wh > worth_wh else 'would start'}: {chance}. Best now is "
+        f"{view.cluster_names[clusters[at]]}: it completes there{_before_reboot(view)} with "
+        f"probability {good * prices.completes_ratio(offer.key, at):.2f}, at "
+        f"{_energy(price_wh)} per completion (limit {_energy(worth_wh)})"
     )
 
 

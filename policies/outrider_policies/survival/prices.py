@@ -13,8 +13,8 @@ from outrider_policies.survival.owner_return import cumulative
 Floats = NDArray[np.float64]
 HOUR_S: Final = 3600.0
 _WIDTHS_S: Final = np.diff(EDGES_S)
-LEAST_CHANCE: Final = 1e-9
-"""Least chance of completing: keeps prices finite where the reboot comes first."""
+MIN_CHANCE: Final = 1e-9
+"""Minimum chance of completing: keeps prices finite where the reboot comes first."""
 
 
 # -- groups ----------------------------------------------------------------------------------------
@@ -46,7 +46,7 @@ class Groups(NamedTuple):
 
 
 class Prices:
-    """Price of a completion on every group, for jobs of each key.
+    """Prices of a completion on every group, for jobs of each key.
 
     A key is the bin of a job's longest lost run x `BINS` + the bin of its age. With T the time
     until the host interrupts and S its survival function, L the length of a good job given that it
@@ -86,43 +86,43 @@ class Prices:
         self.groups = groups
         self._lengths = lengths
         self._ends = ends
-        self._completes = np.maximum(lengths.good @ ends, LEAST_CHANCE)
+        self._completes = np.maximum(lengths.good @ ends, MIN_CHANCE)
         self._tries = 1.0 / self._completes
         good_h, bad_h = lengths.good @ runs_h, lengths.bad @ runs_h
         self._good_wh = watts * good_h * self._tries + delay_wh * (self._tries - 1.0)
         self._bad_wh = watts * bad_h
-        self._least_good_wh = self._good_wh.min(axis=1, initial=np.inf)
-        self._least_tries = self._tries.min(axis=1, initial=np.inf)
-        self._least_bad_wh = self._bad_wh.min(axis=1, initial=np.inf)
+        self._min_good_wh = self._good_wh.min(axis=1, initial=np.inf)
+        self._min_tries = self._tries.min(axis=1, initial=np.inf)
+        self._min_bad_wh = self._bad_wh.min(axis=1, initial=np.inf)
         self._offers: dict[int, Offer] = {}
 
     def offer(self, key: int) -> "Offer":
-        """The prices for jobs of a key, cached."""
+        """Return the prices for jobs of a key, cached."""
         offer = self._offers.get(key)
         if offer is None:
             offer = self._offers[key] = Offer(self, key)
         return offer
 
     def bound_wh(self, key: int) -> float:
-        """A lower bound of all groups' prices: fast, and enough to defer most jobs."""
+        """Return a lower bound of all groups' prices: fast, and enough to defer most jobs."""
         lost, age = divmod(key, BINS)
-        bad_wh = self._lengths.odds[lost, age] * self._least_bad_wh[age]
-        return float(self._least_good_wh[lost] + bad_wh * self._least_tries[lost])
+        bad_wh = self._lengths.odds[lost, age] * self._min_bad_wh[age]
+        return float(self._min_good_wh[lost] + bad_wh * self._min_tries[lost])
 
     def of(self, key: int) -> Floats:
-        """(groups,) price on each group, watt-hours."""
+        """Return (groups,) the price on each group, watt-hours."""
         lost, age = divmod(key, BINS)
         bad_wh = self._lengths.odds[lost, age] * self._bad_wh[age]
         prices: Floats = self._good_wh[lost] + bad_wh * self._tries[lost]
         return prices
 
     def good_ratio(self, key: int) -> float:
-        """Probability that a job is good: that it ever completes."""
+        """Return the probability that a job is good: that it ever completes."""
         lost, age = divmod(key, BINS)
         return 1.0 / (1.0 + self._lengths.odds.item(lost, age))
 
     def completes_ratio(self, key: int, at: int) -> float:
-        """Probability that a run of a good job on group `at` completes it."""
+        """Return the probability that a run of a good job on group `at` completes it."""
         return float(self._completes[key // BINS, at])
 
     def predict(self, key: int, at: int) -> tuple[float, float]:

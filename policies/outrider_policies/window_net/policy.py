@@ -1,4 +1,4 @@
-"""Policy ``window_net``: the job of the highest score among the oldest that wait comes next."""
+"""Policy ``window_net``: of the oldest waiting jobs the one of the highest score is next."""
 
 import random
 from collections.abc import Mapping, Sequence
@@ -30,14 +30,14 @@ Floats: TypeAlias = NDArray[np.float64]
 
 
 class Layer(NamedTuple):
-    """One layer: `weights` (inputs, outputs) and `bias` (outputs,)."""
+    """Layer of the net: `weights` (inputs, outputs) and `bias` (outputs,)."""
 
     weights: Floats
     bias: Floats
 
 
 class Net(NamedTuple):
-    """Scores the rows of a window; the row of the highest score is selected.
+    """Neural net that scores the rows of a window; the highest score is selected.
 
     A kernel that all rows share, as in Zhang et al., "RLScheduler: an automated HPC batch job
     scheduler using reinforcement learning", SC 2020: so the order of the rows, and how many there
@@ -52,11 +52,11 @@ class Net(NamedTuple):
     layers: tuple[Layer, ...]
 
     def scores(self, rows: NDArray[np.floating]) -> Floats:
-        """(n,) the score of each row of an observation (n, features)."""
+        """Return (n,) the score of each row of an observation (n, features)."""
         return self.activations(rows)[-1][:, 0]
 
     def activations(self, rows: NDArray[np.floating]) -> list[Floats]:
-        """What each layer is given, and at the end the scores (n, 1); for training."""
+        """Return the input of each layer, and at the end the scores (n, 1); for training."""
         values: Floats = np.asarray(rows, dtype=np.float64)
         found = [values]
         for number, layer in enumerate(self.layers, 1):
@@ -68,7 +68,7 @@ class Net(NamedTuple):
 
 
 def fresh_net(window: int, hidden: Sequence[int], rng: np.random.Generator) -> Net:
-    """A net that has learned nothing: weights uniform within 1 / sqrt(inputs), bias 0.
+    """Return an untrained net: weights uniform within 1 / sqrt(inputs), bias 0.
 
     Args:
         window: rows that it will be trained on.
@@ -78,8 +78,8 @@ def fresh_net(window: int, hidden: Sequence[int], rng: np.random.Generator) -> N
     sizes = [len(WINDOW_FEATURES), *hidden, 1]
     layers = []
     for inputs, outputs in pairwise(sizes):
-        most = inputs**-0.5
-        layers.append(Layer(rng.uniform(-most, most, (inputs, outputs)), np.zeros(outputs)))
+        bound = inputs**-0.5
+        layers.append(Layer(rng.uniform(-bound, bound, (inputs, outputs)), np.zeros(outputs)))
     return Net(window, tuple(layers))
 
 
@@ -90,19 +90,19 @@ _SHIPPED_FILE: Final = "shipped_net.json"
 
 
 class WindowNetSettings(PolicySettings, frozen=True):
-    """Which net decides."""
+    """Settings that select the net."""
 
     weights: Annotated[
         str,
         Meta(
             description="The net: `shipped` (trained on small generated grids of one-CPU jobs), or "
-            "a file that a training of one's own wrote."
+            "a file that another training wrote."
         ),
     ] = SHIPPED
 
 
 class Selection(NamedTuple):
-    """What was last selected from: the jobs, what the net saw of them, and its scores."""
+    """Last selection: the jobs, their rows as the net saw them, and its scores."""
 
     jobs: list[Job]
     rows: NDArray[np.float32]
@@ -110,10 +110,10 @@ class Selection(NamedTuple):
 
 
 class WindowNet(WindowPolicy[WindowNetSettings]):
-    """A net that was trained in an environment for reinforcement learning runs as a policy.
+    """Policy that runs a net trained in an environment for reinforcement learning.
 
-    It learns nothing here: a learner that explores is no matter for a site. It needs numpy alone,
-    whatever it was trained with (docs/gymnasium.md).
+    It learns nothing here: a learner that explores is unsuitable for a site. It needs numpy alone,
+    regardless of what it was trained with (docs/gymnasium.md).
     """
 
     name = "window_net"
@@ -126,14 +126,14 @@ class WindowNet(WindowPolicy[WindowNetSettings]):
         self._last: Selection | None = None
 
     def select(self, jobs: list[Job], observation: Observation) -> int:
-        """The row of the highest score, of equals the oldest."""
+        """Return the row of the highest score, of equals the oldest."""
         rows = observation[: len(jobs)]
         scores = self._net.scores(rows)
         self._last = Selection(jobs, rows, scores)
         return int(scores.argmax())
 
     def choose(self, job: Job, evaluation: Any, view: SiteView, may_defer: bool) -> Choice:
-        """As `WindowPolicy.choose`, with the scores of the best few."""
+        """Choose like `WindowPolicy.choose`, and add the scores of the best few."""
         choice = super().choose(job, evaluation, view, may_defer)
         if not self.wants_scores or self._last is None or job not in self._last.jobs:
             return choice
@@ -141,7 +141,7 @@ class WindowNet(WindowPolicy[WindowNetSettings]):
         return Choice(choice.machine, choice.reason, choice.propensity, scores)
 
     def explain(self, job: Job, view: SiteView) -> str:
-        """Its score and place, which job is first, and what of it speaks for and against it."""
+        """Describe its score and position, which job is first, and what raises or lowers it."""
         last = self._last
         if last is None or job not in last.jobs:
             return (
@@ -152,7 +152,7 @@ class WindowNet(WindowPolicy[WindowNetSettings]):
 
 
 def _net_of(weights: str) -> Net:
-    """The net that a setting names. Raises `ConfigurationError`."""
+    """Return the net that a setting names. Raises `ConfigurationError`."""
     where = f'weights = "{weights}"'
     if weights == SHIPPED:
         text = resources.files(__package__).joinpath(_SHIPPED_FILE).read_bytes()
@@ -169,7 +169,7 @@ def _net_of(weights: str) -> Net:
 
 
 # -- explanations ----------------------------------------------------------------------------------
-# Why a job is selected, or is not: its score, its place, and what of it counts most.
+# Why a job is selected or not: its score, its position, and what counts most.
 
 _SHOWN: Final = 4
 _WORDS: Final = {
@@ -177,11 +177,11 @@ _WORDS: Final = {
     "estimate_known": "whether it has an estimate", "cpus": "its CPUs",
     "fits_now": "whether it fits now", "interactive": "its class",
 }  # fmt: skip
-"""Of the features in which jobs of one window differ."""
+"""Descriptions of the features in which jobs of one window differ."""
 
 
 def label(job: Job) -> str:
-    """What a job looks like: ``batch physics 12 min``, ``x4`` for four CPUs."""
+    """Return a label of a job: ``batch physics 12 min``, ``x4`` for four CPUs."""
     spec = job.spec
     length = "of unknown length" if spec.estimate_s is None else f"{spec.estimate_s / 60:.3g} min"
     wide = f" x{spec.cpus}" if spec.cpus > 1 else ""
@@ -189,7 +189,7 @@ def label(job: Job) -> str:
 
 
 def best_few(job: Job, jobs: Sequence[Job], scores: NDArray[np.float64]) -> dict[str, float]:
-    """Scores of a job and of the best few of a window, by label."""
+    """Return the scores of a job and of the best few of a window, by label."""
     by_label = {label(job): float(scores[jobs.index(job)])}
     for row in np.argsort(-scores, kind="stable")[:_SHOWN].tolist():
         by_label.setdefault(label(jobs[row]), float(scores[row]))
@@ -199,49 +199,49 @@ def best_few(job: Job, jobs: Sequence[Job], scores: NDArray[np.float64]) -> dict
 def why(
     row: int, jobs: Sequence[Job], rows: NDArray[np.float32], scores: NDArray[np.float64], net: Net
 ) -> str:
-    """One sentence about the job of a row, as it was when the net last selected.
+    """Describe a job in one sentence, as it was when the net last selected.
 
     Args:
-        row: of the job.
-        jobs: of the window.
-        rows: what the net saw of them.
-        scores: what it made of that.
+        row: the job's row.
+        jobs: the jobs of the window.
+        rows: their features as the net saw them.
+        scores: the net's scores.
         net: the net.
     """
     first, before = int(scores.argmax()), int((scores > scores[row]).sum())
     of_all = f"of the {len(jobs)} oldest jobs that waited"
     if row == first:
-        text = f"score {scores[row]:.2f}, the highest {of_all}: it was tried first"
+        text = f"its score is {scores[row]:.2f}, the highest {of_all}: it was tried first"
     else:
         text = (
-            f"score {scores[row]:.2f}; {before} {of_all} had more; first was "
+            f"its score is {scores[row]:.2f}; {before} {of_all} had a higher one; first was "
             f"{label(jobs[first])} ({scores[first]:.2f})"
         )
-    told = _what_counts(row, rows, net)
-    return f"{text}; {told}" if told else text
+    reasons = _what_counts(row, rows, net)
+    return f"{text}; {reasons}" if reasons else text
 
 
 def _what_counts(row: int, rows: NDArray[np.float32], net: Net) -> str:
-    """Return which feature raises its score most, and which lowers it, against the mean of the window."""
+    """Describe which feature raises its score most, and which lowers it, against the mean."""
     of_job = rows[row].astype(np.float64)
     names = list(_WORDS)
     columns = [WINDOW_FEATURES.index(name) for name in names]
     others = np.tile(of_job, (len(names), 1))
     others[np.arange(len(names)), columns] = rows[:, columns].mean(axis=0)
     gains = net.scores(of_job[np.newaxis])[0] - net.scores(others)
-    most, least = int(gains.argmax()), int(gains.argmin())
+    highest, lowest = int(gains.argmax()), int(gains.argmin())
     parts = []
-    if gains[most] > 0.0:
-        parts.append(f"{_WORDS[names[most]]} speaks most for it ({gains[most]:+.2f})")
-    if gains[least] < 0.0:
-        parts.append(f"{_WORDS[names[least]]} most against it ({gains[least]:+.2f})")
+    if gains[highest] > 0.0:
+        parts.append(f"largest gain by {_WORDS[names[highest]]} ({gains[highest]:+.2f})")
+    if gains[lowest] < 0.0:
+        parts.append(f"largest loss by {_WORDS[names[lowest]]} ({gains[lowest]:+.2f})")
     return ", ".join(parts)
 
 
 # -- weights file ----------------------------------------------------------------------------------
 # Files of weights: JSON that a training writes and the policy reads. No code is in them.
 
-_RIGHT: Final = "expected a file that outrider_policies.window_net.write_net wrote"
+_EXPECTED: Final = "expected a file that outrider_policies.window_net.write_net wrote"
 
 
 class _Layer(msgspec.Struct, forbid_unknown_fields=True):
@@ -250,7 +250,7 @@ class _Layer(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class _File(msgspec.Struct, forbid_unknown_fields=True):
-    """The whole file; `trained` says where it comes from, and is for people."""
+    """Content of a file of weights; `trained` describes the training, for people."""
 
     kind: Literal["outrider.window_net"]
     version: Literal[1]
@@ -261,12 +261,12 @@ class _File(msgspec.Struct, forbid_unknown_fields=True):
 
 
 def write_net(net: Net, path: Path, trained: Mapping[str, Any]) -> None:
-    """Write a net.
+    """Write a net to a file.
 
     Args:
-        net: what was trained.
-        path: of the file.
-        trained: how, as plain data.
+        net: the trained net.
+        path: the file.
+        trained: how it was trained, as plain data.
 
     Raises:
         ConfigurationError: it cannot be written.
@@ -282,31 +282,31 @@ def write_net(net: Net, path: Path, trained: Mapping[str, Any]) -> None:
 
 
 def net_of_text(text: bytes, where: str) -> Net:
-    """The net of a file's content.
+    """Return the net of a file's content.
 
     Args:
-        text: of the file.
+        text: the content.
         where: names the file in errors.
 
     Raises:
         ConfigurationError: it is no such file, was trained on other features, or its weights do
-            not fit each other; the message names place, value and what would be right.
+            not fit each other. The message names place, value and what is expected.
     """
     try:
-        told = msgspec.json.decode(text, type=_File)
+        content = msgspec.json.decode(text, type=_File)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise ConfigurationError(f"{where} is no file of weights: {error}; {_RIGHT}") from error
-    if tuple(told.features) != WINDOW_FEATURES:
+        raise ConfigurationError(f"{where} is no file of weights: {error}; {_EXPECTED}") from error
+    if tuple(content.features) != WINDOW_FEATURES:
         raise ConfigurationError(
-            f"{where} was trained on the features {', '.join(told.features)}; this Outrider has "
-            f"{', '.join(WINDOW_FEATURES)}, so it has to be trained anew"
+            f"{where} was trained on the features {', '.join(content.features)}; this Outrider has "
+            f"{', '.join(WINDOW_FEATURES)}, so it has to be trained again"
         )
     inputs, layers = len(WINDOW_FEATURES), []
-    for number, layer in enumerate(told.layers):
-        outputs = 1 if number == len(told.layers) - 1 else len(layer.bias)
+    for number, layer in enumerate(content.layers):
+        outputs = 1 if number == len(content.layers) - 1 else len(layer.bias)
         layers.append(_checked(layer, inputs, outputs, f"{where}: layers[{number}]"))
         inputs = outputs
-    return Net(told.window, tuple(layers))
+    return Net(content.window, tuple(layers))
 
 
 def _checked(layer: _Layer, inputs: int, outputs: int, where: str) -> Layer:
@@ -318,5 +318,5 @@ def _checked(layer: _Layer, inputs: int, outputs: int, where: str) -> Layer:
         )
     weights, bias = np.array(layer.weights), np.array(layer.bias)
     if not (np.isfinite(weights).all() and np.isfinite(bias).all()):
-        raise ConfigurationError(f"{where} has a weight that is not finite; {_RIGHT}")
+        raise ConfigurationError(f"{where} has a weight that is not finite; {_EXPECTED}")
     return Layer(weights, bias)

@@ -1,4 +1,4 @@
-"""Vengerov's utility-based scheduler: a learned value of each machine's state."""
+"""Vengerov's utility-based scheduler, which learns the value of each machine's state."""
 
 from outrider_policies.planning.fuzzy_td.policy import FuzzyTd, FuzzyTdSettings
 

@@ -41,13 +41,13 @@ from outrider_policies.planning.queued_jobs import JobRequest, QueuedJobs, RunLe
 
 
 class FuzzyTdSettings(PlanningSettings, frozen=True):
-    """Inputs of the value function, and when it learns."""
+    """Settings of the inputs of the value function, and of its learning."""
 
     inputs: Annotated[
         Literal[3, 5],
         Meta(
             description="Inputs of the value function: 3 (8 rules) as in the paper (section 3.3); "
-            "5 (32 rules): also how far runs are shrunk, and the worth of the queue."
+            "5 (32 rules): also the shrinkage of runs, and the utility of the queue."
         ),
     ] = 5
     update: Annotated[
@@ -61,7 +61,7 @@ class FuzzyTdSettings(PlanningSettings, frozen=True):
         bool,
         Meta(
             description="Never give CPUs to a job that could earn nothing even if it got all it "
-            "requests at once; it is never started, as with `replan`. Not in the paper, and "
+            "requests now; it is never started, as with `replan`. Not in the paper, and "
             "better on an overloaded machine."
         ),
     ] = False
@@ -73,7 +73,7 @@ class FuzzyTdSettings(PlanningSettings, frozen=True):
         ),
     ] = False
     learn: Annotated[
-        bool, Meta(description="Go on learning. False keeps the value function as it is.")
+        bool, Meta(description="Continue learning. False keeps the value function as it is.")
     ] = True
     longest_s: (
         Annotated[
@@ -120,7 +120,7 @@ class FuzzyTdSettings(PlanningSettings, frozen=True):
 
 @dataclass
 class Draft:
-    """What is planned for a machine so far.
+    """Draft of a machine's plan during a scheduling pass.
 
     Attributes:
         plan: the machine's plan.
@@ -128,7 +128,7 @@ class Draft:
         value: the value function for decisions.
         learner: the value function to train; None: no training.
         transitions: the machine's states and rewards.
-        has_acted: whether a free decision was made: jobs were forced in or shrunk.
+        has_acted: True if a free decision was made: jobs were forced in or shrunk.
     """
 
     plan: MachinePlan
@@ -140,7 +140,7 @@ class Draft:
 
 
 class FuzzyTd(RoundPlanner[FuzzyTdSettings]):
-    """Learns the value of a machine's states, and preempts or shrinks to reach better ones.
+    """Policy that learns the value of a machine's states, and preempts or shrinks for better ones.
 
     D. Vengerov, "A Reinforcement Learning Framework for Utility-Based Scheduling in
     Resource-Constrained Systems", Sun Microsystems Laboratories 2005, section 4.1: after growth of
@@ -166,7 +166,7 @@ class FuzzyTd(RoundPlanner[FuzzyTdSettings]):
         self._considered: list[Considered] = []
 
     def value_of(self, machine: int, view: SiteView) -> ValueFunction:
-        """The value function of a machine: that of its cluster."""
+        """Return the value function of a machine: that of its cluster."""
         return self._value(view.cluster_names[view.cluster_of(machine)])
 
     def _value(self, cluster: str) -> ValueFunction:
@@ -179,7 +179,7 @@ class FuzzyTd(RoundPlanner[FuzzyTdSettings]):
     # -- a scheduling pass --------------------------------------------------------------------
 
     def rearrange(self, queue: Queue, view: SiteView) -> Iterable[Move]:
-        """The moves of section 4.1 on every machine, after best fit over all."""
+        """Return the moves of section 4.1 on every machine, after best fit over all."""
         self._considered.clear()
         queued = QueuedJobs(queue, view, self.lengths)
         if self.settings.skip_hopeless:
@@ -208,7 +208,7 @@ class FuzzyTd(RoundPlanner[FuzzyTdSettings]):
     def _settle(
         self, drafts: list[Draft], untouched: QueuedJobs | None, view: SiteView
     ) -> list[Move]:
-        """The moves, by machine; `untouched`: the queue before, to weigh a replan of it."""
+        """Return the moves, by machine; `untouched`: the queue before, to weigh a replan of it."""
         for draft in drafts:
             if untouched is not None:
                 taken = [run.row for d in drafts if d is not draft for run in d.plan.runs]
@@ -219,14 +219,14 @@ class FuzzyTd(RoundPlanner[FuzzyTdSettings]):
         return [move for draft in drafts for move in draft.plan.moves()]
 
     def _has_news(self, machine: int, runs: dict[int, int]) -> bool:
-        """Return whether a machine is new, a run ended there, or others run there than were planned."""
+        """Return True if a machine is new, a run ended there, or its runs differ from the plan."""
         transitions = self._transitions.get(machine)
         if transitions is None or transitions.has_changed:
             return True
         return not transitions.went_as_planned(runs)
 
     def _begin(self, machine: int, queued: QueuedJobs, view: SiteView) -> Draft:
-        """Start a machine's draft; learn if the last pass's plan was not carried out."""
+        """Start a machine's draft; learn if the last pass's plan was not executed."""
         plan = MachinePlan(machine, view, self.lengths)
         value = self.value_of(machine, view)
         transitions = self._transitions.setdefault(machine, Transitions())
@@ -237,7 +237,7 @@ class FuzzyTd(RoundPlanner[FuzzyTdSettings]):
         return draft
 
     def _improve(self, draft: Draft) -> None:
-        """Steps 2 to 11, and learning if neither step changes the plan."""
+        """Execute steps 2 to 11, and learn if neither step changes the plan."""
         plan, queued, transitions = draft.plan, draft.queued, draft.transitions
         state = self._state(draft)
         settled = transitions.considered and (transitions.has_changed or plan.has_started)
@@ -304,7 +304,7 @@ class FuzzyTd(RoundPlanner[FuzzyTdSettings]):
     # -- outcomes -----------------------------------------------------------------------------
 
     def observe(self, outcome: Outcome, view: SiteView, on_policy: bool) -> Sequence[float]:
-        """The reward of a completed job is its final utility, scaled."""
+        """Learn the reward of a completed job: its final utility, scaled."""
         super().observe(outcome, view, on_policy)
         if outcome.machine == NOWHERE:
             return ()
@@ -314,12 +314,12 @@ class FuzzyTd(RoundPlanner[FuzzyTdSettings]):
             scale = max(view.cpus_of(outcome.machine), request.cpus) * self.lengths.longest_s
         reward = final_utility(outcome, request, view) / scale
         transitions = self._transitions.get(outcome.machine)
-        if transitions is not None:  # else it left, or no pass has seen it yet
+        if transitions is not None:  # None: it left, or no pass has seen it yet
             transitions.ended(outcome.job, reward)
         return (reward,) if outcome.ending == COMPLETED_RUN else ()
 
     def on_machine_event(self, kind: int, machine: int, view: SiteView) -> None:
-        """Plan again; a machine that left begins anew if it comes back."""
+        """Plan again; forget a machine that left, which starts without history if it returns."""
         super().on_machine_event(kind, machine, view)
         if kind == events.LEFT:
             self._transitions.pop(machine, None)
@@ -327,7 +327,7 @@ class FuzzyTd(RoundPlanner[FuzzyTdSettings]):
     # -- explaining ---------------------------------------------------------------------------
 
     def scores(self, key: Hashable, view: SiteView) -> dict[str, float]:
-        """Output of each rule, by cluster; a job's alternatives are scores of its decision."""
+        """Return the output of each rule, by cluster; a decision's scores show its alternatives."""
         return {
             f"{cluster} {rule}": float(output)
             for cluster in view.cluster_names
@@ -335,7 +335,7 @@ class FuzzyTd(RoundPlanner[FuzzyTdSettings]):
         }
 
     def learned(self, view: SiteView) -> dict[str, Any] | None:
-        """Output of each rule, by cluster, as a table."""
+        """Return the output of each rule, by cluster, as a table."""
         rules = [rule for rule, _ in ValueFunction(self.settings.inputs).by_rule()]
         rows = [
             {"label": cluster, "values": [output for _, output in value.by_rule()]}
@@ -344,7 +344,7 @@ class FuzzyTd(RoundPlanner[FuzzyTdSettings]):
         return {"title": "value of a machine's state, by rule", "columns": rules, "rows": rows}
 
     def explain(self, job: Job, view: SiteView) -> str:
-        """Alternatives considered for a queued job, or the utility that a run should earn."""
+        """Describe the alternatives considered for a queued job, or a run's expected utility."""
         if job.state == RUNNING:
             return super().explain(job, view)
         return why_it_waits(job, self._considered, view)
@@ -352,7 +352,10 @@ class FuzzyTd(RoundPlanner[FuzzyTdSettings]):
     # -- state --------------------------------------------------------------------------------
 
     def save(self, view: SiteView) -> dict[str, Any]:
-        """Value functions by cluster, and transitions by each machine's position in its cluster."""
+        """Return value functions by cluster, and transitions by machine.
+
+        A machine is identified by its position in its cluster.
+        """
         return super().save(view) | {
             "values": {cluster: value.save() for cluster, value in self._values.items()},
             "transitions": [
@@ -364,7 +367,7 @@ class FuzzyTd(RoundPlanner[FuzzyTdSettings]):
         }
 
     def restore(self, saved: dict[str, Any], view: SiteView) -> None:
-        """Go on from what `save` gave.
+        """Restore what `save` returned.
 
         Raises:
             ValueError: it was saved with another number of inputs.
@@ -405,7 +408,7 @@ class Considered(NamedTuple):
     present: float
 
     def of(self, job: Job) -> tuple[float, int, int] | None:
-        """(value with this job, its CPUs, runs it would preempt); None: not a candidate."""
+        """Return (value with this job, its CPUs, runs it would preempt); None: not a candidate."""
         for at, row in enumerate(self.candidates.rows.tolist()):
             if self.jobs[row] is job:
                 preempted = int(self.candidates.preempted_n[at])
@@ -414,7 +417,7 @@ class Considered(NamedTuple):
 
 
 def why_it_waits(job: Job, considered_in_pass: Iterable[Considered], view: SiteView) -> str:
-    """One sentence: the best alternative for a queued job, compared with no change."""
+    """Describe the best alternative for a queued job, compared with no change."""
     found_for = [
         (considered, entry)
         for considered in considered_in_pass
@@ -422,15 +425,17 @@ def why_it_waits(job: Job, considered_in_pass: Iterable[Considered], view: SiteV
     ]
     waits_for = what_it_waits_for(job, view)
     if not found_for:
-        return f"{waits_for}; in the last pass nothing else could be done for it"
+        return f"{waits_for}; the last pass considered neither preempting nor shrinking for it"
     considered, (value, cpus, preempted) = max(
         found_for, key=lambda pair: pair[1][0] - pair[0].present
     )
     action = (
-        f"preempting {preempted} for it" if considered.how == FORCED else f"shrinking it to {cpus}"
+        f"preempting {preempted} runs for it"
+        if considered.how == FORCED
+        else f"shrinking it to {cpus} CPUs"
     )
     change = f"from {considered.present:.3f} to {value:.3f}"
-    text = f"{waits_for}; {action} would bring the machine's value {change}"
+    text = f"{waits_for}; {action} would change the value of the machine's state {change}"
     if value > considered.present:
-        return f"{text}, but another job brought it higher"
-    return f"{text}: it gets its place once that is the higher one"
+        return f"{text}, but another job raised it more"
+    return f"{text}; that is done only if it raises the value"

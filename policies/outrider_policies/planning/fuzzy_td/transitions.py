@@ -1,4 +1,4 @@
-"""The transitions from which a machine's value function learns (Vengerov 2005, 3.4)."""
+"""Transitions from which a machine's value function learns (Vengerov 2005, 3.4)."""
 
 from collections.abc import Sequence
 from typing import Any, Final
@@ -15,11 +15,12 @@ LABELS: Final = "SL"
 
 
 class FuzzyRulebase:
-    """Maps k inputs in [0, 1] to a value, by one rule for each of the 2^k combinations of labels.
+    """Map from k inputs in [0, 1] to a value, by 2^k rules.
 
-    An input x is *large* to the degree x and *small* to the degree 1 - x; a rule holds to the
-    product of its degrees (product inference). These sum to 1 over the rules, so equation (1) is
-    their weighted sum, and each is the basis function of its rule's output in equation (6).
+    There is one rule for each combination of labels. An input x is *large* to the degree x and
+    *small* to the degree 1 - x; a rule holds to the product of its degrees (product inference).
+    These sum to 1 over the rules, so equation (1) is their weighted sum, and each is the basis
+    function of its rule's output in equation (6).
 
     Attributes:
         outputs: (2^k,) output of each rule, in the paper's order: (S, S, S), (S, S, L), ...
@@ -39,14 +40,14 @@ class FuzzyRulebase:
         ]
 
     def degrees(self, inputs: Sequence[float]) -> Floats:
-        """(2^k,) degree to which each rule holds. `inputs`: (k,) each in [0, 1]."""
+        """Return the (2^k,) degree to which each rule holds. `inputs`: (k,) each in [0, 1]."""
         degrees: Floats = np.ones(1)
         for x in inputs:
             degrees = np.multiply.outer(degrees, (1.0 - x, x)).ravel()
         return degrees
 
     def value(self, inputs: Sequence[float]) -> float:
-        """Equation (1) for one state: (k,) inputs in [0, 1]."""
+        """Return equation (1) for one state: (k,) inputs in [0, 1]."""
         outputs: list[float] = self.outputs.tolist()  # of so few, half the cost of an array
         for x in inputs:
             half = len(outputs) // 2
@@ -55,7 +56,7 @@ class FuzzyRulebase:
         return outputs[0]
 
     def values(self, inputs: Sequence[Floats | float]) -> Floats:
-        """Equation (1) for many states at once.
+        """Return equation (1) for many states together.
 
         Args:
             inputs: k columns of equal length, or numbers for constant columns, in [0, 1].
@@ -72,7 +73,7 @@ class FuzzyRulebase:
 
 
 class ValueFunction:
-    """A rulebase and its learning rule; the machines of a cluster share one."""
+    """Rulebase and its learning rule; the machines of a cluster share one."""
 
     def __init__(self, inputs_n: int, outputs: Sequence[float] = ()) -> None:
         self.rulebase = FuzzyRulebase(inputs_n)
@@ -92,15 +93,15 @@ class ValueFunction:
         )
 
     def by_rule(self) -> list[tuple[str, float]]:
-        """(rule, output) of each rule."""
+        """Return (rule, output) of each rule."""
         return list(zip(self.rulebase.rules, self.rulebase.outputs.tolist(), strict=True))
 
     def save(self) -> dict[str, Any]:
-        """As plain data."""
+        """Return the outputs and the learning rule as plain data."""
         return {"outputs": self.rulebase.outputs.tolist(), "td": self.td.save()}
 
     def restore(self, saved: dict[str, Any]) -> None:
-        """Go on from what `save` gave. Raises `ValueError` if it has another number of rules."""
+        """Restore what `save` returned. Raises `ValueError` for another number of rules."""
         outputs = saved["outputs"]
         if len(outputs) != len(self.rulebase.outputs):
             raise ValueError(
@@ -112,15 +113,15 @@ class ValueFunction:
 
 
 class Transitions:
-    """The states and rewards of one machine since its value function last learned from it.
+    """States and rewards of one machine since its value function last learned from it.
 
     A state is recorded as it is after the decision, if there was one. If the batch system did not
-    carry out the plan (as in shadow), the observed states are used instead: then the value of
+    execute the plan (as in shadow), the observed states are used instead: then the value of
     states under the batch system's decisions is learned.
 
     Attributes:
-        considered: whether forcing or shrinking was considered since and not done.
-        has_changed: whether a run ended since the last pass.
+        considered: True if forcing or shrinking was considered since and not done.
+        has_changed: True if a run ended since the last pass.
     """
 
     def __init__(self) -> None:
@@ -138,11 +139,15 @@ class Transitions:
         self._planned.pop(job, None)
 
     def went_as_planned(self, runs: dict[int, int]) -> bool:
-        """Return whether the machine's runs (job number to CPUs) are those planned, less ended ones."""
+        """Return True if the machine's runs are those planned, less ended ones.
+
+        Args:
+            runs: CPUs by job number.
+        """
         return runs == self._planned
 
     def find(self, state: list[float], value: ValueFunction | None) -> None:
-        """The machine's state differs from the plan: learn from the last two observed states."""
+        """Learn from the last two observed states: the machine's state differs from the plan."""
         self._left = self._found
         self.reach(state, value)
         self._found = state
@@ -159,7 +164,7 @@ class Transitions:
         self.has_changed = False
 
     def save(self) -> dict[str, Any]:
-        """As plain data."""
+        """Return the states and rewards as plain data."""
         return {
             "reward": self._reward,
             "considered": self.considered,
@@ -171,14 +176,14 @@ class Transitions:
 
     @classmethod
     def restored(cls, saved: dict[str, Any]) -> "Transitions":
-        """Restore from what `save` gave."""
-        made = cls()
-        made._reward = float(saved["reward"])
-        made.considered = bool(saved["considered"])
-        made.has_changed = bool(saved["has_changed"])
-        made._left, made._found = saved["left"], saved["found"]
-        made._planned = {int(job): int(cpus) for job, cpus in saved["planned"]}
-        return made
+        """Return an object restored from what `save` returned."""
+        restored = cls()
+        restored._reward = float(saved["reward"])
+        restored.considered = bool(saved["considered"])
+        restored.has_changed = bool(saved["has_changed"])
+        restored._left, restored._found = saved["left"], saved["found"]
+        restored._planned = {int(job): int(cpus) for job, cpus in saved["planned"]}
+        return restored
 
 
 # -- average reward td -----------------------------------------------------------------------------
@@ -192,7 +197,7 @@ because its first few rewards dominate."""
 
 
 class AverageRewardTd:
-    """The learning rule: the step, and the mean reward of a transition.
+    """Learning rule of the value function: the step, and the mean reward of a transition.
 
     Attributes:
         updates_n: number of updates so far, t.
@@ -205,7 +210,7 @@ class AverageRewardTd:
 
     @property
     def step(self) -> float:
-        """Alpha of the next update."""
+        """Alpha of the next update, its step size."""
         return FIRST_STEP / (1.0 + self.updates_n / HALVES_AFTER)
 
     def update(
@@ -227,10 +232,10 @@ class AverageRewardTd:
         self.updates_n += 1
 
     def save(self) -> dict[str, Any]:
-        """As plain data."""
+        """Return the learning state as plain data."""
         return {"updates_n": self.updates_n, "mean_reward": self.mean_reward}
 
     def restore(self, saved: dict[str, Any]) -> None:
-        """Go on from what `save` gave."""
+        """Restore what `save` returned."""
         self.updates_n = int(saved["updates_n"])
         self.mean_reward = float(saved["mean_reward"])

@@ -1,4 +1,4 @@
-"""Gradient-boosted trees as a value function, refitted to the replay memory from time to time."""
+"""Gradient-boosted trees as a value function, refitted to the replay memory periodically."""
 
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache
@@ -15,14 +15,17 @@ _KIND: Final = "boosting"
 
 @cache
 def _one_core() -> Any:
-    """A controller that limits OpenMP threads: with so few rows they only slow each other down."""
+    """Return a controller that limits OpenMP threads.
+
+    With so few rows threads only slow each other down.
+    """
     from threadpoolctl import ThreadpoolController  # scikit-learn needs it too
 
     return ThreadpoolController()
 
 
 class BoostedTrees:
-    """Scikit-learn's `HistGradientBoostingRegressor`; 0 everywhere until it is fitted.
+    """Value function by scikit-learn's `HistGradientBoostingRegressor`; 0 until it is fitted.
 
     Saved are the training pairs and the seed: the same trees can be grown from them, and nothing
     has to be unpickled.
@@ -39,7 +42,7 @@ class BoostedTrees:
         self._trees: Any = None
 
     def values(self, inputs: Floats) -> Floats:
-        """The value of each input (n, inputs_n)."""
+        """Return the value of each input (n, inputs_n)."""
         if self._trees is None:
             return np.zeros(len(inputs))
         with _one_core().limit(limits=1):
@@ -47,20 +50,20 @@ class BoostedTrees:
         return values
 
     def values_of_actions(self, state: Floats, actions: Floats) -> Floats:
-        """The value of each action in one state."""
+        """Return the value of each action in one state."""
         inputs = np.empty((len(actions), self._inputs_n))
         inputs[:, : len(state)] = state
         inputs[:, len(state) :] = actions
         return self.values(inputs)
 
     def refitted(self, inputs: Floats, targets: Floats, seed: int) -> "BoostedTrees":
-        """Trees grown from scratch."""
+        """Return trees grown from scratch."""
         fresh = BoostedTrees(self._inputs_n)
         fresh._fit(inputs, targets, seed)
         return fresh
 
     def _fit(self, inputs: Floats, targets: Floats, seed: int) -> None:
-        from sklearn.ensemble import HistGradientBoostingRegressor  # slow to import: only if asked
+        from sklearn.ensemble import HistGradientBoostingRegressor  # slow to import: only if needed
 
         self._inputs, self._targets, self._seed = inputs, targets, seed
         grower = HistGradientBoostingRegressor(
@@ -70,7 +73,7 @@ class BoostedTrees:
             self._trees = grower.fit(inputs, targets)
 
     def save(self) -> dict[str, Any]:
-        """The pairs and the seed that it was fitted to."""
+        """Return the pairs and the seed that it was fitted to."""
         return {
             "kind": _KIND,
             "inputs": self._inputs.tolist(),
@@ -109,7 +112,7 @@ class BoostedTrees:
 
 
 class Retraining:
-    """At most one training at a time.
+    """Background training of a value function, at most one at a time.
 
     Args:
         adopt_after: outcomes from the beginning of a training until its result is adopted.
@@ -149,7 +152,10 @@ class Retraining:
         return fitted
 
     def save(self) -> dict[str, Any] | None:
-        """The training pairs in use, so that a restart can begin again; None without a training."""
+        """Return the training pairs in use; None without a training.
+
+        A restart can begin the training again from them.
+        """
         if self._task is None:
             return None
         inputs, targets, seed = self._task

@@ -1,4 +1,4 @@
-"""A multi-layer perceptron with one hidden layer: the value function of Perez et al. 2008."""
+"""Multi-layer perceptron with one hidden layer: the value function of Perez et al. 2008."""
 
 import random
 from typing import Any, Final
@@ -14,7 +14,7 @@ _EPOCHS: Final = 60
 
 
 class Mlp:
-    """Q(x) = w . sigmoid(W x + b) + c, trained on the squared error.
+    """Multi-layer perceptron Q(x) = w . sigmoid(W x + b) + c, trained on the squared error.
 
     Args:
         inputs_n: number of features of an input.
@@ -46,11 +46,11 @@ class Mlp:
         self._base = parameters[-1:]
 
     def values(self, inputs: Floats) -> Floats:
-        """The value of each input (n, inputs_n)."""
+        """Return the value of each input (n, inputs_n)."""
         return self._read_out(inputs @ self._into + self._bias)
 
     def values_of_actions(self, state: Floats, actions: Floats) -> Floats:
-        """(k,) value of each action; the state's part of the hidden layer is computed once."""
+        """Return (k,) the value of each action; the state's part is computed once."""
         split = len(state)
         of_state = state @ self._into[:split] + self._bias
         return self._read_out(actions @ self._into[split:] + of_state)
@@ -60,7 +60,7 @@ class Mlp:
         return values
 
     def gradient(self, inputs: Floats, targets: Floats) -> Floats:
-        """Gradient of half the mean squared error, in the order of the parameters."""
+        """Return the gradient of half the mean squared error, in the order of the parameters."""
         hidden = _sigmoid(inputs @ self._into + self._bias)
         error = (hidden @ self._out + self._base - targets) / len(targets)
         back = np.outer(error, self._out) * hidden * (1.0 - hidden)
@@ -69,16 +69,16 @@ class Mlp:
         )
 
     def step(self, inputs: Floats, targets: Floats) -> None:
-        """One step of `Adam` towards the targets."""
+        """Move the parameters by one step of `Adam` towards the targets."""
         self._adam.step(self._parameters, self.gradient(inputs, targets))
 
     def refitted(self, inputs: Floats, targets: Floats, seed: int) -> "Mlp":
-        """A net trained from scratch by scikit-learn's `MLPRegressor`, in epochs of mini-batches.
+        """Return a net trained from scratch by scikit-learn's `MLPRegressor`.
 
-        Its weights are copied, so that decisions cost the same however a net was trained. Returns
-        this net if the training diverges.
+        It is trained in epochs of mini-batches. Its weights are copied, so that decisions cost the
+        same however a net was trained. Returns this net if the training diverges.
         """
-        from sklearn.neural_network import MLPRegressor  # a second of imports: only where asked for
+        from sklearn.neural_network import MLPRegressor  # a second of imports: only if needed
 
         regressor = MLPRegressor(
             hidden_layer_sizes=(self._hidden_n,), activation="logistic",
@@ -97,7 +97,7 @@ class Mlp:
         return net
 
     def save(self) -> dict[str, Any]:
-        """Parameters and the state of `Adam`."""
+        """Return the parameters and the state of `Adam`."""
         return {
             "kind": _KIND,
             "parameters": self._parameters.tolist(),
@@ -105,13 +105,13 @@ class Mlp:
         }
 
     def restore(self, saved: dict[str, Any]) -> None:
-        """Restore from what `save` gave for a net of the same shape."""
+        """Restore what `save` returned for a net of the same shape."""
         self._parameters[:] = checked(saved, _KIND, len(self._parameters))
         self._adam.restore(saved["adam"])
 
 
 def _sigmoid(sums: Floats) -> Floats:
-    """1 / (1 + e^-x) by the hyperbolic tangent, which does not overflow and is faster."""
+    """Return 1 / (1 + e^-x) by the hyperbolic tangent, which does not overflow and is faster."""
     return 0.5 + 0.5 * np.tanh(0.5 * sums)
 
 
@@ -124,7 +124,7 @@ _SMALLEST: Final = 1e-8
 
 
 class Adam:
-    """Adam for one vector of parameters (Kingma and Ba 2015, algorithm 1).
+    """Optimiser Adam for one vector of parameters (Kingma and Ba 2015, algorithm 1).
 
     m = .9 m + .1 g, v = .999 v + .001 g^2; the step is rate m' / (sqrt(v') + 1e-8), with m' and v'
     corrected for their initial 0.
@@ -151,7 +151,7 @@ class Adam:
         parameters -= (self.rate / mean_bias) * self._mean / length
 
     def save(self) -> dict[str, Any]:
-        """Both running means and the number of steps."""
+        """Return both running means and the number of steps."""
         return {
             "mean": self._mean.tolist(),
             "square": self._square.tolist(),
@@ -159,7 +159,7 @@ class Adam:
         }
 
     def restore(self, saved: dict[str, Any]) -> None:
-        """Go on from what `save` gave for a vector of the same size."""
+        """Restore what `save` returned for a vector of the same size."""
         self._mean[:] = saved["mean"]
         self._square[:] = saved["square"]
         self._steps = saved["steps"]
@@ -173,7 +173,7 @@ _RIDGE: Final = 1e-3
 
 
 class LinearFunction:
-    """Q(x) = w . x + c.
+    """Linear value function Q(x) = w . x + c.
 
     Args:
         inputs_n: number of features of an input.
@@ -185,24 +185,24 @@ class LinearFunction:
         self._adam = Adam(inputs_n + 1, rate)
 
     def values(self, inputs: Floats) -> Floats:
-        """The value of each input (n, inputs_n)."""
+        """Return the value of each input (n, inputs_n)."""
         values: Floats = inputs @ self._parameters[:-1] + self._parameters[-1]
         return values
 
     def values_of_actions(self, state: Floats, actions: Floats) -> Floats:
-        """The value of each action in one state."""
+        """Return the value of each action in one state."""
         split = len(state)
         of_state = state @ self._parameters[:split] + self._parameters[-1]
         values: Floats = actions @ self._parameters[split:-1] + of_state
         return values
 
     def step(self, inputs: Floats, targets: Floats) -> None:
-        """One step of `Adam` down the gradient of half the mean squared error."""
+        """Move by one step of `Adam` down the gradient of half the mean squared error."""
         error = (self.values(inputs) - targets) / len(targets)
         self._adam.step(self._parameters, np.append(error @ inputs, error.sum()))
 
     def refitted(self, inputs: Floats, targets: Floats, seed: int) -> "LinearFunction":
-        """The least-squares fit to all pairs, with a small ridge for features that never vary."""
+        """Return the least-squares fit to all pairs, with a small ridge for constant features."""
         with_one = np.column_stack([inputs, np.ones(len(inputs))])
         square = with_one.T @ with_one / len(inputs)
         square[np.diag_indices_from(square)] += _RIDGE
@@ -211,7 +211,7 @@ class LinearFunction:
         return fresh
 
     def save(self) -> dict[str, Any]:
-        """Parameters and the state of `Adam`."""
+        """Return the parameters and the state of `Adam`."""
         return {
             "kind": _LINEAR_KIND,
             "parameters": self._parameters.tolist(),
@@ -219,6 +219,6 @@ class LinearFunction:
         }
 
     def restore(self, saved: dict[str, Any]) -> None:
-        """Restore from what `save` gave for the same number of inputs."""
+        """Restore what `save` returned for the same number of inputs."""
         self._parameters[:] = checked(saved, _LINEAR_KIND, len(self._parameters))
         self._adam.restore(saved["adam"])

@@ -1,4 +1,4 @@
-"""The interface of a value function: inputs in, values out, learned from (input, target) pairs."""
+"""Interface of a value function: inputs in, values out, learned from (input, target) pairs."""
 
 from typing import Any, Protocol
 
@@ -9,21 +9,21 @@ Floats = NDArray[np.float64]
 
 
 class ValueFunction(Protocol):
-    """Q(s, a): the value of an action in a state. An input is a state's features, then an action's.
+    """Value Q(s, a) of an action in a state; an input has a state's features, then an action's.
 
     Shapes: n inputs of d features are (n, d); a state (s,) and k actions (k, d - s).
     """
 
     def values(self, inputs: Floats) -> Floats:
-        """The value of each input, (n,)."""
+        """Return the value of each input, (n,)."""
         ...
 
     def values_of_actions(self, state: Floats, actions: Floats) -> Floats:
-        """(k,) the value of each action in one state; work for the state is shared."""
+        """Return (k,) the value of each action in one state; work for the state is shared."""
         ...
 
     def refitted(self, inputs: Floats, targets: Floats, seed: int) -> "ValueFunction":
-        """Another value function of the same kind, fitted to pairs from scratch.
+        """Return another value function of the same kind, fitted to pairs from scratch.
 
         The same pairs and seed give the same result. It does not change this object, so it may
         run in another thread.
@@ -31,16 +31,16 @@ class ValueFunction(Protocol):
         ...
 
     def save(self) -> dict[str, Any]:
-        """Everything, as plain data that JSON can hold too."""
+        """Return the whole state as plain data that JSON can also hold."""
         ...
 
     def restore(self, saved: dict[str, Any]) -> None:
-        """Restore from `save`. Raises `ValueError` if it does not fit, without any change."""
+        """Restore what `save` returned. Raises `ValueError`, without any change, if it is unfit."""
         ...
 
 
 class SteppingFunction(ValueFunction, Protocol):
-    """A value function that can also be trained in small steps."""
+    """Value function that can also be trained in small steps."""
 
     def step(self, inputs: Floats, targets: Floats) -> None:
         """Move a little towards the targets (n,) of the inputs (n, d)."""
@@ -48,7 +48,7 @@ class SteppingFunction(ValueFunction, Protocol):
 
 
 def checked(saved: dict[str, Any], kind: str, size: int) -> Floats:
-    """The saved parameters, (size,).
+    """Return the saved parameters, (size,).
 
     Raises:
         ValueError: another kind of value function, another size, or non-finite numbers.
