@@ -80,7 +80,7 @@ def test_a_vo_that_is_owed_nothing_comes_last(kind: type[Policy]) -> None:
 def test_old_usage_is_forgotten_by_half_life(
     kind: type[Policy], half_life_s: float, first: int
 ) -> None:
-    """Check VO a with 4,000 s five days ago: 125 s or 4,000 s against 1,000 s of VO b."""
+    """Check VO a, 4,000 s used five days ago, against VO b, 1,000 s used now."""
     site = HandSite(kind, STRICT, half_life_s=half_life_s)
     site.machines(1)
     for number, vo, seconds, idle_s in (

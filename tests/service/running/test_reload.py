@@ -61,7 +61,7 @@ def test_settings_change_in_place_and_everything_goes_on(tmp_path: Path) -> None
         site.log.submit(60)
         site.wait_until_applied()
         explained = {p["name"]: p for p in daemon.get(f"/api/v1/explain/{job}")["policies"]}
-        assert "90% of choices explore" in explained["bandit"]["explanation"]
+        assert "90% of its choices are random" in explained["bandit"]["explanation"]
         assert "lowest_watts" in explained
 
         site.log.run(range(61, 90))
