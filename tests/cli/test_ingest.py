@@ -192,7 +192,7 @@ def test_the_year_is_that_of_the_last_event(tmp_path: Path) -> None:
     os.utime(log, (1_388_600_000, 1_388_600_000))  # 1 January 2014
     guessed = outrider("ingest", log, "--json")
     assert guessed.json()["events_sha256"] == told["events_sha256"]
-    assert "taken to be of 2014" in guessed.err
+    assert "assumed to be in 2014" in guessed.err
 
 
 def test_dates_without_zone_are_of_the_zone_given(one: Path) -> None:

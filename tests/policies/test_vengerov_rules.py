@@ -87,7 +87,7 @@ def test_replan_gives_the_cpus_to_the_densest_work_and_shrinks_the_last() -> Non
 def test_replan_never_chooses_what_can_earn_nothing() -> None:
     first, hopeless = Asked(0.0, 30.0, cpus=8), Asked(0.0, 10.0, cpus=8)
     done = on_one_machine(made(Replan), 8, first, hopeless, Asked(100.0, 5.0, 8), until_s=200.0)
-    assert "started" not in {kind for _, kind, _ in done.told[1]}, "worth nothing after 10 s"
+    assert "started" not in {kind for _, kind, _ in done.events[1]}, "worth nothing after 10 s"
     assert done.ended(2) == 105.0
 
 
@@ -96,7 +96,7 @@ def test_best_fit_starts_what_can_earn_nothing_unless_told_to_skip_it(skip: bool
     first, hopeless = Asked(0.0, 30.0, cpus=8), Asked(1.0, 10.0, cpus=8)
     policy = made(FuzzyTd, skip_hopeless=skip, **NEITHER)
     done = on_one_machine(policy, 8, first, hopeless, Asked(100.0, 5.0, 8), until_s=200.0)
-    assert ("started" in {kind for _, kind, _ in done.told[1]}) is not skip
+    assert ("started" in {kind for _, kind, _ in done.events[1]}) is not skip
     assert done.ended(2) == 105.0
 
 
@@ -110,8 +110,8 @@ def test_each_of_several_machines_resumes_its_own_jobs(policy: Policy) -> None:
     workload.machines = [MachineSpec(cpus=20)] * 2
     done = played(policy, workload, until_s=300.0)
     assert done.report["jobs"]["completed"] > 60
-    assert any(kind == "resumed" for rows in done.told.values() for _, kind, _ in rows)
-    for job, rows in done.told.items():
+    assert any(kind == "resumed" for rows in done.events.values() for _, kind, _ in rows)
+    for job, rows in done.events.items():
         places = {extra[0] for _, kind, extra in rows if kind in ("started", "resumed")}
         assert len(places) <= 1, f"job {job} moved between machines {places}"
 
@@ -126,7 +126,7 @@ def test_the_papers_four_jobs_earn_most_where_the_machine_is_used_less() -> None
                          1.0: [(START, 0, 1), (START, 3, 3)]}, utilities=LINEAR)  # fmt: skip
     urgent_first = told(jobs, {0.0: [(START, 0, 1), (START, 1, 2)], 1.0: [(START, 2, 2)],
                                2.0: [(START, 3, 3)]}, utilities=LINEAR)  # fmt: skip
-    steps = [max(rows[-1][0] for rows in run.told.values()) for run in (packed, urgent_first)]
+    steps = [max(rows[-1][0] for rows in run.events.values()) for run in (packed, urgent_first)]
     assert steps == [2.0, 3.0], "equation 7: 8 of 8 CPU-steps are used, or 8 of 12"
     assert packed.report["goodput_s"] == urgent_first.report["goodput_s"] == pytest.approx(8.0)
     assert packed.report["utility"]["total"] == pytest.approx(7.0)

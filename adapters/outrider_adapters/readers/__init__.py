@@ -1,1 +1,1 @@
-"""Readers of logs: text that a batch system wrote, turned into events."""
+"""Log readers: parse text that a batch system wrote into events."""

@@ -1,4 +1,4 @@
-"""Shared by several readers: records of whole jobs, the repeated hour, a bounded cache."""
+"""Code shared by readers: whole-job records, the repeated hour, a bounded cache."""
 
 import datetime as dt
 from collections.abc import Callable
@@ -8,7 +8,7 @@ from typing import Final, ParamSpec, TypeVar
 from outrider.api import JobSpec, NamedEvent, events
 
 # -- end records -----------------------------------------------------------------------------------
-# Records of a job's end, which tell its whole life: PBS `E`, sacct rows, jobcomp lines.
+# Records of a job's end, which contain its whole life: PBS `E`, sacct rows, jobcomp lines.
 
 KILLED: Final = "killed"
 REMOVED: Final = "removed"
@@ -24,64 +24,65 @@ def life_of(
     cpus: int,
     removed_for: str = "",
 ) -> list[NamedEvent]:
-    """Submitted, started and ended, at the times that the record gives.
+    """Return the submission, start and end of a job, at the times of its record.
 
-    What other records told already is found to be a duplicate by the event merger: the submission
+    The event merger drops events that other records contained already: the submission
     because it is marked as recalled, the start because its time and machine are the same.
 
     Args:
         job: its id, in the batch system's spelling.
-        spec: what its user said.
-        submit_s: Unix seconds, or None where the record does not say.
+        spec: its user's request.
+        submit_s: Unix seconds, or None if the record does not contain it.
         start_s: of the run that ended, or None if it never ran.
         end_s: of that run, or when the job left the queue.
         machine: the (first) host of the run.
         cpus: CPUs of the run, over all its hosts.
         removed_for: one of the eviction reasons if the run did not complete its job.
     """
-    told: list[NamedEvent] = []
+    found: list[NamedEvent] = []
     if submit_s is not None:
         recalled = JobSpec(
             user=spec.user, vo=spec.vo, job_class=spec.job_class, cpus=spec.cpus,
             estimate_s=spec.estimate_s, eligible_s=spec.eligible_s, recalled=True,
         )  # fmt: skip
-        told.append((submit_s, events.SUBMITTED, job, recalled))
+        found.append((submit_s, events.SUBMITTED, job, recalled))
     if start_s is not None:
-        told.append((start_s, events.STARTED, job, (machine, cpus)))
+        found.append((start_s, events.STARTED, job, (machine, cpus)))
     if removed_for:
-        told.append((end_s, events.REMOVED, job, removed_for))
+        found.append((end_s, events.REMOVED, job, removed_for))
     else:
-        told.append((end_s, events.COMPLETED, job, None))
-    return told
+        found.append((end_s, events.COMPLETED, job, None))
+    return found
 
 
 # -- repeated hour ---------------------------------------------------------------------------------
-# The hour that the end of summer time repeats: a clock that names no zone shows it twice.
+# The hour repeated at the end of summer time: a clock without a zone shows it twice.
 
-LATE_S: Final = 5.0
-"""Records of several writers may stand this much out of order; what stands further back than the
-record before it was written in the second of two such hours."""
+MAX_DISORDER_S: Final = 5.0
+"""Maximum disorder of records of several writers, in seconds. A record further back than the one
+before it was written in the second of two such hours.
+"""
 
 
 def again_s(there: dt.datetime) -> float | None:
-    """Return when a clock shows this for the second time, in Unix seconds; None if it shows it once."""
+    """Return when a clock shows this for the second time, Unix seconds; None if it does so once."""
     first_s, second_s = there.timestamp(), there.replace(fold=1).timestamp()
     return second_s if second_s > first_s else None
 
 
 # -- short cache -----------------------------------------------------------------------------------
-# A cache for what is made of words of a log: long words, which a stranger wrote, stay outside.
+# Cache of objects made from words of a log; long words, which users wrote, are not cached.
 
 P = ParamSpec("P")
 T = TypeVar("T")
-MOST_CHARACTERS: Final = 1024
-"""Over all arguments of a call; what is longer is made anew each time, and not kept."""
+MAX_CHARACTERS: Final = 1024
+"""Limit for the arguments of a call together; for longer ones the result is not cached."""
 
 
 def cached_if_short(entries: int) -> Callable[[Callable[P, T]], Callable[P, T]]:
-    """Like `functools.lru_cache`, with a bound on what an entry takes.
+    """Cache results like `functools.lru_cache`, with a bound on the size of an entry.
 
-    Without one, records of a mebibyte would fill the memory long before there are `entries`.
+    Without a bound, records of a mebibyte would fill the memory long before there are `entries`.
     """
 
     def decorate(function: Callable[P, T]) -> Callable[P, T]:
@@ -90,7 +91,7 @@ def cached_if_short(entries: int) -> Callable[[Callable[P, T]], Callable[P, T]]:
         @wraps(function)
         def call(*args: P.args, **kwargs: P.kwargs) -> T:
             size = sum(len(word) for word in args if isinstance(word, str))
-            if size > MOST_CHARACTERS:
+            if size > MAX_CHARACTERS:
                 return function(*args, **kwargs)
             return cached(*args, **kwargs)  # type: ignore[arg-type]  # words and numbers
 

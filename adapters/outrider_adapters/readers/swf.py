@@ -1,14 +1,14 @@
-"""The reader of Standard Workload Format files: what a batch system did, a job a line.
+"""Reader of Standard Workload Format files: results of a batch system, one job per line.
 
-The format is described at https://www.cs.huji.ac.il/labs/parallel/workload/swf.html. A line tells a
-job's whole life: submitted, started after its wait, and ended after its run time.
+The format: https://www.cs.huji.ac.il/labs/parallel/workload/swf.html. A line contains a job's
+whole life: submitted, started after its wait, and ended after its run time.
 
 ============================  =====================================================================
 status                        here
 ============================  =====================================================================
 1 completed, 0 failed, -1     completed: an exit code is the user's business
 5 cancelled                   removed: while it ran, or, if it never did, after its wait
-2, 3, 4 parts of a job        ignored (``part of a job``): another line tells the job as a whole
+2, 3, 4 parts of a job        ignored (``part of a job``): another line contains the whole job
 ============================  =====================================================================
 """
 
@@ -22,17 +22,18 @@ from outrider_adapters.readers.shared import REMOVED, life_of
 
 COLUMNS: Final = 18
 REQUESTED_BELOW_S: Final = 900.0
-"""Where no queue is called interactive, a job whose user asked for strictly less is. What it took
-in the end says nothing of what its user meant, and would tell policies the future."""
+"""Jobs with a smaller request are interactive, if the log has no interactive queue. The run time
+does not show what the user meant, and would tell policies the future.
+"""
 UNKNOWN_HOST: Final = "unknown"
-"""The machine of a run, where the log does not say in which partition it was."""
+"""Machine of a run, if the log does not contain its partition."""
 
 _MISSING: Final = -1.0
 _CANCELLED: Final = 5.0
 _PARTS: Final = frozenset({2.0, 3.0, 4.0})
-_MOST_LINE_BYTES: Final = 1 << 20
-_MOST_LINE_CHARACTERS: Final = 4096  # 18 numbers
-_LATEST_S: Final = 1e9
+_MAX_LINE_BYTES: Final = 1 << 20
+_MAX_LINE_CHARACTERS: Final = 4096  # 18 numbers
+_MAX_TIME_S: Final = 1e9
 _NUMBER = rb"-?\d+(?:\.\d*)?"
 _JOB = re.compile(
     rb"^[ \t]*" + _NUMBER + rb"(?:[ \t]+" + _NUMBER + rb"){17}[ \t]*\r?$", re.MULTILINE
@@ -42,20 +43,20 @@ _FIELD = re.compile(
 )
 _ZERO = re.compile(r"\s*;\s*UnixStartTime\s*:\s*(\d{1,10})\b")
 _INTERACTIVE = re.compile(r"\s*;\s*Queue\s*:\s*(\d{1,9})\W+interactive(?![\w.-])", re.IGNORECASE)
-_MOST_QUEUES: Final = 1000
+_MAX_QUEUES: Final = 1000
 
 
 class UnreadableJobError(ValueError):
-    """A line that cannot be read; its text is the reason under which it is counted."""
+    """Line that cannot be parsed; its text is the reason under which it is counted."""
 
 
 class SwfReader(LogReader):
-    """Reads Standard Workload Format files as events.
+    """Reader of Standard Workload Format files, as events.
 
-    Times are Unix seconds: the log's own plus UnixStartTime of its header. Where the header has
-    none, they are told as they stand, with a warning. VOs are groups, users and VOs go by the
-    log's numbers; a run's machine is its partition. A job's class is what its user said: its queue
-    where the header calls one interactive, else whether less than 15 minutes were asked for.
+    Times are Unix seconds: the log's own plus UnixStartTime of its header. Without that header they
+    are unchanged, with a warning. VOs are groups; users and VOs have the
+    log's numbers as names; a run's machine is its partition. A job's class follows from its queue
+    if the header names an interactive one, otherwise from a request of less than 15 minutes.
     """
 
     name: ClassVar[str] = "swf"
@@ -90,17 +91,17 @@ class SwfReader(LogReader):
                 self._read_header(line)
                 continue
             reading.records += 1
-            if len(line) > _MOST_LINE_CHARACTERS:
+            if len(line) > _MAX_LINE_CHARACTERS:
                 rejected["too_long"] += 1
                 continue
             try:
-                told = self._life(line.split(), reading.warnings)
+                found = self._life(line.split(), reading.warnings)
             except UnreadableJobError as reason:
                 rejected[str(reason)] += 1
                 continue
-            reading.events += told
-            ignored["part of a job"] += not told
-        if len(data) - end > _MOST_LINE_BYTES:
+            reading.events += found
+            ignored["part of a job"] += not found
+        if len(data) - end > _MAX_LINE_BYTES:
             reading.records += 1
             rejected["garbage"] += 1
             reading.consumed = len(data)
@@ -108,7 +109,7 @@ class SwfReader(LogReader):
         return reading
 
     def save(self) -> Any:
-        """What the header said of the log's zero, and which queues it calls interactive."""
+        """Return the log's zero from the header, and its interactive queues."""
         return {
             "zero_s": self._zero_s,
             "warned": self._warned,
@@ -116,7 +117,7 @@ class SwfReader(LogReader):
         }
 
     def restore(self, saved: Any) -> None:
-        """Go on from what `save` gave."""
+        """Continue from what `save` returned."""
         self._zero_s, self._warned = saved["zero_s"], saved["warned"]
         self._interactive = set(saved.get("interactive", ()))  # not in a cursor of an older release
 
@@ -125,7 +126,7 @@ class SwfReader(LogReader):
         if field is not None and self._zero_s is None:
             self._zero_s = float(field[1])
         queue = _INTERACTIVE.match(line)
-        if queue is not None and len(self._interactive) < _MOST_QUEUES:
+        if queue is not None and len(self._interactive) < _MAX_QUEUES:
             self._interactive.add(float(queue[1]))
 
     def _zero(self, warnings: list[str]) -> float:
@@ -137,7 +138,7 @@ class SwfReader(LogReader):
         return self._zero_s or 0.0
 
     def _life(self, fields: list[str], warnings: list[str]) -> list[NamedEvent]:
-        """The events of a line; none of a part of a job. Raises `UnreadableJobError`."""
+        """Return the events of a line; none for a part of a job. Raises `UnreadableJobError`."""
         if len(fields) != COLUMNS:
             raise UnreadableJobError("number of columns")
         try:
@@ -154,7 +155,7 @@ class SwfReader(LogReader):
             return []
         if job < 0 or job % 1:
             raise UnreadableJobError("no job number")
-        if submit_s < 0 or max(times) > _LATEST_S:
+        if submit_s < 0 or max(times) > _MAX_TIME_S:
             raise UnreadableJobError("no time")
         cpus = cpus_asked if cpus == _MISSING else cpus
         ran = run_s >= 0 and cpus >= 1
@@ -179,12 +180,12 @@ class SwfReader(LogReader):
         )  # fmt: skip
 
     def _is_interactive(self, queue: float, asked_s: float) -> bool:
-        """By what the user said: the queue where the header names one so, else the request."""
+        """Return whether the queue is interactive by the header, or else the request short."""
         if self._interactive:
             return queue in self._interactive
         return 0 < asked_s < REQUESTED_BELOW_S
 
 
-def _name(number: float, missing: str, front: str = "") -> str:
-    """A number of the log as a name; one below 0 stands for nothing."""
-    return missing if number < 0 else f"{front}{number:.15g}"
+def _name(number: float, missing: str, prefix: str = "") -> str:
+    """Return a number of the log as a name; below 0 it is missing."""
+    return missing if number < 0 else f"{prefix}{number:.15g}"

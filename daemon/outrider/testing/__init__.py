@@ -1,20 +1,20 @@
 """Conformance tests for plugins, shipped with Outrider.
 
-Two lines test a policy or an adapter in a package of its own::
+Two lines test a policy or an adapter in a separate package::
 
     from outrider.testing import PolicyConformance
 
     class TestCoolestRoom(PolicyConformance):
         policy = CoolestRoom
 
-pytest finds the tests by their names, but nothing here needs it: a suite is a plain class whose
+pytest finds the tests by their names, but it is not required: a suite is a plain class whose
 ``test_...`` methods raise `NotConforming`, or `unittest.SkipTest` where a test does not apply.
 `check_policy`, `check_adapter`, `check_reader` and `check_lever` run all tests without a test
 runner.
 
-Beside the suites, for tests of one's own: `HandSite` (a policy on machines and jobs set by the
-test), `outrider.testing.hand_campus` and `hand_workload` (traces, a row a job), `planned` (what a
-policy that plans did with one), `campuses` (a generated campus of three days).
+For other tests there are: `HandSite` (a policy on machines and jobs set by the
+test), `outrider.testing.hand_campus` and `hand_workload` (traces, one row per job), `planned` (the
+actions of a policy that plans), `campuses` (a generated campus of three days).
 """
 
 from outrider.testing.adapters import AdapterConformance, check_adapter

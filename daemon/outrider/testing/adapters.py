@@ -1,4 +1,4 @@
-"""The conformance suite of adapters."""
+"""Conformance suite of adapters: the tests that every adapter has to pass."""
 
 import asyncio
 import contextlib
@@ -31,18 +31,18 @@ from outrider.testing.harness import AdapterHarness, check_event
 # Reading batches of an adapter within time limits, as the daemon's supervisor does.
 
 _SETTLE_S: Final = 1.0
-_LOOP_THREADS: Final = "asyncio_"  # of its default executor, which `asyncio.to_thread` uses
+_LOOP_THREADS: Final = "asyncio_"  # of the loop's default executor, which `asyncio.to_thread` uses
 
 
 class BatchReader:
-    """The batches of one call of `batches`, and the cursor after each.
+    """Recorded batches of one call of `batches`, with the cursor after each.
 
-    The adapter must have been entered; `close` before its context is left.
+    Enter the adapter before, and call `close` before its context is left.
 
     Attributes:
         batches: in order.
         events: of all batches.
-        cursors: (events until then, cursor) wherever it differs from the previous one, as the
+        cursors: (number of events until then, cursor) if it differs from the previous one, as the
             journal would store it.
     """
 
@@ -54,7 +54,7 @@ class BatchReader:
         self._pending: asyncio.Task[Batch] | None = None
 
     async def until(self, events_n: int, within_s: float) -> None:
-        """Read until `events_n` events have come. Raises `NotConforming` if they do not in time."""
+        """Read until `events_n` events have come. Raises `NotConforming` if that takes too long."""
         loop = asyncio.get_running_loop()
         end_s = loop.time() + within_s
         while len(self.events) < events_n:
@@ -67,7 +67,7 @@ class BatchReader:
     async def ages(
         self, for_s: float, enough: Callable[[list[float]], bool] | None = None
     ) -> list[float]:
-        """Read for `for_s`, or until `enough`; returns the ages of the batches, in order."""
+        """Read for `for_s`, or until `enough`; return the ages of the batches, in order."""
         loop = asyncio.get_running_loop()
         end_s = loop.time() + for_s
         ages: list[float] = []
@@ -98,7 +98,7 @@ class BatchReader:
         try:
             batch = pending.result()
         except StopAsyncIteration:
-            raise NotConforming("batches() came to an end; it must go on for ever") from None
+            raise NotConforming("batches() ended; expected batches without end") from None
         self._record(batch)
         return batch
 
@@ -109,7 +109,9 @@ class BatchReader:
         try:
             stored = msgspec.json.decode(msgspec.json.encode(batch.cursor))
         except (TypeError, ValueError, msgspec.MsgspecError) as error:
-            raise NotConforming(f"the cursor {batch.cursor!r} is no plain data: {error}") from error
+            raise NotConforming(
+                f"the cursor {batch.cursor!r} is not plain data: {error}"
+            ) from error
         if not self.cursors or self.cursors[-1] != (len(self.events), stored):
             self.cursors.append((len(self.events), stored))
 
@@ -117,7 +119,7 @@ class BatchReader:
 async def read_batches(
     harness: AdapterHarness, cursor: Any, events_n: int, then_s: float
 ) -> BatchReader:
-    """Start an adapter at a cursor, read `events_n` events, read on for `then_s`, and leave it."""
+    """Start an adapter at a cursor, read `events_n` events and for `then_s` more, and leave it."""
     async with harness.adapter() as adapter:
         reader = BatchReader(adapter, cursor)
         await reader.until(events_n, harness.within_s)
@@ -127,7 +129,7 @@ async def read_batches(
 
 
 async def remaining_tasks(known: set[asyncio.Task[Any]]) -> set[str]:
-    """Names of new tasks that do not end by themselves soon."""
+    """Return the names of new tasks that do not end soon."""
     left = asyncio.all_tasks() - known
     if left:
         _, left = await asyncio.wait(left, timeout=_SETTLE_S)
@@ -135,7 +137,7 @@ async def remaining_tasks(known: set[asyncio.Task[Any]]) -> set[str]:
 
 
 def remaining_threads(known: Iterable[threading.Thread]) -> set[str]:
-    """Names of new threads, except those of the event loop."""
+    """Return the names of new threads, except those of the event loop."""
     names = {thread.name for thread in set(threading.enumerate()).difference(known)}
     return {name for name in names if not name.startswith(_LOOP_THREADS)}
 
@@ -143,14 +145,14 @@ def remaining_threads(known: Iterable[threading.Thread]) -> set[str]:
 # -- adapters --------------------------------------------------------------------------------------
 
 _LEAVE_WITHIN_S: Final = 5.0
-_MOST_ASKED: Final = 5
-_NOBODYS_JOB: Final = "a job#of:nobody\x1b"
+_MAX_QUERIES: Final = 5
+_UNKNOWN_JOB: Final = "a job#of:unknown\x1b"
 
-_LONGEST_STATE_WORD: Final = 40
+_MAX_STATE_WORD: Final = 40
 
 
 class AdapterConformance:
-    """The contract of every adapter. Subclass it, name it ``Test...``, and give it a harness.
+    """Contract of every adapter, as tests. Subclass it, name it ``Test...``, and add a harness.
 
     ::
 
@@ -160,11 +162,11 @@ class AdapterConformance:
     """
 
     def harness(self) -> AdapterHarness:
-        """A new source, and the way to change it. Called once for each test."""
+        """Return a new source, and control over it. Called once for each test."""
         raise NotImplementedError
 
     def test_it_says_what_it_is(self) -> None:
-        """Class variables are there and of the right kind."""
+        """Class variables exist and have the right types."""
 
         async def ask(harness: AdapterHarness) -> None:
             adapter = harness.adapter()
@@ -179,7 +181,7 @@ class AdapterConformance:
             lateness_s = adapter.lateness_s
             expect(isfinite(lateness_s) and lateness_s >= 0, f"lateness_s is {lateness_s!r}")
             specs = [isinstance(spec, ClusterSpec) for spec in adapter.clusters()]
-            expect(all(specs), "clusters() must give ClusterSpecs")
+            expect(all(specs), "clusters() must return ClusterSpecs")
             expect(
                 adapter.incumbent is None or isinstance(adapter.incumbent, str),
                 f"incumbent is {adapter.incumbent!r}: expected a policy's name, or None",
@@ -187,8 +189,8 @@ class AdapterConformance:
             expect(isinstance(adapter.habits, SiteHabits), "habits must be SiteHabits")
             _expect_words("state_words", tuple(adapter.state_words), set(JOB_STATE_NAMES))
             for word in adapter.state_words.values():
-                fits = isinstance(word, str) and 0 < len(word) <= _LONGEST_STATE_WORD
-                expect(fits, f"state_words has {word!r}: expected 1 to 40 letters")
+                fits = isinstance(word, str) and 0 < len(word) <= _MAX_STATE_WORD
+                expect(fits, f"state_words contains {word!r}: expected 1 to 40 letters")
 
         self._run(ask)
 
@@ -202,7 +204,7 @@ class AdapterConformance:
         self._run(ask)
 
     def test_events_are_of_the_kinds_and_shapes_of_the_contract(self) -> None:
-        """Kinds within `sees`, names as strings, finite times, extras of the right type."""
+        """Events have kinds within `sees`, names, finite times, and extras of the right type."""
 
         async def ask(harness: AdapterHarness) -> None:
             reader = await _read_all(harness)
@@ -213,7 +215,7 @@ class AdapterConformance:
         self._run(ask)
 
     def test_every_event_comes_once(self) -> None:
-        """Every event comes, and none twice."""
+        """Every event comes exactly once."""
 
         async def ask(harness: AdapterHarness) -> None:
             expected_n = harness.append()
@@ -226,7 +228,7 @@ class AdapterConformance:
         self._run(ask)
 
     def test_it_resumes_from_every_cursor(self) -> None:
-        """A fresh adapter yields exactly the rest: nothing lost, nothing doubled."""
+        """A fresh adapter yields exactly the remaining events."""
 
         async def ask(harness: AdapterHarness) -> None:
             reader = await _read_all(harness, appends=3)
@@ -245,7 +247,7 @@ class AdapterConformance:
         self._run(ask)
 
     def test_it_may_be_left_and_entered_again(self) -> None:
-        """The daemon does so after an error: the same object resumes from the last stored cursor.
+        """The same object resumes from the last stored cursor, as after an error in the daemon.
 
         Events after that cursor were never stored, and come again.
         """
@@ -271,21 +273,21 @@ class AdapterConformance:
         self._run(ask)
 
     def test_the_end_of_knowledge_moves_forward(self) -> None:
-        """`seen_until_s` never goes back, and ages are no less than 0."""
+        """`seen_until_s` never decreases, and ages are at least 0."""
 
         async def ask(harness: AdapterHarness) -> None:
             reader = await _read_all(harness, appends=2)
             marks = [
                 batch.seen_until_s for batch in reader.batches if batch.seen_until_s is not None
             ]
-            expect(marks == sorted(marks), f"seen_until_s goes back: {marks}")
+            expect(marks == sorted(marks), f"seen_until_s decreases: {marks}")
             ages = [batch.age_s for batch in reader.batches]
             expect(all(isfinite(age) and age >= 0 for age in ages), f"age_s among {ages}")
 
         self._run(ask)
 
     def test_a_quiet_source_gives_signs_of_life(self) -> None:
-        """Batches without events go on coming while nothing happens."""
+        """Batches without events continue to come while nothing happens."""
 
         async def ask(harness: AdapterHarness) -> None:
             harness.needs_silence()
@@ -304,7 +306,7 @@ class AdapterConformance:
         self._run(ask)
 
     def test_a_source_that_is_gone_only_grows_old(self) -> None:
-        """No error while it is away; `age_s` grows; once it is back, all events come."""
+        """An absent source causes no error; `age_s` grows; once it is back, all events come."""
 
         async def ask(harness: AdapterHarness) -> None:
             harness.needs_a_source_to_take_away()
@@ -333,28 +335,30 @@ class AdapterConformance:
         self._run(ask)
 
     def test_it_says_why_a_job_waits_or_nothing(self) -> None:
-        """`waiting_reason` answers in time, of jobs it told of and of others; batches go on."""
+        """`waiting_reason` answers in time, for known and unknown jobs, and batches continue."""
 
         async def ask(harness: AdapterHarness) -> None:
             expected_n = harness.append()
             async with harness.adapter() as adapter:
                 reader = BatchReader(adapter, None)
                 await reader.until(expected_n, harness.within_s)
-                told = [event[2] for event in reader.events if event[1] == SUBMITTED]
-                for job in [*told[-_MOST_ASKED:], _NOBODYS_JOB]:
+                submitted = [event[2] for event in reader.events if event[1] == SUBMITTED]
+                for job in [*submitted[-_MAX_QUERIES:], _UNKNOWN_JOB]:
                     answer = await _in_time(adapter.waiting_reason(job), harness.within_s)
                     is_one = answer is None or isinstance(answer, WaitingReason)
-                    expect(is_one, f"waiting_reason gave {answer!r}, not a WaitingReason or None")
-                    foreign = job == _NOBODYS_JOB and answer is not None
-                    expect(not foreign, "waiting_reason knows a job that is nobody's")
+                    expect(
+                        is_one, f"waiting_reason returned {answer!r}, not a WaitingReason or None"
+                    )
+                    foreign = job == _UNKNOWN_JOB and answer is not None
+                    expect(not foreign, "waiting_reason answered for an unknown job; expected None")
                 signs = await reader.ages(2.0 * harness.quiet_within_s, enough=bool)
-                expect(bool(signs), "no batch came after a question")
+                expect(bool(signs), "no batch came after a call of waiting_reason")
                 await reader.close()
 
         self._run(ask)
 
     def test_leaving_it_leaves_nothing_behind(self) -> None:
-        """No task and no thread outlives the context, also when it is left in mid-batch."""
+        """No task and no thread outlives the context, even if it is left in mid-batch."""
 
         async def ask(harness: AdapterHarness) -> None:
             harness.append()
@@ -372,14 +376,14 @@ class AdapterConformance:
         self._run(ask)
 
     def test_it_acts_only_through_levers_it_declares(self) -> None:
-        """What changes something is a `Lever` in `levers`, and no method of the adapter."""
+        """Actions are declared as `Lever` classes in `levers`, never as methods of the adapter."""
 
         async def ask(harness: AdapterHarness) -> None:
             kind = type(harness.adapter())
             undeclared = [
                 name for name, _ in inspect.getmembers(kind, inspect.isfunction) if name in ACTIONS
             ]
-            expect(not undeclared, f"levers that it does not declare: {', '.join(undeclared)}")
+            expect(not undeclared, f"undeclared levers: {', '.join(undeclared)}")
 
         self._run(ask)
 
@@ -395,13 +399,13 @@ def check_adapter(make_harness: Callable[[], AdapterHarness]) -> dict[str, str]:
     """Run all tests on an adapter.
 
     Args:
-        make_harness: makes a new harness for each test.
+        make_harness: returns a new harness for each test.
 
     Returns:
         for each test, ``passed`` or why it does not apply.
 
     Raises:
-        NotConforming: names every test that failed, and why.
+        NotConforming: names every failed test, with the cause.
     """
     suite = AdapterConformance()
     vars(suite)["harness"] = make_harness
@@ -422,7 +426,7 @@ async def _read_all(harness: AdapterHarness, appends: int = 1) -> BatchReader:
 
 
 async def _in_time(asked: Coroutine[Any, Any, Any], within_s: float) -> Any:
-    """An answer; None where the adapter says that its peer does not answer."""
+    """Return an answer; None if the adapter reports that its peer does not answer."""
     try:
         async with asyncio.timeout(within_s):
             return await asked
@@ -443,7 +447,7 @@ def _grew(ages: list[float]) -> bool:
 def _expect_words(name: str, words: object, known: set[str]) -> None:
     expect(isinstance(words, tuple), f"{name} must be a tuple of words: {words!r}")
     strange = [word for word in words if word not in known] if isinstance(words, tuple) else []
-    expect(not strange, f"{name} names {strange!r}; known: {', '.join(sorted(known))}")
+    expect(not strange, f"{name} contains {strange!r}; known: {', '.join(sorted(known))}")
 
 
 def _difference(got: list[Any], wanted: list[Any]) -> str:

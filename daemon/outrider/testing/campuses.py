@@ -22,14 +22,14 @@ _Row = TypeVar("_Row", _Job, _Session)
 
 
 def tiny_campus(seed: int = 0, fork_s: float | None = None) -> Campus:
-    """A campus with owners who come and go, nightly reboots, kills and jobs that never end.
+    """Generate a campus with owners who come and go, reboots, kills and jobs that never end.
 
     All times are whole seconds. Machines are scarce by day and plenty at night.
 
     Args:
         seed: of owners and jobs.
-        fork_s: from this second on everything differs from the campus without a fork, and
-            nothing that could have been seen before it does.
+        fork_s: from this second on everything differs from the campus without a fork; nothing that
+                could be seen before differs.
     """
     rng = stream(seed, "testing:campus")
     jobs = _in_order([_job(rng, number) for number in range(_JOBS)])
@@ -71,7 +71,7 @@ def tiny_campus(seed: int = 0, fork_s: float | None = None) -> Campus:
 
 
 def _in_order(rows: list[_Row]) -> list[_Row]:
-    """Sorted by the first column only, stably, so that the order is the same after a fork."""
+    """Return the rows sorted stably by the first column, so that a fork keeps the order."""
     return sorted(rows, key=lambda row: row[0])
 
 
@@ -94,7 +94,7 @@ def _sessions(rng: random.Random) -> list[_Session]:
 
 
 def _other_job(rng: random.Random, job: _Job, fork_s: float) -> _Job:
-    """The same job if it is over by the fork, else one that differs only after the fork."""
+    """Return the job if it is over by the fork, else one that differs only after the fork."""
     submit, run, kill = job
     late = float(rng.randrange(1, 5000))
     if submit >= fork_s:

@@ -1,4 +1,4 @@
-"""Running conformance tests, and the error that tells an author what to change."""
+"""Runner of conformance tests, and the error that reports what to change."""
 
 import re
 import unittest
@@ -16,7 +16,7 @@ from outrider.plugins.finding import CONTRACTS, READERS, wrong_version
 
 
 class NotConforming(AssertionError):  # noqa: N818 - a test result, not a fault of this program
-    """The plugin breaks its contract; the message names the place and what would be right."""
+    """Breach of a plugin's contract; the message names the place and what is expected."""
 
 
 def expect(holds: bool, message: str) -> None:
@@ -26,7 +26,7 @@ def expect(holds: bool, message: str) -> None:
 
 
 def test_names(suite: type[Any]) -> Iterator[str]:
-    """Names of the tests of a suite, in the order in which they were written."""
+    """Yield the names of a suite's tests, in the order in which they were written."""
     seen: dict[str, None] = {}
     for kind in reversed(suite.__mro__):
         seen |= dict.fromkeys(name for name in vars(kind) if name.startswith("test_"))
@@ -40,7 +40,7 @@ def run_all_tests(suite: Any) -> dict[str, str]:
         for each test, ``passed`` or why it does not apply.
 
     Raises:
-        NotConforming: names every test that failed, and why.
+        NotConforming: names every failed test, with the cause.
     """
     results: dict[str, str] = {}
     failures: list[str] = []
@@ -59,9 +59,9 @@ def run_all_tests(suite: Any) -> dict[str, str]:
 
 
 # -- declarations ----------------------------------------------------------------------------------
-# What a plugin declares of itself: name, description, version and settings.
+# Declarations of a plugin: name, description, version and settings.
 
-_MOST_LETTERS = 120
+_MAX_LETTERS = 120
 _UNITS = {
     "sec": "_s", "secs": "_s", "second": "_s", "seconds": "_s", "ms": "_s", "millis": "_s",
     "min": "_s", "mins": "_s", "minutes": "_s", "hour": "_s", "hours": "_s",
@@ -70,21 +70,21 @@ _UNITS = {
     "power": "_w", "joule": "_j", "joules": "_j", "kwh": "_j", "wh": "_j", "energy": "_j",
     "percent": "_ratio", "pct": "_ratio",
 }  # fmt: skip
-"""Last words of a number's name that leave its unit open or speak of another than the house's."""
+"""Last words of a number's name that leave its unit open, or name another than Outrider's unit."""
 
 
 def check_identity(plugin: type[Any], group: str) -> None:
-    """Name, one line of description, and the version of the group's contract."""
+    """Check the name, the description of one line, and the version of the group's contract."""
     check_name_and_description(plugin, "_-" if group == READERS else "_")
     wrong = wrong_version(CONTRACTS[group], plugin)
     expect(not wrong, f"{plugin.__name__} {wrong}")
 
 
 def check_name_and_description(plugin: type[Any], joins: str = "_") -> None:
-    """A name that can be typed, whose words are joined by one of `joins`; a line of description."""
+    """Check that a name can be typed, with words joined by one of `joins`; and the description."""
     for attribute in ("name", "description"):
-        said = getattr(plugin, attribute, None)
-        expect(isinstance(said, str), f"{plugin.__name__}.{attribute} must be a string: {said!r}")
+        value = getattr(plugin, attribute, None)
+        expect(isinstance(value, str), f"{plugin.__name__}.{attribute} must be a string: {value!r}")
     expect(
         re.fullmatch(f"[a-z][a-z0-9{joins}]*", plugin.name) is not None,
         f"name {plugin.name!r}: expected small letters, digits and {' or '.join(joins)}, "
@@ -92,15 +92,15 @@ def check_name_and_description(plugin: type[Any], joins: str = "_") -> None:
     )
     line = plugin.description
     expect(
-        0 < len(line) <= _MOST_LETTERS and "\n" not in line,
-        f"description {line!r}: expected one line of at most {_MOST_LETTERS} letters",
+        0 < len(line) <= _MAX_LETTERS and "\n" not in line,
+        f"description {line!r}: expected one line of at most {_MAX_LETTERS} letters",
     )
 
 
 def check_settings(
     record: type[msgspec.Struct], base: type[msgspec.Struct], given: Mapping[str, Any]
 ) -> None:
-    """Every setting tells its unit, what it is for, and a default that it would itself accept."""
+    """Check that every setting has a unit, a description, and a default that is allowed."""
     expect(
         isinstance(record, type) and issubclass(record, base),
         f"settings_type must be a subclass of {base.__name__}: {record!r}",
@@ -110,12 +110,14 @@ def check_settings(
         where = f"{record.__name__}.{setting.name}"
         expect(
             bool(setting.doc),
-            f"{where} has no description; say what it does and why one would change it: "
+            f"{where} has no description; describe what it does and why one would change it: "
             "Annotated[..., msgspec.Meta(description=...)]",
         )
         _check_unit(setting, where)
         if setting.required:
-            expect(setting.name in given, f"{where} has no default: give the suite a value for it")
+            expect(
+                setting.name in given, f"{where} has no default: pass a value for it to the suite"
+            )
     made = build(record, given, record.__name__)
     plain = msgspec.to_builtins(made)
     try:
@@ -123,7 +125,7 @@ def check_settings(
     except ConfigurationError as error:
         expect(False, f"a default of {record.__name__} is not among the values it allows: {error}")
     else:
-        expect(again == made, f"{record.__name__} read back from plain data is another: {again!r}")
+        expect(again == made, f"{record.__name__} read back from plain data differs: {again!r}")
 
 
 def _check_unit(setting: Setting, where: str) -> None:
@@ -131,16 +133,16 @@ def _check_unit(setting: Setting, where: str) -> None:
     number = isinstance(setting.default, (int, float)) and not isinstance(setting.default, bool)
     expect(
         not (number and last in _UNITS),
-        f"{where} does not say its unit; expected a name that ends with {_UNITS.get(last, '_s')!r}",
+        f"{where} has no unit; expected a name that ends with {_UNITS.get(last, '_s')!r}",
     )
 
 
 # -- lever declarations ----------------------------------------------------------------------------
-# What levers declare of themselves.
+# Declarations of levers.
 
 
 def check_levers(levers: Any) -> None:
-    """All that an adapter declares: each sound, and no two for one action."""
+    """Check the levers of an adapter: each is valid, and no two have the same action."""
     expect(isinstance(levers, tuple), f"levers must be a tuple of Lever classes: {levers!r}")
     seen: dict[str, str] = {}
     for lever in levers:
@@ -149,13 +151,13 @@ def check_levers(levers: Any) -> None:
             other = seen.setdefault(action, lever.name)
             expect(
                 other == lever.name,
-                f'the levers "{other}" and "{lever.name}" both carry "{action}"; expected '
+                f'the levers "{other}" and "{lever.name}" both execute "{action}"; expected '
                 "one lever for each action",
             )
 
 
 def check_lever_declaration(lever: Any) -> None:
-    """One class: what it is called, what it carries, and that it lapses."""
+    """Check a lever class: its name, its actions, and its lease."""
     expect(
         isinstance(lever, type) and issubclass(lever, Lever),
         f"levers must be subclasses of outrider.api.Lever: {lever!r}",
@@ -167,15 +169,15 @@ def check_lever_declaration(lever: Any) -> None:
         f"{lever.__name__}.actions is {actions!r}: expected a tuple of some of "
         f"{', '.join(ACTIONS)}",
     )
-    if isinstance(getattr(lever, "lease_s", None), int | float):  # else it is one of each lever
+    if isinstance(getattr(lever, "lease_s", None), int | float):  # else each lever has its own
         check_lease(lever)
 
 
 def check_lease(lever: Any) -> None:
-    """A lever, or its class: how long what it changes lasts."""
+    """Check the lease of a lever, or of its class."""
     lease_s = getattr(lever, "lease_s", None)
     expect(
         isinstance(lease_s, int | float) and isfinite(lease_s) and lease_s > 0,
         f"{lever.name}.lease_s is {lease_s!r}: expected seconds above 0, after which the "
-        "batch system itself forgets the change",
+        "batch system itself reverts the change",
     )

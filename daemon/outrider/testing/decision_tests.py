@@ -20,7 +20,7 @@ from outrider.testing.instrumented_policy import (
     InstrumentedPolicy,
     check_prediction,
 )
-from outrider.testing.policy_under_test import PolicyUnderTest, events_beside_tiny_campus
+from outrider.testing.policy_under_test import PolicyUnderTest, tiny_campus_events
 
 FORK_S: Final = 1.5 * DAY_S
 
@@ -29,7 +29,7 @@ class DecisionTests(PolicyUnderTest):
     """Tests of declarations and decisions."""
 
     def test_it_says_what_it_is(self) -> None:
-        """Class variables are there and of the right kind."""
+        """Class variables exist and have the right types."""
         kind = self.policy
         check_identity(kind, POLICIES)
         words = isinstance(kind.features, tuple) and all(isinstance(w, str) for w in kind.features)
@@ -54,7 +54,7 @@ class DecisionTests(PolicyUnderTest):
             expect(preset.isidentifier(), f"preset {preset!r}: expected one word")
 
     def test_the_same_seed_gives_the_same_ledger(self) -> None:
-        """No chance but the generator it was handed, no clock, nothing kept between two runs."""
+        """Use no randomness but the passed generator, no clock, and no state of an earlier run."""
         campus = tiny_campus()
         first = self.plain_run()
         random.seed(2)
@@ -62,7 +62,7 @@ class DecisionTests(PolicyUnderTest):
         expect(first != [], "the policy decided nothing at all on a campus of 150 jobs")
 
     def test_another_policy_in_the_same_run_changes_nothing(self) -> None:
-        """Not even a second one of its own kind: nothing is shared through the class."""
+        """Share nothing through the class: a second policy of the same kind changes nothing."""
         campus = tiny_campus()
         twin = self.make(seed=1)
         vars(twin)["name"] = "twin"
@@ -73,32 +73,32 @@ class DecisionTests(PolicyUnderTest):
         )
 
     def test_every_choice_is_a_free_machine_or_the_queue(self) -> None:
-        """Sound choices or plans, scores and rewards in a whole run, for two campuses."""
+        """Check choices or plans, scores and rewards in a whole run, for two campuses."""
         for seed in (0, 1):
             counts = self.instrumented_run(seed).counts
-            expect(counts.calls_n > 0, "the policy was never asked")
+            expect(counts.calls_n > 0, "the policy was never predicted")
             expect(counts.moves_n > 0 or not plans(counts.policy), "no plan ever moved a job")
 
     def test_it_starts_a_job_that_may_not_be_kept(self) -> None:
-        """``may_defer=False`` is obeyed by the policy itself, not only by the engine's guard."""
+        """Check that the policy itself obeys ``may_defer=False``, not only the engine's guard."""
         policy = self.make()
         if plans(policy):
-            raise unittest.SkipTest("it plans whole rounds: no job is put to it that must start")
+            raise unittest.SkipTest("it plans whole passes: it gets no job that must start")
         instrumented = InstrumentedPolicy(policy, insist=True)
         decisions_of(tiny_campus(), policy)
         expect(instrumented.deferred_n == 0, "deferred a job although may_defer is False")
 
     def test_it_explains_each_job_in_one_sentence(self) -> None:
-        """`explain` and `scores` answer for every job, also before anything was learned."""
+        """Call `explain` and `scores` for every job, also before anything was learned."""
         unexplained = self.instrumented_run().unexplained
         if unexplained is not None:
             raise unexplained
 
     def test_it_predicts_what_can_be_and_predicting_changes_nothing(self) -> None:
-        """`predict` gives a probability and a length, and may be asked at any time."""
+        """`predict` returns a probability and a length, and may be called at any time."""
 
         def look(job: Job, site: Site) -> None:
-            if not isinstance(policy, Predicts) or not site.free_total:  # full, for one that plans
+            if not isinstance(policy, Predicts) or not site.free_total:  # full, after a plan
                 return
             machine = site.longest_free()
             check_prediction(policy.predict(job, machine, site), f"at {site.now:g} s")
@@ -108,31 +108,31 @@ class DecisionTests(PolicyUnderTest):
             raise unittest.SkipTest("it does not predict")
         campus = tiny_campus()
         InstrumentedPolicy(policy, look=look)
-        asked = decisions_of(campus, policy)
-        _expect_same(asked, self.plain_run(), "a run in which predictions were asked for")
+        predicted = decisions_of(campus, policy)
+        _expect_same(predicted, self.plain_run(), "a run with predictions")
 
     def test_it_cannot_see_the_future(self) -> None:
-        """Two campuses that are alike until a moment are decided alike until then."""
+        """Decide two campuses the same until the moment from which they differ."""
         plain = self.plain_run()
         forked = decisions_of(tiny_campus(fork_s=FORK_S), self.make())
         past = _until(plain, FORK_S)
         _expect_same(_until(forked, FORK_S), past, "a campus whose future differs")
-        expect(plain != forked, "the two campuses were decided alike to the end: no difference?")
+        expect(plain != forked, "both campuses were decided the same to the end: no difference?")
         cut = decisions_of(tiny_campus(), self.make(), until_s=FORK_S)
         _expect_same(_until(cut, FORK_S), past, "a run that stops there")
 
     def test_watts_may_be_unknown(self) -> None:
-        """Of some machines, and of all."""
-        events = events_until(events_beside_tiny_campus(), FORK_S)
+        """Hide the watts of some machines, and of all."""
+        events = events_until(tiny_campus_events(), FORK_S)
         for hidden in (("cellar",), ("attic", "cellar", "library")):
             policy = self.make()
             instrumented = InstrumentedPolicy(policy)
             self.in_shadow(policy).play(_without_watts(events, hidden), FORK_S)
-            expect(instrumented.calls_n > 0, "the policy was never asked")
+            expect(instrumented.calls_n > 0, "the policy was never predicted")
 
     def test_machines_and_clusters_may_come_and_go(self) -> None:
-        """A new cluster appears in the middle, a machine moves into it, a cluster empties."""
-        events = events_beside_tiny_campus()
+        """A new cluster appears, a machine moves into it, a cluster becomes empty."""
+        events = tiny_campus_events()
         policy = self.make()
         instrumented = InstrumentedPolicy(policy)
         shadow = self.in_shadow(policy)
@@ -145,7 +145,7 @@ class DecisionTests(PolicyUnderTest):
         ]
         later = [event for event in events if event[0] > FORK_S]
         shadow.play(moves + [e for e in later if not _is_at_library(e)])
-        expect(instrumented.calls_n > calls_n, "the policy was not asked again")
+        expect(instrumented.calls_n > calls_n, "the policy was not predicted again")
         expect("tower" in shadow.site.cluster_names, "no cluster appeared")
 
 
@@ -153,10 +153,10 @@ def _until(rows: Iterable[Any], time_s: float) -> list[Any]:
     return [row for row in rows if row.time_s < time_s]
 
 
-def _expect_same(got: list[Any], wanted: list[Any], what: str) -> None:
+def _expect_same(got: list[Any], wanted: list[Any], name: str) -> None:
     for number, (one, other) in enumerate(zip(got, wanted, strict=False), 1):
-        expect(one == other, f"{what} differs in decision {number}: {one} instead of {other}")
-    expect(len(got) == len(wanted), f"{what} has {len(got)} decisions instead of {len(wanted)}")
+        expect(one == other, f"{name} differs in decision {number}: {one} instead of {other}")
+    expect(len(got) == len(wanted), f"{name} has {len(got)} decisions instead of {len(wanted)}")
 
 
 def _without_watts(events: Iterable[NamedEvent], clusters: tuple[str, ...]) -> list[NamedEvent]:

@@ -1,4 +1,4 @@
-"""Runs for policy tests: acting on a simulated campus or grid, or in shadow beside a campus."""
+"""Runs for policy tests: on a simulated campus or grid, or in shadow of a campus."""
 
 import datetime as dt
 import random
@@ -36,7 +36,7 @@ _EPOCH_S = 1800.0
 
 
 class Row(NamedTuple):
-    """The compared part of a ledger row."""
+    """Compared part of a decision log row."""
 
     time_s: float
     job: str
@@ -47,42 +47,42 @@ class Row(NamedTuple):
 
     @classmethod
     def of(cls, decision: Decision, names: Names) -> Self:
-        """The compared part of a decision; `names` are those of jobs and machines."""
+        """Return the compared part of a decision; `names` are those of jobs and machines."""
         d = decision
         place = None if d.machine == NOWHERE else names.machine_names[d.machine]
         return cls(d.time_s, names.job_names[d.job], d.action, place, d.cpus, d.reason)
 
 
 class AnyFreeMachine(Policy):
-    """The incumbent in tests: the oldest job, on any free machine."""
+    """Current scheduler in tests: it starts the oldest job on any free machine."""
 
     name: ClassVar[str] = "any_free_machine"
     description: ClassVar[str] = "oldest job first, on any free machine"
 
     def choose(self, job: Job, evaluation: Any, view: SiteView, may_defer: bool) -> Choice:
-        """Any free machine; of more than one CPU the tightest that suffices."""
+        """Choose any free machine; for more than one CPU the tightest that suffices."""
         if job.spec.cpus > 1:
             return super().choose(job, evaluation, view, may_defer)
         return Choice(view.draw(self.rng), "any")
 
 
 def chance(name: str, seed: int = 0) -> random.Random:
-    """The random stream of a policy of this name, as the commands make it."""
+    """Return the random stream of a policy of this name, as made by the commands."""
     return stream(seed, f"policy:{name}")
 
 
 def incumbent(seed: int = 0) -> Policy:
-    """An incumbent to run policies in shadow of."""
+    """Return a current scheduler for runs with policies in shadow."""
     return AnyFreeMachine(PolicySettings(), stream(seed, "testing:incumbent"))
 
 
 def plans(policy: Policy) -> bool:
-    """Return whether the policy plans whole passes; `Policy.choose` is never asked then."""
+    """Return whether the policy plans whole passes; `Policy.choose` is never called then."""
     return policy.decides is Decides.PLAN
 
 
 def evaluation(policy: Policy, job: Job, view: SiteView) -> Any:
-    """The evaluation that the engine would pass to `Policy.choose` with this job."""
+    """Return the evaluation that the engine would pass to `Policy.choose` with this job."""
     return (
         policy.evaluate_group(policy.group_key(job, view), view)
         if isinstance(policy, Groups)
@@ -93,9 +93,9 @@ def evaluation(policy: Policy, job: Job, view: SiteView) -> Any:
 def decisions_of(
     campus: Campus, policy: Policy, others: Sequence[Policy] = (), until_s: float | None = None
 ) -> list[Row]:
-    """The decisions of a policy that acts on a campus, perhaps with others in shadow.
+    """Return the decisions of a policy that acts on a campus, perhaps with others in shadow.
 
-    A policy that plans acts on the grid made of the campus: on a campus jobs can only be started.
+    A policy that plans acts on a grid derived from the campus: on a campus jobs only start.
     """
     decisions: list[Decision] = []
     policies = [policy, *others]
@@ -108,7 +108,7 @@ def decisions_of(
 
 
 def observed_events(campus: Campus) -> list[NamedEvent]:
-    """Events that an adapter would yield for a campus under the incumbent's decisions.
+    """Return the events that an adapter would yield for a campus under the current scheduler.
 
     A start comes half a second after the job could start, so that a shadow decides before it.
     """
@@ -128,16 +128,16 @@ def _named(event: Event, campus: Campus) -> NamedEvent:
 
 
 class Shadow:
-    """A policy in shadow beside a stream of events, as in the daemon.
+    """Policy in shadow of a stream of events, as in the daemon.
 
     Args:
         policy: the only candidate.
-        clusters: declared, in the order that gives them their numbers.
-        start: wall clock of second 0.
+        clusters: declared clusters, in the order of their numbers.
+        start: wall clock time of second 0.
 
     Attributes:
         rows: its decisions so far.
-        site: the view that it sees.
+        site: the view that the policy gets.
     """
 
     def __init__(self, policy: Policy, clusters: Iterable[ClusterSpec], start: dt.datetime) -> None:
@@ -158,11 +158,11 @@ class Shadow:
         self._engine.feed(self._merger.seen(SOURCE, end_s))
 
     def save(self) -> bytes:
-        """A snapshot, as the daemon writes it."""
+        """Return a snapshot, in the daemon's format."""
         return msgspec.msgpack.encode([self._merger.save(), self._engine.save()])
 
     def restore(self, saved: bytes) -> None:
-        """Go on from a snapshot; only from one without pending events."""
+        """Continue from a snapshot; only from one without pending events."""
         merger, engine = msgspec.msgpack.decode(saved)
         self._merger.restore(merger, tuple)
         self._engine.restore(engine)
@@ -170,28 +170,28 @@ class Shadow:
     # -- decision log -------------------------------------------------------------------------
 
     def decided(self, decision: Decision, /) -> None:
-        """A decision was made (`outrider.engine.DecisionLog`)."""
+        """Store a decision of the policy (`outrider.engine.DecisionLog`)."""
         self.rows.append(Row.of(decision, self._merger.normaliser))
 
     def ended(
         self, policy: str, job: Job, ending: str, reason: str, run_s: float,
         reward: float | None, on_policy: bool,
     ) -> None:  # fmt: skip
-        """Ignored: outcomes are checked where the policy observes them."""
+        """Ignore the end of a run: outcomes are checked where the policy observes them."""
 
 
 def events_until(events: Iterable[NamedEvent], time_s: float) -> list[NamedEvent]:
-    """The events up to a time, inclusive."""
+    """Return the events up to a time, inclusive."""
     return [event for event in events if event[0] <= time_s]
 
 
 def events_after(events: Iterable[NamedEvent], time_s: float) -> Iterator[NamedEvent]:
-    """The events after a time."""
+    """Return the events after a time."""
     return (event for event in events if event[0] > time_s)
 
 
 # -- grids -----------------------------------------------------------------------------------------
-# The grid made of a campus: for policies that preempt, shrink and resume, as no campus can.
+# Grid derived from a campus: for policies that preempt, shrink and resume, as no campus can.
 
 _NEVER: Final = float("nan")
 _REQUESTED_CPUS: Final = (1, 2, 3, 1, 2)
@@ -200,11 +200,11 @@ _CLASSES: Final = (BATCH, BATCH, INTERACTIVE)
 
 
 def as_grid(campus: Campus) -> Workload:
-    """The jobs of a campus that complete; each cluster becomes one machine with a CPU per computer.
+    """Return the jobs of a campus that complete, on one machine per cluster.
 
-    A grid has no owners, no reboots and no kills. A job's request, estimate and class follow from
-    its number only, and so reveal nothing of the future: two campuses that are equal until a fork
-    become two grids that are.
+    Each machine has a CPU per computer of its cluster. A grid has no owners, no reboots and no
+    kills. A job's request, estimate and class follow from its number only, and so reveal nothing
+    of the future: two campuses that are equal until a fork become two grids that are.
     """
     ends = np.flatnonzero(~np.isnan(campus.run_s))
     numbers: list[int] = ends.tolist()
@@ -233,11 +233,11 @@ def as_grid(campus: Campus) -> Workload:
 
 
 # -- hand site -------------------------------------------------------------------------------------
-# A site played by hand: one policy acts on it, and what it starts runs until told otherwise.
+# Site controlled by a test: one policy acts on it, and started jobs run until the test ends them.
 
 
 class KeptDecisions:
-    """Writes an engine's decisions (`rows`) and ends of runs (`ends`) down, by number."""
+    """Recorder of an engine's decisions (`rows`) and ends of runs (`ends`), by number."""
 
     def __init__(self, site: Site) -> None:
         self.rows: list[tuple[Any, ...]] = []
@@ -245,21 +245,21 @@ class KeptDecisions:
         self._site = site
 
     def decided(self, decision: Decision, /) -> None:
-        """A decision was made."""
+        """Store a decision of the policy."""
         self.rows.append(astuple(decision)[:-1])
 
     def ended(
         self, policy: str, job: Job, ending: str, reason: str, run_s: float,
         reward: float | None, on_policy: bool,
     ) -> None:  # fmt: skip
-        """A run ended."""
+        """Store the end of a run."""
         self.ends.append(
             (self._site.now, policy, job.number, ending, reason, run_s, reward, on_policy)
         )
 
 
 class HandSite:
-    """Machines, jobs and moments set by the test, and a policy that acts on them.
+    """Site with machines, jobs and times set by a test, and a policy that acts on them.
 
     ::
 
@@ -270,13 +270,13 @@ class HandSite:
 
     Args:
         kind: the policy.
-        discipline: who may pass whom in the queue.
-        shares: target share of each VO; none: equal ones.
-        **settings: of the policy, where they are not its defaults.
+        discipline: which jobs may pass others in the queue.
+        shares: target share of each VO; by default equal ones.
+        **settings: of the policy, if they differ from its defaults.
 
     Attributes:
-        policy: the one that acts, with the random stream that commands give it.
-        site: what it sees.
+        policy: the acting policy, with the random stream that commands give it.
+        site: the view that the policy gets.
         starts: (job, machine) in order.
         decision_log: its decisions, and the ends of runs.
         now: seconds.
@@ -289,7 +289,7 @@ class HandSite:
         clock = ZoneTime("UTC")
         self.site = Site(clock, [])
         record = kind.settings_type(**settings) if settings else kind.settings_type()
-        self.policy: Any = kind(record, chance(kind.name))  # each kind has methods of its own
+        self.policy: Any = kind(record, chance(kind.name))  # each kind has its own methods
         self.runner = PolicyRunner(self.policy, True, 3600.0, discipline=discipline)
         self.decision_log = KeptDecisions(self.site)
         accounting = Accounting(clock, shares or {}, exact=True)
@@ -299,36 +299,36 @@ class HandSite:
         self._to_start: list[tuple[int, int]] = []
 
     def start(self, job: int, machine: int) -> None:
-        """The engine starts a job."""
+        """Store a job that the engine starts."""
         self._to_start.append((job, machine))
 
     def wake_at(self, time_s: float) -> None:
-        """Ticks are the test's."""
+        """Do nothing: the test itself calls `tick`."""
 
     def tell(self, kind: int, subject: int, extra: Any = None) -> None:
-        """Something happens now."""
+        """Feed an event that happens now."""
         self.engine.feed([(self.now, kind, subject, extra)])
 
     def machines(self, *cpus: int, **known: Any) -> None:
-        """Machines join, one for each number of CPUs."""
+        """Let machines join, one for each number of CPUs."""
         for width in cpus:
             number = len(self.site.specs)
             self.tell(ev.JOINED, number, MachineSpec(cpus=width, **known))
 
     def submit(self, job: int, **spec: Any) -> None:
-        """A job enters the queue."""
+        """Let a job enter the queue."""
         self.tell(ev.SUBMITTED, job, JobSpec(**spec))
 
     def complete(self, job: int) -> None:
-        """A running job ends."""
+        """Let a running job end."""
         self.tell(ev.COMPLETED, job)
 
     def evict(self, job: int) -> None:
-        """A running job is thrown off its machine."""
+        """Evict a running job from its machine."""
         self.tell(ev.EVICTED, job, "owner")
 
     def tick(self, later_s: float = 0.0) -> list[int]:
-        """Time passes, a scheduling pass is made and carried out; the jobs it started, in order."""
+        """Advance time, run a scheduling pass and apply it; return the started jobs in order."""
         self.now += later_s
         self.tell(ev.TICK, 0)
         started, self._to_start = self._to_start, []
@@ -340,11 +340,11 @@ class HandSite:
 
 
 # -- hand workload ---------------------------------------------------------------------------------
-# Workloads written by hand, a job a line, and who started when under a policy.
+# Workloads written by hand, one job per line, and the starts of jobs under a policy.
 
 
 class Asked(NamedTuple):
-    """A job: the truth, and what policies are told of it (None: the truth, nan: nothing)."""
+    """Job with its true run time, and the estimate for policies (None: the truth, nan: none)."""
 
     submit_s: float
     run_s: float
@@ -355,8 +355,8 @@ class Asked(NamedTuple):
 
 
 def make_workload(machines: Sequence[int], jobs: Sequence[Asked]) -> Workload:
-    """A workload; `machines` are the CPUs of each, jobs are named j0, j1, ..."""
-    told = [job.run_s if job.estimate_s is None else job.estimate_s for job in jobs]
+    """Return a workload; `machines` are the CPUs of each, jobs are named j0, j1, ..."""
+    estimates = [job.run_s if job.estimate_s is None else job.estimate_s for job in jobs]
     return Workload(
         name="by hand",
         job_names=[f"j{number}" for number in range(len(jobs))],
@@ -365,7 +365,7 @@ def make_workload(machines: Sequence[int], jobs: Sequence[Asked]) -> Workload:
         cpus=np.array([job.cpus for job in jobs], dtype=np.int64),
         requested_s=np.full(len(jobs), nan),
         wait_s=np.full(len(jobs), nan),
-        estimate_s=np.array(told, dtype=float),
+        estimate_s=np.array(estimates, dtype=float),
         user=["ann"] * len(jobs),
         vo=[job.vo for job in jobs],
         job_class=[job.job_class for job in jobs],
@@ -392,28 +392,28 @@ def started_at(
 # -- planned ---------------------------------------------------------------------------------------
 
 LINEAR: dict[str, TimeUtility] = {"batch": Linear(), "interactive": Constant()}
-"""Vengerov's figure 1 for batch jobs; interactive ones stand for those that never lose worth."""
+"""Vengerov's figure 1 for batch jobs; interactive ones represent those that never lose value."""
 
 
 class Done(NamedTuple):
-    """A run: decisions (second, job, action, CPUs, reason), job events by job, and the report."""
+    """Result of a run: decisions (second, job, action, CPUs, reason), events and report."""
 
     rows: list[tuple[float, str, str, int, str]]
-    told: dict[int, list[tuple[float, str, Any]]]
+    events: dict[int, list[tuple[float, str, Any]]]
     report: dict[str, Any]
 
     def did(self, job: int, *actions: str) -> list[tuple[float, int]]:
-        """Return when it did one of these with a job, and on how many CPUs."""
+        """Return when a job got one of these actions, and on how many CPUs."""
         name = f"j{job}"
         return [(t, cpus) for t, j, action, cpus, _ in self.rows if j == name and action in actions]
 
     def ended(self, job: int) -> float:
         """Return when a job completed."""
-        return next(t for t, kind, _ in self.told[job] if kind == "completed")
+        return next(t for t, kind, _ in self.events[job] if kind == "completed")
 
 
 def made(kind: type[Policy], **settings: Any) -> Policy:
-    """A policy with its defaults but these."""
+    """Return a policy with its defaults, except for these settings."""
     return kind(kind.settings_type(**settings), chance(kind.name))
 
 
@@ -423,9 +423,9 @@ def played(
     utilities: dict[str, TimeUtility] | None = None,
     until_s: float | None = None,
 ) -> Done:
-    """Let a policy act on a workload."""
+    """Let a policy act on a workload and return the result."""
     rows: list[tuple[float, str, str, int, str]] = []
-    told: dict[int, list[tuple[float, str, Any]]] = {}
+    job_events: dict[int, list[tuple[float, str, Any]]] = {}
 
     def keep(decision: Decision) -> None:
         d = decision
@@ -433,10 +433,10 @@ def played(
 
     run = GridRun(workload, [policy], keep, until_s=until_s, utilities=utilities or LINEAR)
     for time_s, kind, subject, extra in run.stream():
-        told.setdefault(subject, []).append((time_s, KIND_NAMES[kind], extra))
-    return Done(rows, told, run.run())
+        job_events.setdefault(subject, []).append((time_s, KIND_NAMES[kind], extra))
+    return Done(rows, job_events, run.run())
 
 
 def on_one_machine(policy: Policy, cpus: int, *jobs: Asked, **more: Any) -> Done:
-    """The same for jobs written by hand, on one machine."""
+    """Let a policy act on jobs written by hand, on one machine."""
     return played(policy, make_workload([cpus], jobs), **more)

@@ -1,4 +1,4 @@
-"""Tiny campuses written by hand: machines, owners and jobs, a row each."""
+"""Tiny campuses written by hand: machines, owners and jobs, one row each."""
 
 import dataclasses
 import datetime as dt
@@ -17,7 +17,7 @@ WEEKDAYS = "mon-fri 09:00-17:00"
 
 
 class Session(NamedTuple):
-    """An owner's stay at a machine."""
+    """Stay of an owner at a machine."""
 
     machine: int
     login_s: float
@@ -25,7 +25,7 @@ class Session(NamedTuple):
 
 
 class Work(NamedTuple):
-    """A job of a trace; the truth about it included."""
+    """Job of a trace, with its true run time."""
 
     submit_s: float
     run_s: float | None = None
@@ -34,7 +34,7 @@ class Work(NamedTuple):
 
 
 class Rules(NamedTuple):
-    """What ``site.toml`` says."""
+    """Site rules, as in ``site.toml``."""
 
     reboot_s: float | None = None
     idle_open_s: float = 0.0
@@ -57,17 +57,17 @@ def make_campus(
     watts: Sequence[float] = (),
     end_s: float | None = None,
 ) -> Campus:
-    """A campus.
+    """Return a campus of these machines and jobs.
 
     Args:
         machines: the cluster number of each.
         jobs: sorted by submission here; equal times keep their order.
         sessions: sorted by log-in here; equal times keep their order.
         rules: of the site.
-        hours: opening hours of each cluster; open always where not given.
+        hours: opening hours of each cluster; always open by default.
         watts: active watts of each cluster; idle is half of it, sleep a twentieth.
-        end_s: the trace lasts at least until then (an owner's last log-out on an extra machine
-            in a cluster of its own, at which he sits throughout).
+        end_s: minimum end of the trace (the last log-out of an owner on an extra machine
+        in a separate cluster, who is logged in throughout).
     """
     n = max(machines) + 1
     place, stays = list(machines), list(sessions)
@@ -111,12 +111,12 @@ def make_campus(
 
 
 def floats(values: Any) -> Any:
-    """A float64 column; None becomes nan."""
+    """Return a float64 column; None becomes nan."""
     return np.array([np.nan if v is None else v for v in values], dtype=np.float64)
 
 
 def with_sessions(campus: Campus, sessions: Sequence[Session]) -> Campus:
-    """The same campus with other owner sessions, in the order given."""
+    """Return the same campus with other owner sessions, in the given order."""
     return dataclasses.replace(
         campus,
         session_machine=np.array([stay.machine for stay in sessions], dtype=np.int32),
@@ -126,6 +126,6 @@ def with_sessions(campus: Campus, sessions: Sequence[Session]) -> Campus:
 
 
 def sessions_of(campus: Campus) -> list[Session]:
-    """The sessions of a campus as rows."""
+    """Return the sessions of a campus as rows."""
     columns = (campus.session_machine, campus.login_s, campus.logout_s)
     return [Session(int(m), float(i), float(o)) for m, i, o in zip(*columns, strict=True)]

@@ -1,4 +1,4 @@
-"""What an author provides to test an adapter: a source of events, and control over it."""
+"""Base of an adapter's test harness: a source of events, and control over it."""
 
 import unittest
 from collections.abc import Callable, Mapping, Set
@@ -15,10 +15,10 @@ from outrider.testing.conformance import expect
 
 
 class AdapterHarness:
-    """One source of events, and adapters on it.
+    """Source of events, and adapters on it.
 
     Class variables:
-        endless: the source produces events by itself, perhaps more than were appended.
+        endless: the source produces events without being asked, perhaps more than were appended.
         within_s: longest time in which appended events must have come.
         quiet_within_s: longest silence of an adapter on a healthy source.
     """
@@ -28,19 +28,19 @@ class AdapterHarness:
     quiet_within_s: ClassVar[float] = 3.0
 
     def adapter(self) -> Adapter:
-        """A new adapter on the source, as after a restart of the daemon."""
+        """Return a new adapter on the source, as after a restart of the daemon."""
         raise NotImplementedError
 
     def settings(self) -> Mapping[str, Any]:
-        """Settings that have no default, for the check of the settings record."""
+        """Return settings that have no default, for the check of the settings record."""
         return {}
 
     def append(self) -> int:
         """Make the source produce events.
 
         Returns:
-            number of events that come of it, at least 1. For an endless source: how many more
-            must come before the suite looks at them.
+            number of resulting events, at least 1. For an endless source: how many more
+            must come before the suite checks them.
         """
         raise NotImplementedError
 
@@ -49,11 +49,11 @@ class AdapterHarness:
         raise NotImplementedError
 
     def bring_back(self) -> None:
-        """Make it reachable again, as it was."""
+        """Make the source reachable again, as it was."""
         raise NotImplementedError
 
     def close(self) -> None:
-        """Remove everything that was made. Called after each test."""
+        """Remove everything that was created. Called after each test."""
 
     def needs_silence(self) -> None:
         """Skip a test that does not apply to a source that is never quiet."""
@@ -67,7 +67,7 @@ class AdapterHarness:
 
 
 # -- event shapes ----------------------------------------------------------------------------------
-# The shapes of events: what the extra of each kind must be.
+# Shapes of events: the required extra of each kind.
 
 _SPEC_FIELDS = {field.name for field in msgspec.structs.fields(JobSpec)}
 
@@ -80,22 +80,22 @@ def check_event(event: Any, sees: Set[int]) -> None:
         sees: numbers of the kinds that the adapter declares.
 
     Raises:
-        NotConforming: names the event and what would be right.
+        NotConforming: names the event and what is expected.
     """
     expect(
         isinstance(event, tuple) and len(event) == 4,
         f"an event is a tuple (time_s, kind, subject, extra): {event!r}",
     )
     time_s, kind, subject, extra = event
-    expect(kind in range(len(ev.KIND_NAMES)), f"no kind has the number {kind!r}: {event!r}")
+    expect(kind in range(len(ev.KIND_NAMES)), f"unknown kind {kind!r}: {event!r}")
     name = ev.KIND_NAMES[kind]
-    expect(kind in sees, f"an event of kind {name!r} came, which `sees` does not name: {event!r}")
+    expect(kind in sees, f"an event of kind {name!r} came, which `sees` lacks: {event!r}")
     finite = isinstance(time_s, (int, float)) and isfinite(time_s)
     expect(finite, f"the time must be a finite number of seconds: {event!r}")
     named = isinstance(subject, str) and subject != ""
     expect(named, f"the subject must be the name of a job or machine: {event!r}")
-    fits, right = _EXTRAS.get(kind, _NOTHING)
-    expect(fits(extra), f"the extra of {name!r} must be {right}: {event!r}")
+    fits, shape = _EXTRAS.get(kind, _NOTHING)
+    expect(fits(extra), f"the extra of {name!r} must be {shape}: {event!r}")
 
 
 def _is_start(extra: Any) -> bool:
@@ -137,7 +137,7 @@ _EXTRAS: dict[int, _Shape] = {
     ev.STARTED: (_is_start, "(name of the machine, CPUs >= 1) or (machine, CPUs, slot on it)"),
     ev.EVICTED: (_is_reason, f"one of {', '.join(ev.EVICTION_REASONS)}"),
     ev.REMOVED: (_is_reason, f"one of {', '.join(ev.EVICTION_REASONS)}"),
-    ev.HELD: (_is_words, "None, or why: a line of words"),
+    ev.HELD: (_is_words, "None, or the reason: one line of text"),
     ev.CHANGED: (_is_change, "a dict of changed JobSpec fields"),
     ev.JOINED: (
         lambda extra: isinstance(extra, MachineSpec) and extra.speed > 0,

@@ -27,11 +27,11 @@ from outrider.model.jobs import JOB_STATE_NAMES, QUEUED, RUNNING, SUSPENDED_STAT
 from outrider.testing.conformance import NotConforming, expect
 
 _RESERVED_REASONS = (NO_MACHINE, GUARD)
-_MOST_LETTERS = 500
+_MAX_LETTERS = 500
 
 
 class InstrumentedPolicy:
-    """Wraps `choose`, and `plan` and `observe` if it has them, of a policy with checks.
+    """Wrapper of a policy that checks `choose`, and `plan` and `observe` if it has them.
 
     Args:
         policy: the policy; its methods are replaced.
@@ -133,7 +133,7 @@ def check_choice(choice: Any, job: Job, site: Site, may_defer: bool, where: str)
     expect(isinstance(choice, Choice), f"{where}: choose() must return a Choice: {choice!r}")
     machine = choice.machine
     if machine == NOWHERE and choice.reason == NO_MACHINE:
-        return  # the job fits nowhere: not the policy's choice
+        return  # the job fits on no machine: that is not the policy's choice
     if machine == NOWHERE:
         expect(may_defer, f"{where}: deferred the job although may_defer is False")
     else:
@@ -155,7 +155,7 @@ def _check_reason_and_scores(choice: Choice | Move, where: str) -> None:
     )
     expect(
         choice.reason not in _RESERVED_REASONS,
-        f"{where}: the reason {choice.reason!r} is the engine's own; take another word",
+        f"{where}: the reason {choice.reason!r} is the engine's own; use another word",
     )
     expect(
         propensity is None or 0.0 < propensity <= 1.0 + 1e-9,
@@ -191,7 +191,7 @@ def check_prediction(prediction: Any, where: str) -> None:
     """Check that a prediction is a probability and a run time, each or all None if unknown."""
     if prediction is None:
         return
-    expect(isinstance(prediction, Prediction), f"{where}: predict() gave {prediction!r}")
+    expect(isinstance(prediction, Prediction), f"{where}: predict() returned {prediction!r}")
     chance, run_s = prediction
     expect(
         chance is None or 0.0 <= chance <= 1.0,
@@ -207,13 +207,13 @@ def check_explanation(text: Any, where: str) -> None:
     """Check that an explanation is one short line of text."""
     expect(isinstance(text, str) and text.strip() != "", f"{where}: explain() returned {text!r}")
     expect(
-        "\n" not in text and len(text) <= _MOST_LETTERS,
-        f"{where}: explain() must give one sentence of at most {_MOST_LETTERS} letters: {text!r}",
+        "\n" not in text and len(text) <= _MAX_LETTERS,
+        f"{where}: explain() must return one sentence of at most {_MAX_LETTERS} letters: {text!r}",
     )
 
 
 def _copy_of_site(site: Site) -> tuple[Any, ...]:
-    """A copy of everything of the site that a policy could change."""
+    """Return a copy of everything of the site that a policy could change."""
     return (
         site.now,
         bytes(site.state),
@@ -246,7 +246,7 @@ def check_plan(moves: Sequence[Any], site: Site, where: str) -> None:
     moved: set[int] = set()
     for number, move in enumerate(moves, 1):
         at = f"{where}, move {number}"
-        expect(isinstance(move, Move), f"{at}: plan() must give Moves: {move!r}")
+        expect(isinstance(move, Move), f"{at}: plan() must return Moves: {move!r}")
         job = _job_of(move, site, at)
         expect(job.number not in moved, f"{at}: job {job.number} was moved already: {move}")
         moved.add(job.number)
@@ -260,12 +260,12 @@ def check_plan(moves: Sequence[Any], site: Site, where: str) -> None:
 
 
 def _job_of(move: Move, site: Site, at: str) -> Job:
-    """The job of a move, checked to be in a state that allows it."""
+    """Return the job of a move, checked to be in a state that allows it."""
     expect(
         move.action in _MAY_BE,
         f"{at}: action {move.action!r}; expected one of {', '.join(_MAY_BE)}",
     )
-    expect(move.job in site.jobs, f"{at}: job {move.job!r} is not known: {move}")
+    expect(move.job in site.jobs, f"{at}: unknown job {move.job!r}: {move}")
     job = site.jobs[move.job]
     expect(job.state in _MAY_BE[move.action], f"{at}: it is {JOB_STATE_NAMES[job.state]}: {move}")
     return job
@@ -289,6 +289,6 @@ def _check_place(move: Move, job: Job, site: Site, at: str) -> None:
 
 
 def copy_of_queue(queue: Queue) -> tuple[Any, ...]:
-    """A copy of everything of the queue that a policy could change."""
+    """Return a copy of everything of the queue that a policy could change."""
     columns = (queue.submit_s, queue.estimate_s, queue.order, queue.cpus, queue.vo)
     return ([job.number for job in queue.jobs], *(column.tobytes() for column in columns))

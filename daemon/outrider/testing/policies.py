@@ -1,4 +1,4 @@
-"""The conformance suite of policies."""
+"""Conformance suite of policies: the tests that every policy has to pass."""
 
 import unittest
 from collections import defaultdict
@@ -41,32 +41,35 @@ from outrider.testing.fixtures import (
     plans,
 )
 from outrider.testing.instrumented_policy import InstrumentedPolicy, check_rewards
-from outrider.testing.policy_under_test import PolicyUnderTest, events_beside_tiny_campus
+from outrider.testing.policy_under_test import PolicyUnderTest, tiny_campus_events
 
 # -- propensity tests ------------------------------------------------------------------------------
-# Tests of policies: propensities are true probabilities, since later estimates divide by them.
+# Tests of propensities: they are true probabilities, since later estimates divide by them.
 
 _CHOICES_N: Final = 400
 _SIGMAS: Final = 5.0
 _SAME: Final = 1e-9
 _MOMENTS_S: Final = (0.5 * 3600.0, 32.5 * 3600.0, 50.5 * 3600.0)
-"""At each, every cluster of the tiny campus has a free machine; the last two follow about a
-hundred outcomes."""
+"""Moments with a free machine in every cluster of the tiny campus. The last two follow about a
+hundred outcomes.
+"""
 
 
 class PropensityTests(PolicyUnderTest):
-    """Tests of propensities."""
+    """Tests of the propensities that a policy reports."""
 
     def test_propensities_are_the_frequencies_of_its_choices(self) -> None:
-        """Asked often in one situation: sums to at most 1, and happens as often as it says."""
+        """Ask often in one situation: frequencies match propensities, which sum to at most 1."""
         if plans(self.make()):
-            raise unittest.SkipTest("it plans whole rounds: it never chooses a place for one job")
-        events = events_beside_tiny_campus()
+            raise unittest.SkipTest("it plans whole passes: it never chooses a place for one job")
+        events = tiny_campus_events()
         policy = self.make()
         shadow = self.in_shadow(policy)
         for before_s, moment_s in pairwise((-inf, *_MOMENTS_S)):
             shadow.play(events_until(events_after(events, before_s), moment_s), moment_s)
-            expect(min(shadow.site.free_n) > 0, f"a room is full at {moment_s:g} s: ask elsewhere")
+            expect(
+                min(shadow.site.free_n) > 0, f"a room is full at {moment_s:g} s: use another moment"
+            )
             self._ask_often(policy, shadow.site, f"at {moment_s:g} s")
 
     def _ask_often(self, policy: Policy, site: Site, where: str) -> None:
@@ -82,20 +85,20 @@ class PropensityTests(PolicyUnderTest):
             claims[place].append(choice.propensity)
         names = dict(enumerate(site.cluster_names))
         names[NOWHERE] = "the queue"
-        for place, said in claims.items():
+        for place, reported in claims.items():
             expect(
-                max(said) - min(said) <= _SAME,
-                f"{where}: {names[place]} was chosen with propensity {min(said):g} and with "
-                f"{max(said):g} in one and the same situation",
+                max(reported) - min(reported) <= _SAME,
+                f"{where}: {names[place]} was chosen with propensity {min(reported):g} and with "
+                f"{max(reported):g} in the same situation",
             )
-            often, claim = len(said) / _CHOICES_N, said[0]
+            often, claim = len(reported) / _CHOICES_N, reported[0]
             slack = _SIGMAS * sqrt(claim * (1.0 - claim) / _CHOICES_N) + 1.0 / _CHOICES_N
             expect(
                 abs(often - claim) <= slack,
                 f"{where}: {names[place]} was chosen in {often:.1%} of {_CHOICES_N} choices, "
                 f"but with propensity {claim:g}; it must be the cluster's, not the machine's",
             )
-        total = sum(said[0] for said in claims.values())
+        total = sum(reported[0] for reported in claims.values())
         expect(
             total <= 1.0 + 1e-6,
             f"{where}: propensities of what it chose sum to {total:g}, more than 1",
@@ -103,7 +106,7 @@ class PropensityTests(PolicyUnderTest):
 
 
 # -- placement tests -------------------------------------------------------------------------------
-# Tests of policies: only possible starts, also for jobs that do not fit every machine.
+# Tests of placement: only possible starts, also for jobs that do not fit every machine.
 
 MACHINES: Final = {
     "narrow-0": MachineSpec("narrow", 1, 40.0, resources=Resources(memory_mib=2_000)),
@@ -113,7 +116,7 @@ MACHINES: Final = {
     "gpu-0": MachineSpec("gpu", 4, 600.0, resources=Resources(memory_mib=32_000, gpus=2)),
     "licensed-0": MachineSpec("licensed", 4, 90.0, resources=Resources(named=(("licence", 1.0),))),
 }
-"""Machines of several sizes; what they do not declare is not checked."""
+"""Machines of several sizes; undeclared resources are not checked."""
 
 CLASSES: Final = {"on_broad": (2, 3), "nowhere": ()}
 
@@ -138,7 +141,7 @@ _UNTIL_S: Final = 40_000.0
 
 
 def crowded_workload() -> Workload:
-    """Jobs of all kinds, several at each moment, named ``KIND, no. N``."""
+    """Return jobs of all kinds, several at each moment, named ``KIND, no. N``."""
     rows = [
         (60.0 + 150.0 * n, f"{kind}, no. {n}", spec, _LENGTHS_S[(n + at) % len(_LENGTHS_S)])
         for n in range(_JOBS_PER_KIND)
@@ -167,10 +170,10 @@ def crowded_workload() -> Workload:
 
 
 class PlacementTests(PolicyUnderTest):
-    """Tests of placement."""
+    """Tests of the machines that a policy chooses."""
 
     def test_it_asks_only_for_machines_on_which_the_job_may_start(self) -> None:
-        """Wide, memory-bound, GPU-bound and ineligible jobs, on machines of several sizes."""
+        """Place wide, memory-bound, GPU-bound and ineligible jobs on machines of several sizes."""
         does_plan = self.policy.decides is Decides.PLAN  # then no job waits for another
         for discipline in DISCIPLINES[:1] if does_plan else DISCIPLINES:
             self._ask(discipline)
@@ -188,7 +191,7 @@ class PlacementTests(PolicyUnderTest):
         workload = crowded_workload()
         GridRun(
             workload, [self.make()], keep, _UNTIL_S, discipline=discipline
-        ).run()  # raises PolicyError that says which job was to start where, and what was left
+        ).run()  # raises PolicyError with the job, the machine and what was left there
         expect("plain" in started, f"no plain job was ever started under {discipline}")
         if self.policy.decides is Decides.PLAN:
             return  # it may give a job fewer CPUs than requested
@@ -201,17 +204,17 @@ class PlacementTests(PolicyUnderTest):
 
 
 # -- learning tests --------------------------------------------------------------------------------
-# Tests of policies: learning from outcomes only, snapshots without loss, and speed.
+# Tests of learning from outcomes only, snapshots without loss, and speed.
 
 _CUT_S: Final = 38.5 * 3600.0
 _Scores = dict[Hashable, dict[str, float]]
 
 
 class SavedRun(NamedTuple):
-    """A run that was saved at the cut and went on.
+    """Run that was saved at the cut and continued.
 
     Attributes:
-        snapshot: as the daemon writes it.
+        snapshot: in the daemon's format.
         cluster_names: in the order of their numbers.
         scores_at_cut, scores_at_end: scores by group key.
         rows_after: decisions after the cut.
@@ -228,14 +231,14 @@ class LearningTests(PolicyUnderTest):
     """Tests of learning, snapshots and speed."""
 
     def test_being_asked_teaches_nothing(self) -> None:
-        """Choices without outcomes change no score.
+        """Check that choices without outcomes change no score.
 
         A policy that plans may learn from the state of the site, but once at each moment: not
         from further calls.
         """
         shadow, instrumented = self._run_to_cut()
         policy, site = shadow.policy, shadow.site
-        expect(site.free_total > 0, "no machine is free at the cut: nothing to ask")
+        expect(site.free_total > 0, "no machine is free at the cut: no choice is possible")
         job = Job(1_000_000, JobSpec(user="ann"), site.now - 60.0)
 
         def ask() -> None:
@@ -250,10 +253,10 @@ class LearningTests(PolicyUnderTest):
         learned = _scores(policy, instrumented.keys, site)
         for _ in range(50):
             ask()
-        _expect_alike(_scores(policy, instrumented.keys, site), learned, "after 50 choices")
+        _expect_equal_scores(_scores(policy, instrumented.keys, site), learned, "after 50 choices")
 
     def test_it_takes_every_ending(self) -> None:
-        """Completed, evicted and removed for every reason; also a job it was never asked about."""
+        """Observe completions, evictions and removals for every reason; also of an unknown job."""
         policy = self.make()
         if not isinstance(policy, Learns):
             raise unittest.SkipTest("it does not learn")
@@ -275,46 +278,46 @@ class LearningTests(PolicyUnderTest):
         check_rewards(policy.observe(gone, site, True), "removed before it ever ran")
 
     def test_a_restart_changes_nothing(self) -> None:
-        """Saved as MessagePack, restored into a fresh policy: it goes on as if uninterrupted."""
+        """Restore a snapshot into a fresh policy: it continues as if uninterrupted."""
         saved = self._saved_run()
         fresh = self.make(seed=99)
         resumed = self.in_shadow(fresh)
         resumed.restore(saved.snapshot)
-        resumed.play(events_after(events_beside_tiny_campus(), _CUT_S), SPAN_S)
+        resumed.play(events_after(tiny_campus_events(), _CUT_S), SPAN_S)
 
         for one, other in zip(resumed.rows, saved.rows_after, strict=False):
             expect(one == other, f"after a restart it decided {one} instead of {other}")
         expect(
             len(resumed.rows) == len(saved.rows_after),
-            "after a restart it decided more, or less often",
+            "after a restart it decided more often, or less often",
         )
-        _expect_alike(
+        _expect_equal_scores(
             _scores(fresh, saved.scores_at_end, resumed.site),
             saved.scores_at_end,
             "at the end of a run with a restart",
         )
 
-    def test_clusters_may_be_numbered_anew_after_a_restart(self) -> None:
-        """What was learned of a cluster is found again by its name."""
+    def test_clusters_may_be_renumbered_after_a_restart(self) -> None:
+        """Find what was learned of a cluster by its name."""
         saved = self._saved_run()
         fresh = self.make(seed=99)
         renumbered = self.in_shadow(fresh, order=(2, 0, 1))
         renumbered.restore(saved.snapshot)
         expect(
             saved.cluster_names != renumbered.site.cluster_names,
-            "the clusters kept their numbers: nothing was tried",
+            "the clusters kept their numbers: nothing was tested",
         )
-        _expect_alike(
+        _expect_equal_scores(
             _scores(fresh, saved.scores_at_cut, renumbered.site),
             saved.scores_at_cut,
-            "after clusters were numbered anew",
+            "after clusters were renumbered",
         )
         again = InstrumentedPolicy(fresh)
-        renumbered.play(events_after(events_beside_tiny_campus(), _CUT_S), SPAN_S)
+        renumbered.play(events_after(tiny_campus_events(), _CUT_S), SPAN_S)
         expect(again.calls_n > 0, "the policy was not asked again")
 
-    def test_its_speed_is_told(self) -> None:
-        """Prints the time of a choice or a plan; no bound, for machines differ."""
+    def test_its_speed_is_printed(self) -> None:
+        """Print the time of a choice or a plan; without a bound, since machines differ."""
         counts, wall_s, _ = self.instrumented_run()
         mean_us = counts.deciding_s / max(1, counts.calls_n) * 1e6
         answers = "plans" if plans(counts.policy) else "choices"
@@ -324,16 +327,16 @@ class LearningTests(PolicyUnderTest):
         )
 
     def _run_to_cut(self, made: Policy | None = None) -> tuple[Shadow, InstrumentedPolicy]:
-        """Return a policy in shadow at the cut of the tiny campus: a new one, or one just made."""
+        """Return a policy in shadow at the cut of the tiny campus, a new one by default."""
         policy = self.make() if made is None else made
         instrumented = InstrumentedPolicy(policy)
         shadow = self.in_shadow(policy)
-        shadow.play(events_until(events_beside_tiny_campus(), _CUT_S), _CUT_S)
+        shadow.play(events_until(tiny_campus_events(), _CUT_S), _CUT_S)
         expect(instrumented.calls_n > 0, "the policy was never asked")
         return shadow, instrumented
 
     def _saved_run(self) -> SavedRun:
-        """Return a run that was saved at the cut and went on: one for all tests of a suite."""
+        """Return a run that was saved at the cut and continued; it is shared by a suite's tests."""
         suite = type(self)
         if suite not in _saved_runs:
             shadow, instrumented = self._run_to_cut()
@@ -341,7 +344,7 @@ class LearningTests(PolicyUnderTest):
             snapshot, decided_n = shadow.save(), len(shadow.rows)
             cluster_names = list(site.cluster_names)
             at_cut = _scores(policy, instrumented.keys, site)
-            shadow.play(events_after(events_beside_tiny_campus(), _CUT_S), SPAN_S)
+            shadow.play(events_after(tiny_campus_events(), _CUT_S), SPAN_S)
             at_end = _scores(policy, instrumented.keys, site)
             _saved_runs[suite] = SavedRun(
                 snapshot, cluster_names, at_cut, shadow.rows[decided_n:], at_end
@@ -356,7 +359,7 @@ def _scores(policy: Policy, keys: Iterable[Hashable], site: Site) -> _Scores:
     return {key: dict(policy.scores(key, site)) for key in keys}
 
 
-def _expect_alike(got: _Scores, wanted: _Scores, when: str) -> None:
+def _expect_equal_scores(got: _Scores, wanted: _Scores, when: str) -> None:
     for key, scores in wanted.items():
         for name, score in scores.items():
             now = got[key].get(name)
@@ -372,7 +375,7 @@ def _expect_alike(got: _Scores, wanted: _Scores, when: str) -> None:
 
 
 class PolicyConformance(DecisionTests, PlacementTests, PropensityTests, LearningTests):
-    """The contract of every policy. Subclass it, name it ``Test...`` and set the policy.
+    """Contract of every policy, as tests. Subclass it, name it ``Test...`` and set the policy.
 
     ::
 
@@ -381,7 +384,7 @@ class PolicyConformance(DecisionTests, PlacementTests, PropensityTests, Learning
 
     Class variables:
         policy: the class under test.
-        settings: settings to build it with, beside its defaults.
+        settings: settings to build it with, besides its defaults.
     """
 
 
@@ -392,13 +395,13 @@ def check_policy(
 
     Args:
         policy_type: the class under test.
-        settings: settings to build it with, beside its defaults.
+        settings: settings to build it with, besides its defaults.
 
     Returns:
         for each test, ``passed`` or why it does not apply.
 
     Raises:
-        NotConforming: names every test that failed, and why.
+        NotConforming: names every failed test, with the cause.
     """
     suite = type(
         policy_type.__name__,

@@ -1,4 +1,4 @@
-"""The policy under test, how to make a new one, and runs of it that several tests judge."""
+"""Base of policy tests: creates the policy, and runs it for several tests."""
 
 import random
 import time
@@ -22,11 +22,11 @@ from outrider.testing.instrumented_policy import (
 
 
 class InstrumentedRun(NamedTuple):
-    """A whole run of an instrumented policy that explains each job after each decision.
+    """Whole run of an instrumented policy that explains each job after each decision.
 
     Attributes:
-        counts: what was counted.
-        wall_s: how long it took.
+        counts: the instrumented policy, with its counts.
+        wall_s: duration of the run.
         unexplained: the first error of `explain` or `scores`; None if there was none.
     """
 
@@ -40,14 +40,14 @@ class PolicyUnderTest:
 
     Class variables:
         policy: the class under test.
-        settings: settings to build it with, beside its defaults.
+        settings: settings to build it with, besides its defaults.
     """
 
     policy: ClassVar[type[Policy]]
     settings: ClassVar[Mapping[str, Any]] = {}
 
     def make(self, seed: int = 0) -> Policy:
-        """A new policy with a seed, made as by replay and the daemon."""
+        """Return a new policy with a seed, made as by replay and the daemon."""
         record = self.policy.settings_type
         return self.policy(
             build(record, self.settings, record.__name__),
@@ -55,12 +55,12 @@ class PolicyUnderTest:
         )
 
     def in_shadow(self, policy: Policy, order: tuple[int, ...] = (0, 1, 2)) -> Shadow:
-        """The policy in shadow beside the tiny campus; `order` numbers its clusters."""
+        """Return the policy in shadow of the tiny campus; `order` numbers its clusters."""
         campus = tiny_campus()
         return Shadow(policy, [campus.clusters[at] for at in order], campus.start)
 
     def plain_run(self) -> list[Row]:
-        """Return the decisions of a run on the tiny campus: one run for all tests of a suite."""
+        """Return the decisions of a run on the tiny campus; it is shared by a suite's tests."""
         suite = type(self)
         if suite not in _plain_runs:
             random.seed(1)  # a policy that draws from it differs from the next run
@@ -68,7 +68,7 @@ class PolicyUnderTest:
         return _plain_runs[suite]
 
     def instrumented_run(self, seed: int = 0) -> InstrumentedRun:
-        """Return the instrumented run on a tiny campus: one run for all tests of a suite.
+        """Return the instrumented run on a tiny campus; it is shared by a suite's tests.
 
         Raises:
             NotConforming: names the first decision that breaks the contract.
@@ -86,10 +86,10 @@ class PolicyUnderTest:
 
 
 class _Explained:
-    """Asks a policy to explain jobs, until it fails.
+    """Caller of a policy's explanations, until the first failure.
 
     Attributes:
-        error: how it failed; None if it did not.
+        error: the failure; None if there was none.
     """
 
     def __init__(self, policy: Policy) -> None:
@@ -113,6 +113,6 @@ _instrumented_runs: dict[tuple[type[PolicyUnderTest], int], InstrumentedRun] = {
 
 
 @cache
-def events_beside_tiny_campus() -> tuple[NamedEvent, ...]:
-    """What an adapter yields of the tiny campus under the incumbent: the same for every policy."""
+def tiny_campus_events() -> tuple[NamedEvent, ...]:
+    """Return the events of the tiny campus under the incumbent: the same for every policy."""
     return tuple(observed_events(tiny_campus()))

@@ -100,7 +100,7 @@ def test_a_day_that_never_was_is_rejected(date: str) -> None:
 def test_without_any_year_the_dates_are_rejected_and_a_warning_says_why() -> None:
     reading = HTCondorLogReader(ReaderOptions()).read(record(0, date="11/21 03:17:00"), final=True)
     assert reading.rejected == {"date": 1}
-    assert "give the year" in reading.warnings[0]
+    assert "set the year" in reading.warnings[0]
 
 
 def test_an_unknown_time_zone_is_refused_by_name() -> None:

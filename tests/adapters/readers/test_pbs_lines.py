@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from outrider.api import NamedEvent, ReaderOptions, Reading, events
 from outrider_adapters.readers.pbs import PBSAccountingReader
-from outrider_adapters.readers.pbs.reader import MOST_RECORD_BYTES
+from outrider_adapters.readers.pbs.reader import MAX_RECORD_BYTES
 from outrider_adapters.readers.pbs.specs import parse
 
 DAY = b"""\
@@ -132,8 +132,8 @@ def test_half_a_last_line_waits_for_its_rest() -> None:
 
 
 def test_what_never_ends_a_line_is_given_up() -> None:
-    reading = read(b"x" * (MOST_RECORD_BYTES + 1), final=False)
-    assert (reading.consumed, reading.rejected) == (MOST_RECORD_BYTES + 1, {"garbage": 1})
+    reading = read(b"x" * (MAX_RECORD_BYTES + 1), final=False)
+    assert (reading.consumed, reading.rejected) == (MAX_RECORD_BYTES + 1, {"garbage": 1})
 
 
 @pytest.mark.parametrize(

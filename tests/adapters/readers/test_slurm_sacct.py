@@ -9,7 +9,7 @@ import pytest
 from outrider.api import ConfigurationError, JobSpec, NamedEvent, ReaderOptions, Reading, events
 from outrider.replay.log_files import LogFile, ingest
 from outrider_adapters.readers.slurm import SacctReader
-from outrider_adapters.readers.slurm.record_events import MOST_OPEN, first_host
+from outrider_adapters.readers.slurm.record_events import MAX_OPEN, first_host
 
 ROW = {
     "JobID": "7",
@@ -157,11 +157,11 @@ def test_a_job_is_gone_with_the_last_of_its_lost_runs() -> None:
 
 
 def test_more_lost_runs_than_are_remembered_take_the_oldest_job_along() -> None:
-    rows = [{"JobID": f"{n}", "State": "NODE_FAIL"} for n in range(MOST_OPEN + 1)]
+    rows = [{"JobID": f"{n}", "State": "NODE_FAIL"} for n in range(MAX_OPEN + 1)]
     reader = SacctReader(ReaderOptions())
     gone = [event[2] for event in reader.read(dump(*rows)).events if event[1] == events.REMOVED]
     assert gone == ["0"]
-    assert len(reader.save()["lost_runs"]) == MOST_OPEN
+    assert len(reader.save()["lost_runs"]) == MAX_OPEN
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What HTCondor writes about its jobs: event logs and user logs as text, JSON and XML."""
+"""Reader of HTCondor's event logs and user logs: text, JSON and XML."""
 
 from outrider_adapters.readers.htcondor.reader import HTCondorLogReader
 

@@ -1,4 +1,4 @@
-"""The dates of an HTCondor log, with and without a year, turned into Unix seconds."""
+"""Convert the dates of an HTCondor log, with and without a year, into Unix seconds."""
 
 import datetime as dt
 import re
@@ -6,7 +6,7 @@ from itertools import pairwise
 from typing import Final, NamedTuple
 
 from outrider.api import ReaderOptions
-from outrider_adapters.readers.shared import LATE_S, again_s
+from outrider_adapters.readers.shared import MAX_DISORDER_S, again_s
 
 DAY_S: Final = 86_400
 NEVER_YET: Final = float("-inf")
@@ -15,12 +15,12 @@ _SLASHES = re.compile(rb"(\d\d?)/(\d\d?)(?:/(\d{4}|\d\d))?[ T](\d\d):(\d\d)")
 _STAMP = re.compile(
     r"\s*(\d{4}-\d\d?-\d\d?[ T]\d\d:\d\d):(\d\d(?:\.\d+)?)(Z|[+-]\d\d:?\d\d)?\s*", re.ASCII
 )
-_MOST_MINUTES = 4096  # a cache entry is about 100 bytes; older minutes hardly come again
-_LATE_DAYS = 2  # a record written this much out of order is late, not of another year
+_MAX_MINUTES = 4096  # a cache entry is about 100 bytes; older minutes rarely recur
+_MAX_LATE_DAYS = 2  # a record written this much out of order is late, not of another year
 
 
 class Day(NamedTuple):
-    """Where a log without years stands: the day of its newest date, and that day's year."""
+    """Position in a log without years: the day of its newest date, and that day's year."""
 
     year: int
     month: int
@@ -28,21 +28,21 @@ class Day(NamedTuple):
 
 
 class Dates:
-    """Turns the dates of one log into Unix seconds.
+    """Converter of the dates of one log into Unix seconds.
 
-    A date with a zone is taken at its word. One without is local time of `options.timezone`, and
-    UTC where that is None; of an hour that comes twice, the first is meant until the log falls
-    back in it. A date without a year gets one from where the log stands: `anchor` says where it
-    begins, and from there the year turns when the month falls back.
+    A date with a zone is converted by that zone. One without is local time of `options.timezone`,
+    and UTC if that is None. Of a repeated hour the first is assumed until the dates of the log
+    decrease. A date without a year gets one from the position in the log: `anchor` finds the
+    first year, and from there the year changes when the month decreases.
 
     Args:
         options: year, zone and modification time of the log.
 
     Attributes:
-        last_s: the date given out last, in Unix seconds; set it to go back there.
+        last_s: the date returned last, in Unix seconds; set it to go back there.
 
     Raises:
-        ConfigurationError: the time zone is not known.
+        ConfigurationError: the time zone is unknown.
     """
 
     def __init__(self, options: ReaderOptions) -> None:
@@ -50,54 +50,54 @@ class Dates:
         self._zone = options.zone()
         self._options = options
         self._minutes: dict[bytes, float] = {}
-        self._again: dict[bytes, float] = {}  # minutes that come twice: when they come again
+        self._again: dict[bytes, float] = {}  # second time of minutes that occur twice
         self._day: Day | None = None
         self._warnings: list[str] = []
 
     def at(self, minute: bytes, second: bytes, zone: bytes | None) -> float:
-        """Unix seconds of a date.
+        """Return Unix seconds of a date.
 
         Args:
-            minute: the date up to its minutes, such as ``03/06 11:47`` or ``2026-11-21T03:17``.
+            minute: the date up to the minutes, such as ``03/06 11:47`` or ``2026-11-21T03:17``.
             second: seconds, with or without a fraction.
             zone: ``Z``, ``+01:00``, ``+0100`` or None.
 
         Raises:
-            ValueError: there is no such day, or nothing says of which year it is.
+            ValueError: there is no such day, or its year is unknown.
         """
         key = minute + zone if zone else minute
         start_s = self._minutes.get(key)
         if start_s is None:
             there = self._read_minute(minute, zone)
             start_s, again = there.timestamp(), again_s(there)
-            if len(self._minutes) >= _MOST_MINUTES:
+            if len(self._minutes) >= _MAX_MINUTES:
                 self._minutes.clear()
                 self._again.clear()
             self._minutes[key] = start_s
             if again is not None:
                 self._again[key] = again
         time_s = start_s + float(second)
-        if self._again and time_s < self.last_s - LATE_S and key in self._again:
+        if self._again and time_s < self.last_s - MAX_DISORDER_S and key in self._again:
             time_s = self._again[key] + float(second)
         self.last_s = time_s
         return time_s
 
     def at_stamp(self, stamp: str) -> float:
-        """Unix seconds of the ``EventTime`` of a ClassAd. Raises `ValueError` if it is no date."""
+        """Return Unix seconds of a ClassAd's ``EventTime``. Raises `ValueError`: it is invalid."""
         match = _STAMP.fullmatch(stamp)
         if match is None:
-            raise ValueError(f'"{stamp}" is no date; expected "2026-11-21T03:17:00.418Z"')
+            raise ValueError(f'"{stamp}" is not a date; expected "2026-11-21T03:17:00.418Z"')
         minute, second, zone = match.groups()
         return self.at(minute.encode(), second.encode(), zone.encode() if zone else None)
 
     def take_warnings(self) -> list[str]:
-        """What the person on call should know, each once."""
+        """Return and clear the warnings for the operator, each once."""
         warnings, self._warnings = self._warnings, []
         return warnings
 
     @property
     def day(self) -> Day | None:
-        """Where a log without years stands, or None; set it to go back there."""
+        """Position in a log without years, or None; set it to go back there."""
         return self._day
 
     @day.setter
@@ -110,12 +110,12 @@ class Dates:
     def anchor(self, days: list[tuple[int, int]], whole: bool) -> bool:
         """Find the year of the first of some dates without one.
 
-        `ReaderOptions.year` is the year of the last date of the log, so it can only be used on
-        the whole log; a modification time is no earlier than any date, so it can be used on a
-        part.
+        `ReaderOptions.year` is the year of the last date of the log, so it can only be used with
+        the whole log. A modification time is no earlier than any date, so it can also be used with
+        a part.
 
         Args:
-            days: (month, day) of every record at hand, in their order; at least one.
+            days: (month, day) of every available record, in their order; at least one.
             whole: they are all of the log.
 
         Returns:
@@ -123,7 +123,7 @@ class Dates:
         """
         options = self._options
         if options.year is None and options.modified_s is None:
-            self._warnings.append("the dates have no year and nothing says which: give the year")
+            self._warnings.append("the dates have no year; set the year")
             return True
         if options.year is not None and not whole:
             return False
@@ -131,7 +131,7 @@ class Dates:
         if year is None:
             year = self._latest_year(days[-1])
             self._warnings.append(
-                f"the dates have no year: the last of them is taken to be of {year}, "
+                f"the dates have no year: the last of them is assumed to be in {year}, "
                 "by the time the file was last modified"
             )
         turns = sum(_turn(before, after) for before, after in pairwise(days))
@@ -139,7 +139,7 @@ class Dates:
         return True
 
     def _latest_year(self, day: tuple[int, int]) -> int:
-        """The latest year in which this day is not after the file's modification."""
+        """Return the latest year in which this day is not after the file's modification."""
         limit_s = (self._options.modified_s or 0.0) + DAY_S
         year = dt.datetime.fromtimestamp(limit_s, self._zone).year
         for candidate in range(year, year - 9, -1):  # nine, for the 29th of February
@@ -157,7 +157,7 @@ class Dates:
         else:
             match = _SLASHES.fullmatch(minute)
             if match is None:
-                raise ValueError(f"{minute!r} is no date")
+                raise ValueError(f"{minute!r} is not a date")
             month, day, hour, minutes = (int(match[group]) for group in (1, 2, 4, 5))
             year = int(match[3]) if match[3] else self._year_of(month, day)
             year += 2000 if year < 100 else 0
@@ -168,16 +168,16 @@ class Dates:
     def _year_of(self, month: int, day: int) -> int:
         here = self._day
         if here is None:
-            raise ValueError("the date has no year and nothing says which")
+            raise ValueError("the date has no year, and it is unknown")
         if (month, day) == here[1:]:
             return here.year
-        dt.date(2000, month, day)  # refuse a day that is in no year before standing on it
+        dt.date(2000, month, day)  # reject a day that is in no year before moving to it
         self.day = Day(here.year + _turn((here.month, here.day), (month, day)), month, day)
         return self._day.year if self._day else here.year
 
 
 def _turn(before: tuple[int, int], after: tuple[int, int]) -> int:
-    """Return how many years lie between two neighbouring (month, day): 1, 0 or, for a late record, -1."""
+    """Return the difference in years of two neighbouring (month, day): 1, 0 or, if late, -1."""
     if after[0] == before[0]:
         return 0
     try:
@@ -185,8 +185,8 @@ def _turn(before: tuple[int, int], after: tuple[int, int]) -> int:
     except ValueError:
         return 0
     if gap < 0:
-        return 1 if gap < -_LATE_DAYS else 0
-    return -1 if gap >= 366 - _LATE_DAYS else 0
+        return 1 if gap < -_MAX_LATE_DAYS else 0
+    return -1 if gap >= 366 - _MAX_LATE_DAYS else 0
 
 
 def _zone(text: bytes) -> dt.tzinfo:

@@ -1,7 +1,7 @@
-"""What the numbers of HTCondor's job events mean to Outrider.
+"""Meaning of the numbers of HTCondor's job events.
 
-Numbers and names are those of ``ULogEventNumber``. A number that is no event of ours is ignored
-under its name; one that HTCondor has not given out yet, under ``event_NNN``.
+Numbers and names are those of ``ULogEventNumber``. A number without an event here is ignored
+under its name; one that HTCondor has not assigned yet, under ``event_NNN``.
 """
 
 from types import MappingProxyType
@@ -32,19 +32,19 @@ JOB_EVENTS: Final = frozenset(
         EXECUTABLE_ERROR,  # the run could not begin
         EVICTED,
         TERMINATED,
-        SHADOW_EXCEPTION,  # the run is lost; the job is queued again, unless a hold follows
+        SHADOW_EXCEPTION,  # the run is lost; the job is requeued, unless a hold follows
         ABORTED,
         SUSPENDED,
         UNSUSPENDED,
         HELD,
         RELEASED,
-        DISCONNECTED,  # the run may go on: 023 or 024 tells
-        RECONNECTED,  # it did
+        DISCONNECTED,  # the run may continue: 023 or 024 shows it
+        RECONNECTED,  # it continued
         RECONNECT_FAILED,  # the run is lost; "rescheduling job"
         DATAFLOW_JOB_SKIPPED,  # its output is newer than its input: done without a run
     }
 )
-"""Numbers that change what a job does. The rest tell of sizes, grids, DAGs and files."""
+"""Numbers that change the state of a job. The rest is about sizes, grids, DAGs and files."""
 SIMPLE_KINDS: Final = {
     TERMINATED: events.COMPLETED,
     DATAFLOW_JOB_SKIPPED: events.COMPLETED,
@@ -54,9 +54,9 @@ SIMPLE_KINDS: Final = {
     DISCONNECTED: events.DISCONNECTED,
     RECONNECTED: events.RECONNECTED,
 }
-"""Records that say all there is by themselves."""
+"""Records that need no other record."""
 LEAVING_REASONS: Final = {ABORTED: "removed", HELD: "held"}
-"""Records that take a job out of the queue, and the reason they give a run that ended with them."""
+"""Records that take a job out of the queue, with the reason of a run's end."""
 ENDINGS: Final = frozenset({TERMINATED, ABORTED, DATAFLOW_JOB_SKIPPED})
 """Records after which a job is gone for good."""
 IGNORED_NAMES: Final = {
@@ -70,8 +70,8 @@ IGNORED_NAMES: Final = {
     18: "globus_submit_failed",
     19: "globus_resource_up",
     20: "globus_resource_down",
-    21: "remote_error",  # what became of the run follows as 004, 007 or 012
-    24: "reconnect_failed",  # an event, but where a 004 of the same second repeats it
+    21: "remote_error",  # the outcome of the run follows as 004, 007 or 012
+    24: "reconnect_failed",  # an event, except if a 004 of the same second repeats it
     25: "grid_resource_up",
     26: "grid_resource_down",
     27: "grid_submit",
@@ -97,32 +97,32 @@ IGNORED_NAMES: Final = {
 }
 FAILED_EXEC: Final = "Failed to execute"
 FAILED_EXEC_CODE: Final = 6  # HoldReasonCode and VacateReasonCode: FailedToCreateProcess
-_LONGEST_REASON: Final = 300
+_MAX_REASON: Final = 300
 _NO_REASON: Final = "Reason unspecified"
 
 
 def hold_reason(words: str) -> str:
-    """Why a job is held, in one line of at most 300 characters; empty where nothing is said.
+    """Return why a job is held, in one line of at most 300 characters; empty if unknown.
 
-    Users may write these words: what would steer a terminal is left out.
+    Users may write this text: control characters for terminals are left out.
     """
-    shown = "".join(c if c.isprintable() else " " for c in words[: 4 * _LONGEST_REASON])
-    line = " ".join(shown.split())[:_LONGEST_REASON]
+    shown = "".join(c if c.isprintable() else " " for c in words[: 4 * _MAX_REASON])
+    line = " ".join(shown.split())[:_MAX_REASON]
     return "" if line == _NO_REASON else line
 
 
 def ignored_name(number: int) -> str:
-    """The kind under which a number that is no event of ours is counted."""
+    """Return the kind under which a number without an event is counted."""
     return IGNORED_NAMES.get(number) or f"event_{number:03d}"
 
 
 def loss_reason(failed_exec: bool) -> str:
-    """Why a run was lost, as far as its own record tells."""
+    """Return why a run was lost, as far as its own record shows."""
     return "failed_start" if failed_exec else "unknown"
 
 
 # -- state words -----------------------------------------------------------------------------------
-# What HTCondor calls the states of jobs (JobStatus 1, 2, 7 and 5).
+# HTCondor's words for the states of jobs (JobStatus 1, 2, 7 and 5).
 
 STATE_WORDS: Final = MappingProxyType(
     {"queued": "Idle", "running": "Running", "suspended": "Suspended", "held": "Held"}

@@ -1,4 +1,4 @@
-"""What a job's id and ad say: its short id, its user, its group, what it requests."""
+"""Parse a job's id and ad: its short id, user, group and request."""
 
 import re
 from collections.abc import Mapping
@@ -21,7 +21,7 @@ SPEC_ATTRIBUTES: Final = (
 
 
 def job_id(cluster: str, proc: str, subproc: str) -> str:
-    """A job id in HTCondor's short spelling, unique within its schedd only.
+    """Return a job id in HTCondor's short spelling, unique within its schedd only.
 
     >>> job_id("001", "000", "000")
     '1.0'
@@ -31,7 +31,7 @@ def job_id(cluster: str, proc: str, subproc: str) -> str:
 
 
 def job_spec(facts: Mapping[str, str]) -> JobSpec:
-    """The specification of a job by the attributes of its ad.
+    """Return the specification of a job from the attributes of its ad.
 
     The VO is ``AcctGroup``, else ``AccountingGroup`` without its user, else the VO of the
     user's proxy. A ``User`` is cut at its domain.
@@ -50,37 +50,37 @@ def job_spec(facts: Mapping[str, str]) -> JobSpec:
 
 @cached_if_short(entries=4096)
 def _shared_spec(user: str, vo: str, cpus: str, memory: str, gpus: str) -> JobSpec:
-    """One record for all jobs that ask for the same. HTCondor's megabytes of memory are MiB."""
+    """Return one specification for all jobs with the same request. HTCondor's megabytes are MiB."""
     memory_mib, gpus_n = _amount(memory), _amount(gpus)
-    asks = memory_mib or gpus_n
-    resources = Resources(memory_mib=memory_mib, gpus=gpus_n) if asks else None
+    requests = memory_mib or gpus_n
+    resources = Resources(memory_mib=memory_mib, gpus=gpus_n) if requests else None
     return JobSpec(user=user, vo=vo, cpus=int(_amount(cpus) or 1), resources=resources)
 
 
 def _amount(number: str) -> float | None:
-    """A whole number above 0; None where it is another, or an expression."""
+    """Return a whole number above 0; None for others and for expressions."""
     whole = number.isascii() and number.isdigit() and len(number) < 10
     return float(number) or None if whole else None
 
 
 def _plain(digits: str) -> str:
-    """The number without leading zeros; as text, for it may be longer than `int` will read."""
+    """Return the number without leading zeros; as text, since it may be too long for `int`."""
     sign = "-" if digits.startswith("-") else ""
     return sign + (digits.lstrip("-").lstrip("0") or "0")
 
 
 # -- hosts -----------------------------------------------------------------------------------------
-# Which machine a run is on, from the names and addresses in a log.
+# Machine of a run, from the names and addresses in a log.
 
 UNKNOWN_HOST: Final = "unknown"
-"""The machine of a run whose record names none."""
+"""Machine of a run whose record contains none."""
 _SLOT = re.compile(r"(?:slot|vm|backfill)\d+(?:_\d+)*@")
 _ADDRESS = re.compile(r"<(?:\[([^\]]*)\]|([^:?>]*))(?::\d*)?(?:\?([^>]*))?>")
 _MADE_UP_SOCKET = re.compile(r"(?:[a-z]+_)?\d+_[0-9a-f]+(?:_\d+)?|startd|schedd")
 
 
 def machine_of_slot(name: str) -> str:
-    """The machine of a slot.
+    """Return the machine of a slot.
 
     >>> machine_of_slot("slot1_2@m1@node7")
     'm1@node7'
@@ -90,19 +90,19 @@ def machine_of_slot(name: str) -> str:
 
 
 def machine_of_run(slot_name: str, address: str) -> str:
-    """The machine of a run that no job ad tells more about.
+    """Return the machine of a run without a job ad.
 
-    Several startds on one host go by the names of their sockets; a name that HTCondor makes up
-    for a socket says nothing.
+    Several startds on one host are distinguished by the names of their sockets. A name that
+    HTCondor generates for a socket is ignored.
 
     Args:
         slot_name: as in ``SlotName``, or empty.
         address: a sinful string such as ``<10.0.0.1:9618?alias=node7&sock=startd_1_2ab>``, or
-            whatever stands in its place, or empty.
+                any other text, or empty.
 
     Returns:
-        the machine as HTCondor's ``RemoteHost`` would name it, as far as that can be told: by
-        slot name, else alias, else IP; `UNKNOWN_HOST` where the record is silent.
+        the machine as HTCondor's ``RemoteHost`` would name it, as far as known: by
+        slot name, else alias, else IP; `UNKNOWN_HOST` if the record has none.
 
     >>> machine_of_run("", "<10.0.0.1:9618?addrs=10.0.0.1-9618>")
     '10.0.0.1'
@@ -120,7 +120,7 @@ def machine_of_run(slot_name: str, address: str) -> str:
 
 
 def slot_of(name: str) -> str:
-    """The slot's own part of a slot's name; empty where there is none.
+    """Return the slot's own part of a slot's name; empty if there is none.
 
     >>> slot_of("slot1_2@m1@node7"), slot_of("node7")
     ('slot1_2', '')
@@ -130,11 +130,11 @@ def slot_of(name: str) -> str:
 
 
 def schedd_of(address: str) -> str:
-    """The schedd at an address, as far as an address tells; empty if it names no host.
+    """Return the schedd at an address, as far as the address contains it; empty without a host.
 
     By default a schedd has the full name of its host, which is the alias of its address. One
-    that was given a local name (``SCHEDD.B``) listens at a socket of that name. Ports and
-    sockets that change with every start say nothing.
+    with a local name (``SCHEDD.B``) listens at a socket of that name. Ports and
+    sockets that change with every start are ignored.
 
     >>> schedd_of("<10.0.0.5:9618?addrs=10.0.0.5-9618&alias=ap1.example.org&sock=schedd_1_43af>")
     'ap1.example.org'

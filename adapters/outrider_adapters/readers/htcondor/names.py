@@ -1,4 +1,4 @@
-"""Names of the jobs in one HTCondor log: ``SCHEDD#CLUSTER.PROC``, whoever else counts from 1."""
+"""Names of the jobs in one HTCondor log: ``SCHEDD#CLUSTER.PROC``, unique over schedds."""
 
 import html
 import re
@@ -14,30 +14,30 @@ _SUBMITTED = re.compile(
     rb"submitted from host:|SubmitHost(?:\"\s*:\s*\"| = \"|\"><s>)", re.IGNORECASE
 )
 _ADDRESS = re.compile(rb"[^\"<\r\n]{0,300}<[^>\r\n]{0,1000}>|[^\"<\r\n]{0,300}?&lt;.{0,1000}?&gt;")
-_MOST_ADDRESS_BYTES: Final = 4096
-_MOST_TRIES: Final = 16  # places in the first bytes of a log that look like an address
-_MOST_NAMES: Final = 100_000  # remembered at a time, so that a common name is made once
-_LEAVING: Final = 256  # of jobs that have ended, whose last records may still come
+_MAX_ADDRESS_BYTES: Final = 4096
+_MAX_TRIES: Final = 16  # places in the first bytes of a log that look like an address
+_MAX_NAMES: Final = 100_000  # cached at a time
+_LEAVING: Final = 256  # ended jobs whose last records may still come
 
 
 class JobNames:
-    """Gives the jobs of a log names that no other schedd's jobs have.
+    """Generator of unique job names for a log, as all schedds count from 1.
 
-    One log is nearly always that of one schedd, its *home*. What names it, the best first:
+    One log is nearly always that of one schedd, its *home*. Its name is, in order of preference:
 
     1. a ``GlobalJobId`` in the log, which has the schedd's own name;
-    2. `ReaderOptions.system`, a person's word;
+    2. `ReaderOptions.system`, set by an admin;
     3. the address from which the first job was submitted: its alias, else its IP address;
-    4. the name of the log file, where no record says anything.
+    4. the name of the log file, if no record contains a schedd.
 
-    A job that was submitted from another address than the home's has that schedd's name. What
-    the home is called is decided once, with the first bytes, and kept: a job must not change its
-    name. Only where nothing but the file's name was to be had, the first submission still decides
-    for the jobs that were not heard of before it.
+    A job that was submitted from another address than the home's has that schedd's name. The
+    name of the home is decided once, with the first bytes, and kept: a job must not change its
+    name. Only if nothing but the file's name was available, the first submission still decides
+    for the jobs that had no record before it.
 
     Args:
-        options: `system` and `log_name` count; without either a job goes by its short id until
-            a record tells the schedd.
+        options: `system` and `log_name` are used; without either a job has its short id until
+                a record contains the schedd.
     """
 
     def __init__(self, options: ReaderOptions) -> None:
@@ -45,62 +45,62 @@ class JobNames:
         self._log_name = options.log_name
         self._settled = False
         self._home: str | None = None
-        self._address = ""  # by what the submissions of the home are known
-        self._others: dict[str, str] = {}  # jobs of other schedds than the home
-        self._met: set[str] = set()  # jobs named after the file, while nothing else is known
+        self._address = ""  # address of the home in its submissions
+        self._others: dict[str, str] = {}  # jobs of schedds other than the home
+        self._met: set[str] = set()  # jobs named after the file, while the home is unknown
         self._leaving: deque[str] = deque()
         self._by_raw: dict[bytes, str] = {}
         self._schedds: dict[bytes, str] = {}
 
     @property
     def wants_endings(self) -> bool:
-        """True if single jobs are remembered, so that `ended` must be told of those that go."""
+        """True if single jobs are remembered, so that `ended` must be called for jobs that end."""
         return bool(self._others or self._met)
 
     def begin(self, data: bytes) -> None:
-        """Find out the home from the first bytes of a log, unless it is settled."""
+        """Find the home in the first bytes of a log, unless it is settled."""
         if self._settled:
             return
         self._others, self._met, self._by_raw = {}, set(), {}
-        told = _GLOBAL_ID.search(data)
+        named = _GLOBAL_ID.search(data)
         self._address = self._schedd(_first_address(data))
-        own = told[1].decode("utf-8", "replace") if told else ""
+        own = named[1].decode("utf-8", "replace") if named else ""
         self._home = own or self._system or self._address or self._log_name
 
     def settle(self) -> None:
-        """Names were given out: they stay as they are."""
+        """Fix the home, since names were returned."""
         self._settled = True
 
     def of_raw(self, raw: bytes) -> str:
-        """The name of a job by its id as text logs write it, such as ``001.000.000``."""
+        """Return the name of a job by its id in text logs, such as ``001.000.000``."""
         name = self._by_raw.get(raw)
         if name is None:
-            if len(self._by_raw) >= _MOST_NAMES:
+            if len(self._by_raw) >= _MAX_NAMES:
                 self._by_raw.clear()
             name = self._by_raw[raw] = self.of(_id_of_raw(raw))
         return name
 
     def of(self, job: str) -> str:
-        """The name of a job by its short id, such as ``1.0``."""
+        """Return the name of a job by its short id, such as ``1.0``."""
         schedd = self._others.get(job, self._home) if self._others else self._home
         if not self._address and schedd == self._log_name:
             self._met.add(job)
         return f"{schedd}#{job}" if schedd else job
 
     def submitted_raw(self, raw: bytes, host: bytes | None) -> str:
-        """The name of a job that a 000 tells of, and from where (as `of_raw`)."""
+        """Return the name of the job of a 000, submitted from this host (as `of_raw`)."""
         job = _id_of_raw(raw)
         self._submitted(job, self._schedd(host) if host else "")
         name = self._by_raw[raw] = self.of(job)
         return name
 
     def submitted(self, job: str, host: str) -> str:
-        """The name of a job that a 000 tells of, and from where (as `of`)."""
+        """Return the name of the job of a 000, submitted from this host (as `of`)."""
         self._submitted(job, self._schedd(host.encode()) if host else "")
         return self.of(job)
 
     def ended(self, job: str) -> None:
-        """A job of this name has ended: soon nobody speaks of it any more."""
+        """Note the end of a job: few records about it follow."""
         _, _, short = job.rpartition("#")
         if short not in self._others and short not in self._met:
             return
@@ -112,7 +112,7 @@ class JobNames:
                 self._by_raw.clear()
 
     def save(self) -> Any:
-        """What must not be forgotten, as JSON types."""
+        """Return the state to remember, as JSON types."""
         return {
             "home": self._home,
             "address": self._address,
@@ -121,7 +121,7 @@ class JobNames:
         }
 
     def restore(self, saved: Any) -> None:
-        """Go on from what `save` gave, for this file or for the one before it under its name."""
+        """Continue from what `save` returned, for this file or the one before it under its name."""
         self._settled = True
         self._home, self._address = saved["home"], saved["address"]
         self._others, self._met = dict(saved["others"]), set(saved["met"])
@@ -140,34 +140,34 @@ class JobNames:
             self._others[job] = address
 
     def _move_to(self, home: str) -> None:
-        """The schedd is known at last; who is known by the file's name keeps it."""
+        """Set the home, now that it is known; jobs named after the file keep their names."""
         if self._home:
             self._others |= dict.fromkeys(self._met, self._home)
         self._met.clear()
         self._home = home
 
     def _schedd(self, host: bytes) -> str:
-        if len(host) > _MOST_ADDRESS_BYTES:
+        if len(host) > _MAX_ADDRESS_BYTES:
             return ""
         schedd = self._schedds.get(host)
         if schedd is None:
-            if len(self._schedds) >= _MOST_NAMES:
+            if len(self._schedds) >= _MAX_NAMES:
                 self._schedds.clear()
             schedd = self._schedds[host] = schedd_of(_unescaped(host).strip())
         return schedd
 
 
 def _first_address(data: bytes) -> bytes:
-    """The address from which the first job in these bytes was submitted; empty if none is there."""
-    for told in islice(_SUBMITTED.finditer(data), _MOST_TRIES):
-        address = _ADDRESS.match(data, told.end())
+    """Return the address from which the first job in these bytes was submitted, or empty."""
+    for match in islice(_SUBMITTED.finditer(data), _MAX_TRIES):
+        address = _ADDRESS.match(data, match.end())
         if address is not None:
             return address[0]
     return b""
 
 
 def _unescaped(host: bytes) -> str:
-    """An address out of XML; as it stands where it holds a number that is no character's."""
+    """Unescape an address in XML; unchanged if it has an invalid character number."""
     address = host.decode("utf-8", "replace")
     try:
         return html.unescape(address)

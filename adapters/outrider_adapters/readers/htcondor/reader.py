@@ -1,4 +1,4 @@
-"""The reader of HTCondor logs: finds out the form, remembers where the log stands."""
+"""Reader of HTCondor logs: detects the form and remembers the position in the log."""
 
 import html
 import re
@@ -22,20 +22,20 @@ from outrider_adapters.readers.htcondor.job_ads import (
 )
 from outrider_adapters.readers.htcondor.names import JobNames
 from outrider_adapters.readers.htcondor.record_events import NO_CLOCK, Account
-from outrider_adapters.readers.htcondor.text import MOST_RECORD_BYTES
+from outrider_adapters.readers.htcondor.text import MAX_RECORD_BYTES
 
 # -- frames ----------------------------------------------------------------------------------------
-# Where one ClassAd ends and the next begins in a stream of JSON objects or XML elements.
+# Boundaries of ClassAds in a stream of JSON objects or XML elements.
 
 
 class Markup(NamedTuple):
-    """How ads are delimited.
+    """Delimiters of ads in one form.
 
     Attributes:
-        tokens: finds delimiters; what else it finds (strings) is passed over.
-        opening, closing: the delimiters of an ad; ads may hold ads.
+        tokens: matches delimiters; other matches (strings) are skipped.
+        opening, closing: the delimiters of an ad; ads may be nested.
         fresh: an opening at the start of a line, which only a new record has.
-        between: what may stand between records.
+        between: what may be between records.
     """
 
     tokens: re.Pattern[bytes]
@@ -46,7 +46,7 @@ class Markup(NamedTuple):
 
 
 JSON: Final = Markup(
-    # a string that does not end is one to its line's end: searching on inside it would never end
+    # an unterminated string ends with its line: a search on inside it would never end
     tokens=re.compile(rb'"[^"\\\n]*+(?:\\.[^"\\\n]*+)*+"?|\n\{|[{}]'),
     opening=b"{",
     closing=b"}",
@@ -67,14 +67,14 @@ GARBAGE: Final = "garbage"
 
 
 def frames(data: bytes, markup: Markup) -> Iterator[tuple[str, int, int]]:
-    """Cut the data into whole records and what is none.
+    """Split the data into whole records and the rest.
 
     Yields:
-        (`RECORD`, `CUT_SHORT` or `GARBAGE`, first byte, byte after the last). What follows the
-        last of them is not whole yet.
+        (`RECORD`, `CUT_SHORT` or `GARBAGE`, first byte, byte after the last). Data after the last
+        of them is not a whole record yet.
     """
     depth = 0
-    start = 0  # of the record, or of what stands between two
+    start = 0  # of the record, or of the data between two records
     for token in markup.tokens.finditer(data):
         word = token.group()
         if word == markup.fresh or (word == markup.opening and not depth):
@@ -108,16 +108,16 @@ class _Form(Protocol):
 
 
 class HTCondorLogReader(LogReader):
-    """Reads HTCondor event logs and user logs: text, JSON and XML.
+    """Reader of HTCondor event logs and user logs: text, JSON and XML.
 
     Dates without a zone are local time of `ReaderOptions.timezone`, and UTC where that is None.
-    Dates without a year are told by `ReaderOptions.year`, which then needs the whole log in one
-    final reading, or by `ReaderOptions.modified_s`.
+    Dates without a year get it from `ReaderOptions.year`, which then needs the whole log in one
+    final reading, or from `ReaderOptions.modified_s`.
 
-    Jobs go by ``SCHEDD#CLUSTER.PROC`` (`JobNames` says what names the schedd).
+    Jobs have the names ``SCHEDD#CLUSTER.PROC`` (see `JobNames` for the name of the schedd).
 
-    What was written in the last two seconds of the log waits for the next, for it may explain
-    them; a final reading gives it out.
+    The records of the last two seconds of the log wait for the next, which may explain
+    them; a final reading returns them.
     """
 
     name: ClassVar[str] = "htcondor"
@@ -140,7 +140,7 @@ class HTCondorLogReader(LogReader):
 
     @classmethod
     def recognises(cls, head: bytes) -> bool:
-        """Return whether a job event, as text or ClassAd, begins somewhere in the head of a file."""
+        """Return whether a job event, as text or ClassAd, begins in the head of a file."""
         form = _form_of(head)
         return form == "text" or (form != "" and b"EventTypeNumber" in head)
 
@@ -161,7 +161,7 @@ class HTCondorLogReader(LogReader):
         return reading
 
     def save(self) -> Any:
-        """Form, names, newest second, last date; without years, the day the log stands at."""
+        """Return form, names, newest second and last date; without years, the current day."""
         day, last_s = self._dates.day, self._dates.last_s
         return {
             "form": self._form_name,
@@ -172,7 +172,7 @@ class HTCondorLogReader(LogReader):
         }
 
     def restore(self, saved: Any) -> None:
-        """Go on from what `save` gave."""
+        """Continue from what `save` returned."""
         self._form_name = saved["form"]
         self._clock = saved["clock"]
         self._dates.day = Day(*saved["day"]) if saved["day"] else None
@@ -181,12 +181,12 @@ class HTCondorLogReader(LogReader):
         self._names.restore(saved["names"])
 
     def inherit(self, saved: Any) -> None:
-        """A log that was rotated is the same schedd's."""
+        """Keep the names: a rotated log belongs to the same schedd."""
         self._names.restore(saved["names"])
 
 
 def _form_of(data: bytes) -> str:
-    """The form whose first record begins first, or empty if none does."""
+    """Return the form whose first record begins first, or empty if none does."""
     head = data[:_HEAD_BYTES]
     found = ((match.start(), name) for name, match in _matches(head) if match)
     return min(found, default=(0, ""))[1]
@@ -197,31 +197,31 @@ def _matches(head: bytes) -> list[tuple[str, re.Match[bytes] | None]]:
 
 
 # -- classads --------------------------------------------------------------------------------------
-# HTCondor's event logs as ClassAds: JSON objects or XML elements, one an event.
+# HTCondor's event logs as ClassAds: JSON objects or XML elements, one per event.
 
 Ad = Mapping[str, Any]
 
 _XML_ATTRIBUTE = re.compile(
     r'<a n="([^"]*)">\s*<(?:([sireat])[^>]*>([^<]*)</\2>|b v="([tf])"\s*/>)', re.ASCII
 )
-_MOST_DIGITS: Final = 18
+_MAX_DIGITS: Final = 18
 _ONCE: Final = ("Cluster", "Proc", "Subproc", "EventTypeNumber", "EventTime")
-"""Attributes that say what an ad tells, and of which job: two of them can be read twice."""
+"""Attributes with an ad's event and job: an ad that has one twice is ambiguous."""
 _ONCE_IN_JSON: Final = tuple(f'"{name}"'.encode() for name in _ONCE)
 
 
 class AmbiguousAdError(ValueError):
-    """An ad that can be read twice."""
+    """Ad with several readings, since an attribute comes twice."""
 
 
 class ClassAdReader:
-    """Reads a stream of ClassAds.
+    """Parser of a stream of ClassAds.
 
     Args:
-        dates: the log's calendar.
-        names: what the log's jobs are called.
+        dates: converts the log's dates.
+        names: names the log's jobs.
         markup: how ads are delimited.
-        parse: turns the bytes of an ad into its attributes; raises `ValueError` if it cannot.
+        parse: converts the bytes of an ad into its attributes; raises `ValueError` if it cannot.
     """
 
     def __init__(
@@ -233,21 +233,21 @@ class ClassAdReader:
         self._parse = parse
 
     def read(self, data: bytes, final: bool, account: Account) -> int:
-        """Tell the account every whole record at the front of the data.
+        """Add every whole record at the front of the data to the account.
 
         Returns:
-            how many bytes they are.
+            the number of their bytes.
         """
         stop = 0
-        for what, start, end in frames(data, self._markup):
-            if what == RECORD and end - start > MOST_RECORD_BYTES:
+        for kind, start, end in frames(data, self._markup):
+            if kind == RECORD and end - start > MAX_RECORD_BYTES:
                 account.reject("too_long")
-            elif what == RECORD:
+            elif kind == RECORD:
                 self._read_record(data[start:end], start, account)
             else:
-                account.reject(what)
+                account.reject(kind)
             stop = end
-        if len(data) - stop > MOST_RECORD_BYTES:
+        if len(data) - stop > MAX_RECORD_BYTES:
             account.reject(GARBAGE)
             return len(data)
         if final and self._markup.between.fullmatch(data, stop):
@@ -275,18 +275,18 @@ class ClassAdReader:
         account.at(offset, time_s)
         job = self._name(number, ad)
         if number == meaning.JOB_AD_INFORMATION and job and account.is_open(job):
-            _tell_job_ad(time_s, job, ad, account)
+            _apply_job_ad(time_s, job, ad, account)
         if number not in meaning.JOB_EVENTS:
             account.ignore(meaning.ignored_name(number))
         elif job is None:
             account.reject("no_job")
         else:
-            _tell(number, time_s, job, ad, account)
+            _add_event(number, time_s, job, ad, account)
             if number in meaning.ENDINGS and self._names.wants_endings:
                 self._names.ended(job)
 
     def _name(self, number: int, ad: Ad) -> str | None:
-        """What the ad's job is called; None if the ad names no job."""
+        """Return the name of the ad's job; None if the ad names no job."""
         job = _job(ad)
         if job is None:
             return None
@@ -296,28 +296,28 @@ class ClassAdReader:
 
 
 def parse_json(record: bytes) -> Ad:
-    """The attributes of an ad in JSON.
+    """Parse an ad in JSON into its attributes.
 
     Raises:
-        ValueError: it is none.
-        AmbiguousAdError: one of `_ONCE` is there twice.
+        ValueError: it is not an ad.
+        AmbiguousAdError: it has one of `_ONCE` twice.
     """
     if any(record.count(name) > 1 for name in _ONCE_IN_JSON):
         raise AmbiguousAdError
     try:
         ad = msgspec.json.decode(record)
-    except UnicodeDecodeError:  # words of a user in some other encoding are no reason to fail
+    except UnicodeDecodeError:  # a user's text in some other encoding is no reason to fail
         ad = msgspec.json.decode(record.decode("utf-8", "replace").encode())
     if not isinstance(ad, dict):
-        raise ValueError("a JSON value, but no object")
+        raise ValueError("a JSON value, but not an object")
     return ad
 
 
 def parse_xml(record: bytes) -> Ad:
-    """The attributes of an ad in XML, those of ads within it beside its own.
+    """Parse an ad in XML into its attributes, including those of ads within it.
 
     Raises:
-        AmbiguousAdError: one of `_ONCE` is there twice.
+        AmbiguousAdError: it has one of `_ONCE` twice.
     """
     ad: dict[str, Any] = {}
     for name, kind, words, truth in _XML_ATTRIBUTE.findall(record.decode("utf-8", "replace")):
@@ -335,7 +335,7 @@ def parse_xml(record: bytes) -> Ad:
 def _whole(words: str) -> int | None:
     digits = words.strip()
     plain = digits.removeprefix("-")
-    if plain.isascii() and plain.isdigit() and len(plain) <= _MOST_DIGITS:
+    if plain.isascii() and plain.isdigit() and len(plain) <= _MAX_DIGITS:
         return int(digits)
     return None
 
@@ -347,14 +347,14 @@ def _job(ad: Ad) -> str | None:
     return job_id(*map(str, ids))
 
 
-def _tell(number: int, time_s: float, job: str, ad: Ad, account: Account) -> None:
+def _add_event(number: int, time_s: float, job: str, ad: Ad, account: Account) -> None:
     if number == meaning.SUBMIT:
         account.submitted(time_s, job)
     elif number == meaning.EXECUTE:
         slot = slot_of(_word(ad, "SlotName").strip())
         account.started(time_s, job, _machine(ad), _cpus(ad), slot)
     elif number in meaning.SIMPLE_KINDS:
-        account.tell(time_s, meaning.SIMPLE_KINDS[number], job)
+        account.add(time_s, meaning.SIMPLE_KINDS[number], job)
     elif number in meaning.LEAVING_REASONS:
         why = meaning.hold_reason(_word(ad, "HoldReason"))
         account.left_queue(time_s, job, meaning.LEAVING_REASONS[number], why)
@@ -366,16 +366,16 @@ def _tell(number: int, time_s: float, job: str, ad: Ad, account: Account) -> Non
         account.lost(time_s, job, meaning.loss_reason(failed))
 
 
-def _tell_job_ad(time_s: float, job: str, ad: Ad, account: Account) -> None:
+def _apply_job_ad(time_s: float, job: str, ad: Ad, account: Account) -> None:
     trigger = ad.get("TriggerEventTypeNumber")
     host = _word(ad, "RemoteHost")
     if trigger == meaning.EXECUTE and host:
-        account.machine_told(time_s, job, machine_of_slot(host), slot_of(host))
+        account.set_machine(time_s, job, machine_of_slot(host), slot_of(host))
     elif trigger == meaning.SUBMIT:
         facts = {name: str(ad[name]) for name in SPEC_ATTRIBUTES if name in ad}
-        account.spec_told(time_s, job, job_spec(facts))
+        account.set_spec(time_s, job, job_spec(facts))
     elif trigger == meaning.EVICTED and type(ad.get("VacateReasonCode")) is int:
-        account.cause_told(time_s, job, ad["VacateReasonCode"])
+        account.set_cause(time_s, job, ad["VacateReasonCode"])
 
 
 def _machine(ad: Ad) -> str:
@@ -383,7 +383,7 @@ def _machine(ad: Ad) -> str:
 
 
 def _cpus(ad: Ad) -> int:
-    """``Cpus`` of the slot: in JSON inside ``ExecuteProps``, in XML beside it."""
+    """Return ``Cpus`` of the slot: in JSON inside ``ExecuteProps``, in XML next to it."""
     props = ad.get("ExecuteProps")
     cpus = (props if isinstance(props, dict) else ad).get("Cpus")
     return cpus if type(cpus) is int and cpus >= 1 else 1

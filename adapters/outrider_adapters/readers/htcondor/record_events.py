@@ -1,4 +1,4 @@
-"""What a log has told so far: events, and which of them the next records may still correct."""
+"""Events of a log so far, and those that the next records may still correct."""
 
 from collections import Counter
 from typing import Any, Final, TypeAlias
@@ -7,11 +7,11 @@ from outrider.api import JobSpec, NamedEvent, Reading, events
 from outrider_adapters.readers.htcondor import event_mapping as meaning
 from outrider_adapters.readers.htcondor.dates import Dates, Day
 
-LATE_S: Final = 5
-"""Records of several writers may stand this much out of order; more is a clock set back."""
-_OPEN_BYTES: Final = 2 << 20  # 10,000 jobs removed at once write about this much
+MAX_DISORDER_S: Final = 5
+"""Maximum disorder of records of several writers, in seconds; more is a clock set back."""
+_OPEN_BYTES: Final = 2 << 20  # the size of about 10,000 records of simultaneous removals
 NO_CLOCK: Final = -1
-_SPEC_UNTOLD: Final = JobSpec()
+_UNKNOWN_SPEC: Final = JobSpec()
 
 _KIND_OF_TRIGGER: Final = {
     meaning.SUBMIT: events.SUBMITTED,
@@ -22,18 +22,19 @@ _ENDED_QUEUEING: Final = {"removed": events.REMOVED, "held": events.HELD}
 
 
 _Mark: TypeAlias = tuple[int, int, int, int, int, Day | None, float]
-"""A place between two records, as the account stood there: offset, events, ignored, rejected,
-clock, day, date given out last. A plain tuple, for there may be one a record."""
+"""State of the account between two records: offset, events, ignored, rejected,
+clock, day, date returned last. A plain tuple, since there may be one per record.
+"""
 
 
 class Account:
-    """Collects the events of one reading.
+    """Collector of the events of one reading.
 
-    Some records say more about one before them: a 028 names the machine of a 001 and the user of
-    a 000, a 009 or 012 in the same second tells why a 004 was written. So an event stays open
-    while the log's clock (the newest second in it) ticks once more, and what was written since
-    the tick before last is not given out: `settle` leaves it unconsumed, to be fed again. A
-    stretch of 2 MiB counts as a tick too, which bounds what waits.
+    Some records complete one before them: a 028 names the machine of a 001 and the user of
+    a 000; a 009 or 012 in the same second is the cause of a 004. So an event stays open
+    until the log's clock (the newest second in it) has ticked once more. Records since
+    the tick before last are not returned: `settle` leaves them unconsumed, to be fed again. A
+    stretch of 2 MiB counts as a tick too, which bounds the waiting data.
 
     Attributes:
         clock: newest second of the log (Unix time), `NO_CLOCK` before the first.
@@ -67,9 +68,9 @@ class Account:
         self._mark = self._before = self._here(0)
 
     def at(self, offset: int, time_s: float) -> None:
-        """A record begins: let the log's clock tick if it shows a new second."""
+        """Begin a record: let the log's clock tick if it shows a new second."""
         second = int(time_s)
-        on_time = self.clock - LATE_S <= second <= self.clock
+        on_time = self.clock - MAX_DISORDER_S <= second <= self.clock
         if on_time and offset < self.limit:
             return
         self._before = self._mark
@@ -80,27 +81,27 @@ class Account:
             self.clock = second
 
     def ignore(self, kind: str) -> None:
-        """The record is no event of ours."""
+        """Count a record without an event."""
         self._ignored.append(kind)
 
     def reject(self, reason: str) -> None:
-        """The record could not be read."""
+        """Count a record that could not be parsed."""
         self._rejected.append(reason)
 
-    def tell(self, time_s: float, kind: int, job: str) -> None:
-        """The record is an event that needs no other: completed, suspended, resumed, released."""
+    def add(self, time_s: float, kind: int, job: str) -> None:
+        """Add an event that needs no other record: completed, suspended, resumed, released."""
         self.events.append((time_s, kind, job, None))
 
     def submitted(self, time_s: float, job: str) -> None:
-        """A 000. Who submitted it may follow."""
-        self._open(time_s, events.SUBMITTED, job, _SPEC_UNTOLD)
+        """Add a submission (000); its user may follow."""
+        self._open(time_s, events.SUBMITTED, job, _UNKNOWN_SPEC)
 
     def started(self, time_s: float, job: str, machine: str, cpus: int, slot: str = "") -> None:
-        """A 001. A better name of the machine may follow."""
+        """Add a start (001); a better name of the machine may follow."""
         self._open(time_s, events.STARTED, job, _run(machine, cpus, slot))
 
     def lost(self, time_s: float, job: str, reason: str) -> None:
-        """A 002, 004 or 007: the run is over, its work is lost. The reason may follow.
+        """Add a 002, 004 or 007: the run is over, its work is lost. The reason may follow.
 
         After a 024 in the same second it is the same end of the same run.
         """
@@ -110,14 +111,14 @@ class Account:
         self._open(time_s, events.EVICTED, job, reason)
 
     def not_reconnected(self, time_s: float, job: str) -> None:
-        """A 024: the run is over, unless a 004 of the same second says so again."""
+        """Add a 024: the run is over, unless a 004 of the same second repeats it."""
         self._unreached[job] = len(self.events)
         self._open(time_s, events.EVICTED, job, "unknown")
 
     def left_queue(self, time_s: float, job: str, reason: str, why: str = "") -> None:
-        """A 009 (``removed``) or 012 (``held``): also why a run ended in the same second.
+        """Add a 009 (``removed``) or 012 (``held``): also the cause of a run's end in that second.
 
-        `why` is what the log says of a hold.
+        `why` is the log's text about a hold.
         """
         index = self._find(time_s, job, events.EVICTED)
         if index is not None:
@@ -127,53 +128,53 @@ class Account:
         self._fresh[job] = len(self.events) - 1
 
     def is_open(self, job: str) -> bool:
-        """Return whether a 028 of this job can still say something new."""
+        """Return whether a 028 of this job can still add something."""
         return job in self._fresh or job in self._older
 
-    def machine_told(self, time_s: float, job: str, machine: str, slot: str = "") -> None:
-        """A 028 names the machine of the 001 before it."""
+    def set_machine(self, time_s: float, job: str, machine: str, slot: str = "") -> None:
+        """Set the machine of the last 001, from a 028."""
         index = self._find(time_s, job, events.STARTED)
         if index is not None:
             _, cpus, *known = self._extra(index)
             self._correct(index, _run(machine, cpus, slot or "".join(known)))
 
-    def spec_told(self, time_s: float, job: str, spec: JobSpec) -> None:
-        """A 028 tells what the job of the 000 before it asks for."""
+    def set_spec(self, time_s: float, job: str, spec: JobSpec) -> None:
+        """Set the request of the job of the last 000, from a 028."""
         index = self._find(time_s, job, events.SUBMITTED)
         if index is not None:
             self._correct(index, spec)
 
-    def cause_told(self, time_s: float, job: str, code: int) -> None:
-        """A 028 gives the ``VacateReasonCode`` of the 004 before it."""
+    def set_cause(self, time_s: float, job: str, code: int) -> None:
+        """Set the cause of the last 004, from the ``VacateReasonCode`` of a 028."""
         index = self._find(time_s, job, events.EVICTED)
         if index is not None and code == meaning.FAILED_EXEC_CODE:
             self._correct(index, "failed_start")
 
     def settle(self, end: int, final: bool) -> tuple[Reading, int]:
-        """Close the account.
+        """Close the account and return its reading.
 
         Args:
             end: bytes read.
-            final: give out what is still open, too.
+            final: also return events that are still open.
 
         Returns:
             the reading (its lines not counted yet) and the log's clock at its end.
         """
-        # two ticks' worth without a record: nothing will explain what came before it
+        # two ticks' worth without a record: no further record will explain earlier ones
         over = final or end >= self.limit + _OPEN_BYTES
         here = self._here(end) if over else self._before
-        offset, told, passed, refused, clock, self._dates.day, self._dates.last_s = here
-        kept = [event for event in self.events[:told] if event is not None]
-        ignored = Counter(self._ignored[:passed])
-        if len(kept) < told:  # the 024s that a 004 made superfluous
-            ignored[meaning.IGNORED_NAMES[meaning.RECONNECT_FAILED]] += told - len(kept)
+        offset, events_n, ignored_n, rejected_n, clock, self._dates.day, self._dates.last_s = here
+        kept = [event for event in self.events[:events_n] if event is not None]
+        ignored = Counter(self._ignored[:ignored_n])
+        if len(kept) < events_n:  # the 024s that a 004 made superfluous
+            ignored[meaning.IGNORED_NAMES[meaning.RECONNECT_FAILED]] += events_n - len(kept)
         reading = Reading(
             events=kept,
             consumed=offset,
-            records=told + passed + refused,
+            records=events_n + ignored_n + rejected_n,
             lines=0,
             ignored=dict(ignored),
-            rejected=dict(Counter(self._rejected[:refused])),
+            rejected=dict(Counter(self._rejected[:rejected_n])),
         )
         return reading, clock
 
@@ -193,7 +194,7 @@ class Account:
         self.events.append((time_s, kind, job, extra))
 
     def _find(self, time_s: float, job: str, kind: int) -> int | None:
-        """The job's open event, if it is of this kind and of the same second."""
+        """Return the index of the job's open event, if it is of this kind and second."""
         index = self._fresh.get(job)
         if index is None:
             index = self._older.get(job)
@@ -215,5 +216,5 @@ class Account:
 
 
 def _run(machine: str, cpus: int, slot: str) -> tuple[str, int] | tuple[str, int, str]:
-    """Return where a run is, as a `events.STARTED` tells it."""
+    """Return the place of a run, as in an `events.STARTED`."""
     return (machine, cpus, slot) if slot else (machine, cpus)

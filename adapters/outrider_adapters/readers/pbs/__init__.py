@@ -1,4 +1,4 @@
-"""What PBS writes about its jobs: the accounting records of OpenPBS, PBS Pro and Torque."""
+"""Reader of PBS accounting records: OpenPBS, PBS Pro and Torque."""
 
 from outrider_adapters.readers.pbs.reader import PBSAccountingReader
 

@@ -1,8 +1,8 @@
-"""What ``Exit_status`` means: whether the job completed, was ended or goes on, and why.
+"""Meaning of ``Exit_status``: whether a job completed, was ended or continues, and why.
 
-0 to 255 is what the job itself returned: it completed, and what it returned is its own business.
+0 to 255 is the exit code of the job itself: it completed, and the code is its user's matter.
 256 + n: its first process was killed by signal n, such as 271 by SIGTERM from qdel or an exceeded
-limit. Below 0 is the batch system's own word, and there the two families differ: -11 is an
+limit. Codes below 0 are the batch system's own, and there the two families differ: -11 is an
 exceeded walltime in Torque and a rerun in PBS Pro.
 
 Sources: "Job exit status" in Torque's administrator guide (6.1), and ``src/include/job.h`` of
@@ -16,11 +16,11 @@ SIGNALLED: Final = 256
 
 
 class Fate(NamedTuple):
-    """How a run ended.
+    """Outcome of a run by its exit status.
 
     Attributes:
         reason: one of the eviction reasons, or empty where the run completed its job.
-        goes_on: the job is queued again.
+        goes_on: the job is requeued.
     """
 
     reason: str
@@ -77,15 +77,15 @@ _PBS_PRO: Final = _COMMON | {
 
 
 def requeue_reason(status: int, torque: bool) -> str:
-    """Why a run ended that was queued again (``R``): only a failed start is told apart."""
+    """Return why a requeued run ended (``R``): a failed start, or unknown."""
     failed = fate_of(status, torque).reason == FAILED_START.reason
     return FAILED_START.reason if failed else UNKNOWN.reason
 
 
 def fate_of(status: int, torque: bool) -> Fate:
-    """What became of a run that ended with this ``Exit_status``.
+    """Return the outcome of a run that ended with this ``Exit_status``.
 
-    A code that neither family documents is `UNKNOWN`: the job is gone, nobody says why.
+    A code that neither family documents is `UNKNOWN`: the job is gone for an unknown reason.
 
     >>> fate_of(1, torque=True), fate_of(271, torque=False).reason
     (Fate(reason='', goes_on=False), 'killed')
@@ -98,9 +98,9 @@ def fate_of(status: int, torque: bool) -> Fate:
 
 
 # -- state words -----------------------------------------------------------------------------------
-# What PBS calls the states of jobs.
+# PBS's codes for the states of jobs.
 #
-# A job that waits for a time (W) is held back like one that is held (H): both are ``held`` here.
+# A job that waits for a time (W) is blocked like one that is held (H): both are ``held`` here.
 
 STATE_WORDS: Final = MappingProxyType(
     {"queued": "Q", "running": "R", "suspended": "S", "held": "H or W"}

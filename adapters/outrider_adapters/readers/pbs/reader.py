@@ -1,4 +1,4 @@
-"""The reader of PBS accounting files: one record a line, in the order in which it was written."""
+"""Reader of PBS accounting files: one record per line, in the order of writing."""
 
 import re
 from collections import Counter
@@ -8,8 +8,8 @@ from outrider.api import LogReader, ReaderOptions, Reading
 from outrider_adapters.readers.pbs.exits import STATE_WORDS
 from outrider_adapters.readers.pbs.records import Records
 
-MOST_RECORD_BYTES: Final = 1 << 20
-"""What is longer than this is no record, whether it has a line end or not."""
+MAX_RECORD_BYTES: Final = 1 << 20
+"""Limit of a record; a longer line is rejected, with or without a line end."""
 
 _RECORD = re.compile(
     rb"^(?:\d{8}:)?\d\d/\d\d/\d{4} \d\d:\d\d:\d\d[^;\n]{0,16};[A-Za-z];[^;\s]", re.MULTILINE
@@ -17,13 +17,14 @@ _RECORD = re.compile(
 
 
 class PBSAccountingReader(LogReader):
-    """Reads accounting files of OpenPBS, PBS Pro and Torque (``server_priv/accounting/YYYYMMDD``).
+    """Reader of accounting files of OpenPBS, PBS Pro and Torque.
 
-    Times at the front of records are local time of `ReaderOptions.timezone`, and UTC where that
+    The files are ``server_priv/accounting/YYYYMMDD``. Times at the front of records are local time
+    of `ReaderOptions.timezone`, and UTC where that
     is None; the Unix seconds inside of records (``ctime``, ``start``, ``end``) are preferred.
 
-    A request to delete a job waits a minute of the file's own time for the end of a run: while
-    one does, the last record stays unconsumed, so that a quiet file is read once more, finally.
+    A request to delete a job waits a minute of the file's own time for the end of a run. Until
+    then the last record stays unconsumed, so that a quiet file is read once more, finally.
     """
 
     name: ClassVar[str] = "pbs"
@@ -52,7 +53,7 @@ class PBSAccountingReader(LogReader):
                 break
             reading.consumed = after
             reading.lines += 1
-            if len(line) > MOST_RECORD_BYTES:
+            if len(line) > MAX_RECORD_BYTES:
                 reading.records += 1
                 reading.rejected["too_long"] = reading.rejected.get("too_long", 0) + 1
                 continue
@@ -62,18 +63,18 @@ class PBSAccountingReader(LogReader):
                 records.read(record, reading)
         if final:
             records.finish(reading)
-        if not end and len(data) > MOST_RECORD_BYTES:
+        if not end and len(data) > MAX_RECORD_BYTES:
             reading.records, reading.consumed = 1, len(data)
             reading.rejected["garbage"] = 1
         return reading
 
     def save(self) -> Any:
-        """Requests to delete that may not have ended a run yet, or did lately; the last time."""
+        """Return the pending and recent requests to delete, and the last time."""
         records = self._records
         return {"deletions": records.deletions.save(), "last_s": records.stamps.last_s}
 
     def restore(self, saved: Any) -> None:
-        """Go on from what `save` gave, or gave in versions that saved requests alone."""
+        """Continue from what `save` returned, also in versions that saved requests alone."""
         if set(saved) == {"deletions", "last_s"}:
             self._records.stamps.last_s = saved["last_s"]
             saved = saved["deletions"]

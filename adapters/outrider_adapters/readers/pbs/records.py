@@ -1,4 +1,4 @@
-"""One accounting record after another, turned into events."""
+"""Parse accounting records into events, one after another."""
 
 import datetime as dt
 import re
@@ -17,7 +17,7 @@ from outrider_adapters.readers.pbs.specs import (
     place_of,
     spec_of,
 )
-from outrider_adapters.readers.shared import KILLED, LATE_S, REMOVED, again_s, life_of
+from outrider_adapters.readers.shared import KILLED, MAX_DISORDER_S, REMOVED, again_s, life_of
 
 _HEADER: Final = re.compile(
     r"(?:\d{8}:)?(\d\d/\d\d/\d{4} \d\d:\d\d):(\d\d(?:\.\d{1,9})?)(Z|[+-]\d\d:?\d\d)?"
@@ -26,17 +26,17 @@ _HEADER: Final = re.compile(
 )
 _STATUS = re.compile(r"-?\d{1,5}", re.ASCII)
 _MISMATCH_S: Final = 900
-"""A start stamped this far from its Unix time: the zone is not the server's."""
+"""Limit of the difference of a start's stamp and Unix time; above it the zone is wrong."""
 
 Fields = Mapping[str, str]
 
 
 class Records:
-    """Reads records; what is no event is counted in the reading it is told of.
+    """Parser of records; those that are not events are counted in the reading.
 
     Attributes:
         deletions: requests to delete that still wait for the end of a run.
-        stamps: turns the times at the front of records into Unix seconds.
+        stamps: converts the times at the front of records into Unix seconds.
     """
 
     def __init__(self, options: ReaderOptions) -> None:
@@ -58,7 +58,7 @@ class Records:
         }
 
     def read(self, record: str, reading: Reading) -> None:
-        """Tell the reading what one record says: events, or that it is ignored or rejected."""
+        """Add a record to the reading: its events, or a count of ignored or rejected."""
         header = _HEADER.fullmatch(record)
         if header is None:
             _count(reading.rejected, "garbage")
@@ -70,7 +70,7 @@ class Records:
             _count(reading.rejected, "date")
             return
         if stamp_s >= self.deletions.due_s:
-            self._tell_overdue(stamp_s, False, reading)
+            self._add_overdue(stamp_s, False, reading)
         read = self._readers.get(letter)
         if read is not None:
             if "[]" in job:
@@ -86,17 +86,17 @@ class Records:
             _count(reading.rejected, "unknown_record_type")
 
     def waits_after(self, record: bytes) -> bool:
-        """Return whether a request to delete waits for the end of a run, with this record behind it."""
+        """Return whether a request to delete waits for the end of a run, after this record."""
         return self.deletions.waiting or b";D;" in record or b";A;" in record
 
     def finish(self, reading: Reading) -> None:
-        """Nothing more will come: no request waits any longer."""
-        self._tell_overdue(float("-inf"), True, reading)
+        """Finish the reading: requests no longer wait."""
+        self._add_overdue(float("-inf"), True, reading)
 
-    # -- what the letters mean ----------------------------------------------------------------
+    # -- records by their letter --------------------------------------------------------------
 
     def _queued(self, job: str, stamp_s: float, message: str, reading: Reading) -> None:
-        """A job enters a queue. Torque says no more than which, and says it of every queue."""
+        """Add a job that enters a queue; Torque writes only its name, once for every queue."""
         fields = parse(message)
         try:
             created_s = epoch(fields, "ctime")
@@ -120,7 +120,7 @@ class Records:
         reading.events += begun
 
     def _rerun(self, job: str, stamp_s: float, message: str, reading: Reading) -> None:
-        """A run is over and its job is queued again. Torque gives no pairs, PBS Pro all."""
+        """Add the end of a run whose job is requeued. Torque gives no pairs, PBS Pro all."""
         fields = parse(message)
         status = _status(fields)
         reason = "unknown" if status is None else exits.requeue_reason(status, _is_torque(fields))
@@ -152,7 +152,7 @@ class Records:
     def _gone(
         self, job: str, stamp_s: float, fields: Fields, reason: str, reading: Reading
     ) -> None:
-        """A job's last run ended, or the job left without one (``start=0``)."""
+        """Add the last run of a job, or its removal without a run (``start=0``)."""
         try:
             submit_s, start_s = epoch(fields, "ctime"), epoch(fields, "start")
             end_s = epoch(fields, "end") or stamp_s
@@ -171,27 +171,27 @@ class Records:
             if not deletion.told:
                 _count(reading.ignored, DELETION_OF_RUN)
             elif (start_s or deletion.time_s) <= deletion.time_s <= end_s:
-                end_s = deletion.time_s  # as was told; what is left of the run is seconds
+                end_s = deletion.time_s  # as published; the rest of the run is seconds
         machine, cpus = _place(fields, spec)
         reading.events += life_of(job, spec, submit_s, start_s, end_s, machine, cpus, reason)
 
     def _deleted(self, job: str, stamp_s: float, message: str, reading: Reading) -> None:
-        self._ask(job, stamp_s, REMOVED, reading)
+        self._request(job, stamp_s, REMOVED, reading)
 
     def _aborted(self, job: str, stamp_s: float, message: str, reading: Reading) -> None:
-        """The server gives a job up; some servers write the record of its end into this one."""
+        """Add an abort by the server; some servers write the record of the job's end into it."""
         fields = parse(message)
         if "end" in fields:
             self._gone(job, stamp_s, fields, KILLED, reading)
         else:
-            self._ask(job, stamp_s, KILLED, reading)
+            self._request(job, stamp_s, KILLED, reading)
 
-    def _ask(self, job: str, stamp_s: float, reason: str, reading: Reading) -> None:
+    def _request(self, job: str, stamp_s: float, reason: str, reading: Reading) -> None:
         if not self.deletions.ask(job, stamp_s, reason):
             _count(reading.ignored, DELETION_REPEATED)
 
     def _checkpointed(self, job: str, stamp_s: float, message: str, reading: Reading) -> None:
-        """A run ends with a checkpoint and its job is held; or it only wrote one."""
+        """Add a hold after a checkpoint; a checkpoint alone is ignored."""
         if message and "held" not in message:
             _count(reading.ignored, CHECKPOINT)
         else:
@@ -206,9 +206,9 @@ class Records:
     def _resumed(self, job: str, stamp_s: float, message: str, reading: Reading) -> None:
         reading.events.append((stamp_s, events.RESUMED, job, None))
 
-    # -- what lies between records ------------------------------------------------------------
+    # -- events between records ---------------------------------------------------------------
 
-    def _tell_overdue(self, now_s: float, final: bool, reading: Reading) -> None:
+    def _add_overdue(self, now_s: float, final: bool, reading: Reading) -> None:
         reading.events += [
             (deletion.time_s, events.REMOVED, job, deletion.reason)
             for job, deletion in self.deletions.overdue(now_s, final)
@@ -226,7 +226,7 @@ class Records:
 
 
 def _begun(job: str, fields: Fields, start_s: float) -> list[NamedEvent]:
-    """Submission and start, as the record of the job's end will tell them, too."""
+    """Return submission and start, with the same values as the record of the job's end."""
     submit_s = epoch(fields, "ctime")
     spec = spec_of(fields, submit_s)
     return life_of(job, spec, submit_s, start_s, start_s, *_place(fields, spec))[:-1]
@@ -243,7 +243,7 @@ def _status(fields: Fields) -> int | None:
 
 
 def _is_torque(fields: Fields) -> bool:
-    """Torque names the owner in every record that has pairs, PBS Pro in none."""
+    """Return whether the record is Torque's: it names the owner in every record with pairs."""
     return "owner" in fields
 
 
@@ -259,22 +259,22 @@ def _count(counts: dict[str, int], name: str) -> None:
 
 
 # -- deletions -------------------------------------------------------------------------------------
-# Requests to end a job (``D``, ``A``), which may or may not be the last word about it.
+# Requests to end a job (``D``, ``A``), which may or may not be its last record.
 
 PATIENCE_S: Final = 60.0
-"""A run that is told to end has ended, and its ``E`` is written, within about this time."""
+"""Maximum time from a request to end a run until its ``E`` is written, approximately."""
 
 _REMEMBERED_S: Final = 3_600.0
 _NOTHING_DUE: Final = float("inf")
 
 
 class Deletion(msgspec.Struct):
-    """A job that somebody asked to end.
+    """Request to end a job.
 
     Attributes:
         time_s: of the request, in Unix seconds.
         reason: ``removed`` by its user or a manager, ``killed`` by the server.
-        told: it was given out as the job's removal.
+        told: it was published as the job's removal.
     """
 
     time_s: float
@@ -283,76 +283,76 @@ class Deletion(msgspec.Struct):
 
 
 class Deletions:
-    """Keeps requests until the log shows what they ended.
+    """Store of requests until the log shows what they ended.
 
-    A queued job is gone with the request and nothing more is written. A running job lives until
-    its end record, which then is the removal, and the request its reason. Which of them it was
-    shows within `PATIENCE_S` of the log's own clock. After that the request is taken for the
-    removal; it is remembered for an hour or little more, in case the end comes later.
+    A queued job is gone with the request and no further record is written. A running job lives
+    until its end record, which then is the removal, and the request its reason. The log shows
+    which it was within `PATIENCE_S` of its own clock. After that the request counts as the
+    removal; it is remembered for about an hour, in case the end comes later.
 
     Attributes:
-        due_s: from this time of the log on, `overdue` has something to say.
+        due_s: time of the log from which `overdue` returns something.
     """
 
     def __init__(self) -> None:
-        self._asked: dict[str, Deletion] = {}
-        self._untold: dict[str, Deletion] = {}  # of the last minute, and looked at every second
+        self._requests: dict[str, Deletion] = {}
+        self._pending: dict[str, Deletion] = {}  # of the last minute; checked every second
         self._prune_s = float("-inf")
         self.due_s = _NOTHING_DUE
 
     @property
     def waiting(self) -> bool:
-        """True if a request has not shown yet what it ended."""
-        return bool(self._untold)
+        """True if a request is pending: it is not known what it ended."""
+        return bool(self._pending)
 
     def ask(self, job: str, time_s: float, reason: str) -> bool:
-        """Somebody asks for the end of a job; False if that was asked before."""
-        if job in self._asked:
+        """Store a request to end a job; False if there was one before."""
+        if job in self._requests:
             return False
-        self._asked[job] = self._untold[job] = Deletion(time_s, reason)
+        self._requests[job] = self._pending[job] = Deletion(time_s, reason)
         self.due_s = min(self.due_s, time_s + PATIENCE_S)
         return True
 
     def answered(self, job: str) -> Deletion | None:
-        """The job's run has ended: the request that ended it, if there was one."""
-        self._untold.pop(job, None)
-        return self._asked.pop(job, None)
+        """Return and remove the request that ended a job's run, if there was one."""
+        self._pending.pop(job, None)
+        return self._requests.pop(job, None)
 
     def overdue(self, now_s: float, final: bool = False) -> list[tuple[str, Deletion]]:
-        """Requests that are the removal themselves, as no end came; with `final`, all."""
-        given_out = [
+        """Return requests that are the removal themselves, as no end came; with `final`, all."""
+        published = [
             (job, deletion)
-            for job, deletion in self._untold.items()
+            for job, deletion in self._pending.items()
             if final or now_s - deletion.time_s >= PATIENCE_S
         ]
-        for job, deletion in given_out:
+        for job, deletion in published:
             deletion.told = True
-            del self._untold[job]
+            del self._pending[job]
         if now_s >= self._prune_s:
             self._prune_s = now_s + PATIENCE_S
-            for job, deletion in list(self._asked.items()):
+            for job, deletion in list(self._requests.items()):
                 if deletion.told and now_s - deletion.time_s >= _REMEMBERED_S:
-                    del self._asked[job]
+                    del self._requests[job]
         self._look_ahead()
-        return given_out
+        return published
 
     def save(self) -> dict[str, Any]:
-        """Everything as JSON types."""
-        return {job: msgspec.to_builtins(deletion) for job, deletion in self._asked.items()}
+        """Return all requests as JSON types."""
+        return {job: msgspec.to_builtins(deletion) for job, deletion in self._requests.items()}
 
     def restore(self, saved: dict[str, Any]) -> None:
-        """Go on from what `save` gave."""
-        self._asked = {job: msgspec.convert(entry, Deletion) for job, entry in saved.items()}
-        self._untold = {job: asked for job, asked in self._asked.items() if not asked.told}
+        """Continue from what `save` returned."""
+        self._requests = {job: msgspec.convert(entry, Deletion) for job, entry in saved.items()}
+        self._pending = {job: one for job, one in self._requests.items() if not one.told}
         self._look_ahead()
 
     def _look_ahead(self) -> None:
-        pending = (deletion.time_s for deletion in self._untold.values())
+        pending = (deletion.time_s for deletion in self._pending.values())
         self.due_s = min(pending, default=_NOTHING_DUE) + PATIENCE_S
 
 
 # -- kinds -----------------------------------------------------------------------------------------
-# The letters of accounting records, and what each is taken for.
+# Letters of accounting records, and their events here.
 #
 # ======  ===================================  ==================================================
 # letter  PBS's meaning                        here
@@ -366,7 +366,7 @@ class Deletions:
 # ``C``   checkpointed and held                held; ignored where only checkpointed
 # ``z``   suspended (OpenPBS 20)               suspended
 # ``r``   resumed (OpenPBS 20)                 resumed
-# ``M``   moved to another server              removed: it is not in this server's queue any more
+# ``M``   moved to another server              removed: it is no longer in this server's queue
 # others  `IGNORED`                            ignored, counted by kind
 # ======  ===================================  ==================================================
 #
@@ -374,14 +374,14 @@ class Deletions:
 # administrator's guide, "Accounting records" in Torque's.
 
 IGNORED: Final = {
-    "T": "restart",  # from a checkpoint; it names no machine, the end record tells of the run
-    "s": "nodes_pruned",  # a started job gave back the nodes it had asked for in reserve
+    "T": "restart",  # from a checkpoint; it names no machine, the end record contains the run
+    "s": "nodes_pruned",  # a started job gave back nodes that it had reserved
     "u": "phase",  # a run gave back some of its nodes: usage until then
-    "c": "phase",  # what it goes on with
+    "c": "phase",  # resources with which it continues
     "e": "phase",  # usage of the last stretch
     "a": "alteration",
     "L": "licence",
-    "U": "reservation",  # asked for
+    "U": "reservation",  # requested
     "Y": "reservation",  # confirmed
     "B": "reservation",  # begun
     "F": "reservation",  # finished
@@ -390,50 +390,50 @@ IGNORED: Final = {
     "P": "provisioning",  # begun
     "p": "provisioning",  # ended
 }
-"""Letters that are no event of a job."""
+"""Letters of records that are not events of a job."""
 
 ARRAY_PARENT: Final = "array_parent"
-"""``123[].server`` stands for all jobs of an array and never runs itself."""
+"""``123[].server`` is the parent of all jobs of an array, and never runs itself."""
 
 CHECKPOINT: Final = "checkpoint"
 DELETION_OF_RUN: Final = "deletion_of_run"
-"""A request that an end record followed, which is the removal."""
+"""Kind of a request followed by an end record, which is the removal."""
 
 DELETION_REPEATED: Final = "deletion_repeated"
 
 
 # -- stamps ----------------------------------------------------------------------------------------
-# The time at the front of a record: local time of the server, turned into Unix seconds.
+# Time at the front of a record: local time of the server, converted to Unix seconds.
 
-_MOST_MINUTES: Final = 4096  # a cache entry is about 100 bytes; older minutes hardly come again
+_MAX_MINUTES: Final = 4096  # a cache entry is about 100 bytes; older minutes rarely recur
 _MINUTE = re.compile(r"(\d\d)/(\d\d)/(\d{4}) (\d\d):(\d\d)", re.ASCII)
 
 
 class Stamps:
-    """Turns times such as ``11/21/2026 03:17:00`` into Unix seconds.
+    """Converter of times such as ``11/21/2026 03:17:00`` into Unix seconds.
 
-    PBS writes the local time of its server and names no zone. It is taken to be local time of
-    `options.timezone`, and UTC where that is None; of an hour that comes twice, the first is
-    meant until the file falls back in it. A stamp that does name a zone is taken at its word.
+    PBS writes the local time of its server without a zone. It is read as local time of
+    `options.timezone`, and UTC if that is None. Of a repeated hour the first is assumed
+    until the times in the file decrease. A stamp with a zone is converted by that zone.
 
     Attributes:
-        last_s: the time given out last, in Unix seconds; None before the first.
+        last_s: the time returned last, in Unix seconds; None before the first.
 
     Raises:
-        ConfigurationError: the time zone is not known.
+        ConfigurationError: the time zone is unknown.
     """
 
     def __init__(self, options: ReaderOptions) -> None:
         self.last_s: float | None = None
         self._zone = options.zone()
         self._minutes: dict[tuple[str, str | None], float] = {}
-        self._again: dict[tuple[str, str | None], float] = {}  # of those that come twice
+        self._again: dict[tuple[str, str | None], float] = {}  # of minutes that occur twice
 
     def at(self, minute: str, second: str, zone: str | None) -> float:
-        """Unix seconds of a stamp.
+        """Return Unix seconds of a stamp.
 
         Args:
-            minute: up to its minutes, such as ``11/21/2026 03:17``.
+            minute: text up to the minutes, such as ``11/21/2026 03:17``.
             second: seconds, with or without a fraction.
             zone: ``Z``, ``+01:00``, ``+0100`` or None.
 
@@ -444,30 +444,30 @@ class Stamps:
         start_s = self._minutes.get(key)
         if start_s is None:
             start_s, again = self._read_minute(minute, zone)
-            if len(self._minutes) >= _MOST_MINUTES:
+            if len(self._minutes) >= _MAX_MINUTES:
                 self._minutes.clear()
                 self._again.clear()
             self._minutes[key] = start_s
             if again is not None:
                 self._again[key] = again
         time_s = start_s + float(second)
-        if self.last_s is not None and time_s < self.last_s - LATE_S:
+        if self.last_s is not None and time_s < self.last_s - MAX_DISORDER_S:
             time_s = self._again.get(key, start_s) + float(second)
         self.last_s = time_s
         return time_s
 
     def _read_minute(self, minute: str, zone: str | None) -> tuple[float, float | None]:
-        """Return when a minute begins, and when it does again, if it comes twice."""
+        """Return when a minute begins, and when it does so again, if it occurs twice."""
         match = _MINUTE.fullmatch(minute)
         if match is None:
-            raise ValueError(f'"{minute}" is no date; expected "11/21/2026 03:17"')
+            raise ValueError(f'"{minute}" is not a date; expected "11/21/2026 03:17"')
         month, day, year, hour, minutes = map(int, match.groups())
         there = _zone(zone) if zone else self._zone
         try:
             time = dt.datetime(year, month, day, hour, minutes, tzinfo=there)
             return time.timestamp(), again_s(time)
         except OverflowError as error:
-            raise ValueError(f'"{minute}" is too far away') from error
+            raise ValueError(f'"{minute}" is out of range') from error
 
 
 def _zone(text: str) -> dt.tzinfo:

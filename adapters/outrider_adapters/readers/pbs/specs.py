@@ -1,4 +1,4 @@
-"""What a record says of a job's user: who, for which VO, how much, for how long."""
+"""Parser of a job's request in a record: user, VO, resources and time."""
 
 import re
 from collections.abc import Mapping
@@ -9,23 +9,23 @@ from outrider_adapters.readers.shared import cached_if_short
 
 NO_GROUP: Final = "-default-"
 NO_PROJECT: Final = "_pbs_project_default"
-"""What PBS writes where nobody chose a group or project."""
+"""PBS's value where a user chose no group or project."""
 _TRUE: Final = frozenset({"True", "true", "TRUE", "1"})
 
 
 def spec_of(fields: Mapping[str, str], submit_s: float | None) -> JobSpec:
-    """The specification of a job by the pairs of a record.
+    """Return the specification of a job from the pairs of a record.
 
     The VO is its ``account``, else its ``group``, else its ``project``. The class is interactive
-    only where the record says ``interactive``. CPUs are those it was given, else those it asked
-    for: a request in nodes leaves open how many a node has.
+    only where the record contains ``interactive``. CPUs are the allocated ones, else the requested:
+    a request in nodes does not determine how many a node has.
 
     Args:
         fields: the pairs of a Q, S, R or E record.
-        submit_s: Unix seconds. Eligible later (``etime``) is told apart; no wait runs before.
+        submit_s: Unix seconds. A later eligibility (``etime``) is kept; waits begin there.
 
     Raises:
-        ValueError: ``etime`` is no time.
+        ValueError: ``etime`` is not a time.
 
     >>> spec = spec_of({"owner": "alice@login", "group": "physics", "etime": "90"}, 60.0)
     >>> spec.user, spec.vo, spec.eligible_s
@@ -61,7 +61,7 @@ def _vo(fields: Mapping[str, str]) -> str:
 def _shared_spec(
     user: str, vo: str, job_class: str, cpus: int, walltime: str, eligible_s: float | None
 ) -> JobSpec:
-    """One record for all jobs that ask for the same."""
+    """Return one specification, shared by all jobs with the same request."""
     return JobSpec(
         user=user, vo=vo, job_class=job_class, cpus=cpus, estimate_s=duration_s(walltime),
         eligible_s=eligible_s,
@@ -69,10 +69,10 @@ def _shared_spec(
 
 
 # -- places ----------------------------------------------------------------------------------------
-# Where a run is, and how many CPUs it has: ``exec_host``, or what the job asked for.
+# Place of a run, and its number of CPUs: ``exec_host``, or the request.
 
 UNKNOWN_HOST: Final = "unknown"
-"""The machine of a run whose record names none."""
+"""Machine of a run whose record contains none."""
 _SLOTS = re.compile(r"(\d{1,6})(?:-(\d{1,6}))?", re.ASCII)
 _TIMES = re.compile(r"\*(\d{1,6})", re.ASCII)
 _COUNT = re.compile(r"(\d{1,6})(?![\w.-])", re.ASCII)
@@ -83,7 +83,7 @@ _WHOLE = re.compile(r"\d{1,6}", re.ASCII)
 
 @cached_if_short(entries=4096)
 def place_of(exec_host: str) -> tuple[str, int]:
-    """The first host of a run, and its CPUs over all hosts.
+    """Return the first host of a run, and its CPUs over all hosts.
 
     Torque names every slot (``n7/0+n7/1``) or ranges of them (``n7/0-3,8``); PBS Pro a chunk of a
     host and its CPUs (``n7/0*8``), one where it gives no number.
@@ -101,7 +101,7 @@ def place_of(exec_host: str) -> tuple[str, int]:
 
 
 def cpus_requested(fields: Mapping[str, str]) -> int:
-    """CPUs that a job asked for over all its hosts; 1 where its record does not say.
+    """Return the requested CPUs of a job over all its hosts; 1 if its record has none.
 
     >>> cpus_requested({"Resource_List.nodes": "2:ppn=4+n7:ppn=8"})
     16
@@ -117,7 +117,7 @@ def cpus_requested(fields: Mapping[str, str]) -> int:
 
 
 def _cpus_of_part(part: str) -> int:
-    """CPUs of one ``host/slots`` of several."""
+    """Return the CPUs of one ``host/slots`` of several."""
     slots = part.rpartition("/")[2]
     times = _TIMES.search(slots)
     if times is not None:
@@ -129,7 +129,10 @@ def _cpus_of_part(part: str) -> int:
 
 @cached_if_short(entries=4096)
 def _cpus_of_chunks(chunks: str, each: re.Pattern[str]) -> int:
-    """CPUs of ``4:ppn=16+n7:ppn=2`` or ``2:ncpus=8+1:ncpus=1``: of each chunk its count, or one."""
+    """Return the CPUs of ``4:ppn=16+n7:ppn=2`` or ``2:ncpus=8+1:ncpus=1`` over all chunks.
+
+    A chunk without a count or CPUs has one.
+    """
     total = 0
     for chunk in chunks.split("+"):
         count, cpus = _COUNT.match(chunk), each.search(chunk)
@@ -138,10 +141,10 @@ def _cpus_of_chunks(chunks: str, each: re.Pattern[str]) -> int:
 
 
 # -- fields ----------------------------------------------------------------------------------------
-# The ``key=value`` pairs of a record's message, as PBS really writes them.
+# The ``key=value`` pairs of a record's message, as PBS writes them in practice.
 
 EPOCHS: Final = ("ctime", "qtime", "etime", "start", "end")
-"""Pairs whose values are Unix seconds: exact, whatever zone the server's clock shows."""
+"""Pairs whose values are Unix seconds: exact, regardless of the server's time zone."""
 _READ: Final = frozenset(
     {
         *EPOCHS, "user", "owner", "group", "account", "project", "exec_host", "Exit_status",
@@ -149,7 +152,7 @@ _READ: Final = frozenset(
         "Resource_List.select", "Resource_List.walltime",
     }
 )  # fmt: skip
-"""Keys that say what is told of a job."""
+"""Keys that determine the facts of a job."""
 _READ_INSIDE = re.compile(r"\s(?:" + "|".join(map(re.escape, sorted(_READ))) + r")=")
 _PAIR = re.compile(r"""(?<!\S)([^\s=]+)=("[^"]*"(?!\S)|'[^']*'(?!\S)|\S*)""")
 _SPACED = re.compile(r"""=(?:"[^"\s]*\s|'[^'\s]*\s)""")
@@ -159,18 +162,18 @@ _UNITS_S: Final = (1, 60, 3_600, 86_400)
 
 
 class AmbiguousError(ValueError):
-    """A message that can be read twice, as a user wrote pairs into one of its values."""
+    """Message with several readings, as a user wrote pairs into one of its values."""
 
 
 def parse(message: str) -> dict[str, str]:
-    """The pairs of a message; of a key that comes twice, the last.
+    """Parse the pairs of a message; of a repeated key, the last counts.
 
-    A value may stand in quotes, and only then holds spaces for sure. Words without ``=`` belong
-    to nobody. Where the space after an epoch is missing, the next pair is found all the same.
+    A value may be in quotes; only then it may hold spaces for sure. Words without ``=`` are
+    ignored. If the space after an epoch is missing, the next pair is still found.
 
     Raises:
-        AmbiguousError: a key that says what is told of the job comes twice with two values, or
-            stands inside of quotes: accounts and names are written by users.
+        AmbiguousError: a key that determines facts of the job comes twice with two values, or
+                is inside of quotes: accounts and names are written by users.
 
     >>> parse('jobname="a b" etime=5start=6 Resource_List.select=1:ncpus=4')
     {'jobname': 'a b', 'etime': '5', 'Resource_List.select': '1:ncpus=4', 'start': '6'}
@@ -181,7 +184,7 @@ def parse(message: str) -> dict[str, str]:
             if value[:1] in ('"', "'") and _READ_INSIDE.search(value):
                 raise AmbiguousError(key)
             _add(pairs, key, _unquoted(value))
-    else:  # by far the most common, and in half the time
+    else:  # by far the most common case, and in half the time
         for word in message.replace('"', "").split():
             key, equals, value = word.partition("=")
             if equals:
@@ -200,10 +203,10 @@ def parse(message: str) -> dict[str, str]:
 
 
 def epoch(fields: Mapping[str, str], key: str) -> float | None:
-    """Unix seconds under a key; None where it is missing, empty or 0, PBS's word for "not yet".
+    """Return Unix seconds of a key; None if it is missing, empty or 0, which means "not yet".
 
     Raises:
-        ValueError: it is something else, or later than the year 2286.
+        ValueError: the value is something else, or later than the year 2286.
     """
     value = fields.get(key)
     if not value:
@@ -211,12 +214,12 @@ def epoch(fields: Mapping[str, str], key: str) -> float | None:
     if value.isdecimal() and len(value) <= 10:
         return float(value) or None
     if not _SECONDS.fullmatch(value):
-        raise ValueError(f"{key}={value} is no time; expected {key}=1795231020")
+        raise ValueError(f"{key}={value} is not a time; expected {key}=1795231020")
     return float(value) or None
 
 
 def duration_s(text: str) -> float | None:
-    """Seconds of ``[[days:]hours:]minutes:seconds`` or plain seconds; None if it is neither.
+    """Return seconds of ``[[days:]hours:]minutes:seconds`` or plain seconds; None for other texts.
 
     >>> duration_s("01:30:00"), duration_s("90")
     (5400.0, 90.0)

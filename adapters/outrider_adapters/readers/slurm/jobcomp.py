@@ -1,4 +1,4 @@
-"""The reader of the log of ``JobCompType=jobcomp/filetxt``: ``Key=value`` pairs, a job a line."""
+"""Reader of the log of ``JobCompType=jobcomp/filetxt``: ``Key=value`` pairs, one job per line."""
 
 import re
 from typing import ClassVar, Final
@@ -17,24 +17,25 @@ _RUN = re.compile(
     r"(?: ProcCnt=(?P<cpus>\d{1,9}))?(?= |\Z)",
     re.ASCII,
 )
-"""What must stand behind a name. A name may hold blanks and even pairs, so that it is searched for
-in the whole line: where it stands twice, one of them was written by a user."""
+"""Text that follows a job's name. A name may hold blanks and even pairs, so the whole line is
+searched: if there are two matches, a user wrote one of them.
+"""
 _BEGINNING = re.compile(rb"JobId=\d{1,10} UserId=")
 _AFTER_FOLDER: Final = " ReservationName="
 _CPUS_ASKED = re.compile(r"cpu=(\d{1,9})", re.ASCII)
 AMBIGUOUS: Final = "ambiguous"
-"""The reason of a record that can be read twice, because a user wrote pairs into a name."""
+"""Reason of a record with several readings, because a user wrote pairs into a name."""
 
 
 class JobcompReader(LineReader):
-    """Reads what the jobcomp/filetxt plugin of the Slurm controller appends when a job ends.
+    """Reader of the records that Slurm's jobcomp/filetxt plugin appends when a job ends.
 
     Jobs go by ``CLUSTER:ID``, and tasks of arrays (``123_4``) and components of heterogeneous jobs
-    (``123+0``) by sacct's spelling. Where a record does not tell the cluster, `LineReader.name_of`
-    says what stands for it. Records of Slurm before 15.08 do not tell of submissions.
+    (``123+0``) by sacct's spelling. If a record does not contain the cluster, `LineReader.name_of`
+    selects one. Records of Slurm before 15.08 do not contain submissions.
 
     Raises:
-        ConfigurationError: the time zone is not known.
+        ConfigurationError: the time zone is unknown.
     """
 
     name: ClassVar[str] = "slurm-jobcomp"
@@ -48,20 +49,20 @@ class JobcompReader(LineReader):
         return _BEGINNING.match(first) is not None and b" JobState=" in first
 
     def is_cut(self, line: str) -> bool:
-        """See `LineReader.is_cut`."""
+        """Return whether a line begins a record without ending it; see `LineReader.is_cut`."""
         return _FRONT.match(line) is not None and _RUN.search(line) is None
 
     def is_rest(self, line: str) -> bool:
-        """See `LineReader.is_rest`."""
+        """Return whether a line ends a record without beginning it; see `LineReader.is_rest`."""
         return _FRONT.match(line) is None and _RUN.search(line) is not None
 
     def read_line(self, line: str) -> list[NamedEvent]:
-        """The events of a record; see `LineReader.read_line`."""
+        """Return the events of a record; see `LineReader.read_line`."""
         number, user, group, run = _split(line)
-        more = _pairs_behind(line[run.end() :])
+        more = _pairs_after_folder(line[run.end() :])
         asked = _CPUS_ASKED.match(more.get("Tres", ""))
         state = run["state"]
-        return self.lives.tell(
+        return self.lives.events_of(
             Record(
                 job=self.name_of(_job_id(number, more), _cluster(more.get("Cluster"))),
                 state=record_events.REQUEUED if state == "PENDING" else state,
@@ -83,9 +84,9 @@ class JobcompReader(LineReader):
 
 
 def _split(line: str) -> tuple[str, str, str, re.Match[str]]:
-    """Number, user and group of a record, and the match of what stands behind its name.
+    """Return a record's number, user and group, and the match of the text after its name.
 
-    Every pattern is found in one pass over the line, whatever the line holds.
+    Each pattern takes one pass over the line, regardless of its content.
     """
     front = _FRONT.match(line)
     user_end = _USER_END.search(line, front.end()) if front else None
@@ -106,8 +107,8 @@ def _split(line: str) -> tuple[str, str, str, re.Match[str]]:
     return front[1], line[front.end() : user_end.start()], group, run
 
 
-def _pairs_behind(rest: str) -> dict[str, str]:
-    """The pairs behind the folder, which may hold blanks and pairs; no value behind it may."""
+def _pairs_after_folder(rest: str) -> dict[str, str]:
+    """Return the pairs after the folder, which may hold blanks and pairs; later values may not."""
     _, *behind = rest.split(_AFTER_FOLDER)
     if len(behind) > 1:
         raise UnreadableRecordError(AMBIGUOUS)
@@ -120,12 +121,12 @@ def _pairs_behind(rest: str) -> dict[str, str]:
 
 
 def _word(text: str | None) -> str:
-    """A name, empty where the controller had none."""
+    """Return a name, empty if the controller had none."""
     return "" if text is None or text == "(null)" else text
 
 
 def _cluster(text: str | None) -> str:
-    """The cluster's name; a controller without accounting writes that it knows none."""
+    """Return the cluster's name; "unknown" is written by a controller without accounting."""
     return "" if text == "unknown" else _word(text)
 
 

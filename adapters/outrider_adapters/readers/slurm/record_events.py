@@ -1,4 +1,4 @@
-"""From a record of a job, in Slurm's words, to what happened."""
+"""Convert a record of a job, in Slurm's words, into events."""
 
 import datetime as dt
 import re
@@ -13,23 +13,23 @@ import msgspec
 from outrider.api import JobSpec, NamedEvent, ReaderOptions, events
 from outrider_adapters.readers.shared import KILLED, REMOVED, again_s, cached_if_short, life_of
 
-_MOST_DIGITS: Final = 9
-_HALF_A_REPETITION_S: Final = 900.0  # half an hour is the least that a clock is set back
-_MOST_NAME_CHARACTERS: Final = 300  # of a job with its cluster
+_MAX_DIGITS: Final = 9
+_HALF_A_REPETITION_S: Final = 900.0  # clocks are set back by at least half an hour
+_MAX_NAME_CHARACTERS: Final = 300  # of a job with its cluster
 
 
 class UnreadableRecordError(ValueError):
-    """A record that cannot be read; its text is the reason under which it is counted."""
+    """Record that cannot be parsed; its text is the reason under which it is counted."""
 
 
 class Record(NamedTuple):
-    """What a record says, each in Slurm's own words, empty where it does not say.
+    """Record of a job, in Slurm's own words; a field is empty if the record lacks it.
 
     Attributes:
         job: the job's id, never a step's.
         allocated, requested: CPUs.
-        elapsed: span of the run; only looked at where `start` is empty.
-        restarts: how often the job was queued again before.
+        elapsed: span of the run; only used if `start` is empty.
+        restarts: how often the job was requeued before.
     """
 
     job: str
@@ -50,26 +50,26 @@ class Record(NamedTuple):
 
 
 class Lives:
-    """Tells what happened to jobs, record by record, the older of a job before the later.
+    """Converter of records into events; the older record of a job comes first.
 
     Attributes:
-        lost_runs: jobs of which the next record tells whether they went on.
+        lost_runs: jobs whose next record decides whether they continued.
 
     Raises:
-        ConfigurationError: the time zone is not known.
+        ConfigurationError: the time zone is unknown.
     """
 
     def __init__(self, options: ReaderOptions) -> None:
         self._clock = Clock(options)
         self.lost_runs = LostRuns()
 
-    def tell(self, record: Record) -> list[NamedEvent]:
-        """The events of a record: at least one.
+    def events_of(self, record: Record) -> list[NamedEvent]:
+        """Return the events of a record: at least one.
 
         Raises:
-            UnreadableRecordError: it makes no sense.
+            UnreadableRecordError: it is inconsistent.
         """
-        if len(record.job) > _MOST_NAME_CHARACTERS:
+        if len(record.job) > _MAX_NAME_CHARACTERS:
             raise UnreadableRecordError("too_long")
         state = record.state.partition(" ")[0]
         if state not in KNOWN:
@@ -94,7 +94,7 @@ class Lives:
         if not seen:
             spec = msgspec.structs.replace(spec, seen_submit=False, recalled=True)
             beginning.insert(0, (since_s, events.SUBMITTED, record.job, spec))
-        self.lost_runs.heard_of(record.job, last_s if ended else None)
+        self.lost_runs.record_seen(record.job, last_s if ended else None)
         if not ended:
             return beginning
         if state in EVICTED_FOR:
@@ -104,7 +104,7 @@ class Lives:
     def _times(
         self, record: Record
     ) -> tuple[float | None, float | None, float | None, float | None]:
-        """Submission, eligibility, start of a run (None if there was none) and end."""
+        """Return submission, eligibility, start of a run (None if there was none) and end."""
         at = self._clock.at
         try:
             submit_s = at(record.submit)
@@ -117,7 +117,7 @@ class Lives:
                     end_s = at(record.end, end_s + 1)
         except ValueError:
             raise UnreadableRecordError("date") from None
-        if record.nodes in NO_HOSTS:  # a job that never ran may have its end for a start
+        if record.nodes in NO_HOSTS:  # a job that never ran may have its end as its start
             start_s = None
         elif not record.start and end_s is not None:
             run_s = span_s(record.elapsed)
@@ -125,25 +125,25 @@ class Lives:
         return submit_s, eligible_s, start_s, end_s
 
     def _lost(self, job: str, state: str, ran: bool, end_s: float) -> list[NamedEvent]:
-        """A run was thrown away; its job may be queued again."""
+        """Return the events of a lost run; its job may be requeued."""
         reason = EVICTED_FOR[state]
-        told: list[NamedEvent] = [(end_s, events.EVICTED, job, reason)] if ran else []
+        found: list[NamedEvent] = [(end_s, events.EVICTED, job, reason)] if ran else []
         if state in LOST_RUNS:
-            told += self.lost_runs.lost(job, end_s, reason)
-        return told
+            found += self.lost_runs.lost(job, end_s, reason)
+        return found
 
 
 def _removed_for(state: str, ran: bool) -> str:
-    """Why a job left undone; empty if it was done."""
+    """Return why a job left before it was done; empty if it was done."""
     if state == "FAILED" and not ran:
         return "failed_start"
     return REMOVED_FOR.get(state, "")
 
 
 def _spec(record: Record, since_s: float, eligible_s: float | None) -> JobSpec:
-    """What the user said. The VO is the account, else the user's group.
+    """Return the user's request. The VO is the account, else the user's group.
 
-    Slurm's records do not say whether a job was interactive, so that its class is ``batch``.
+    Slurm's records do not show whether a job was interactive, so its class is ``batch``.
     """
     return JobSpec(
         user=record.user,
@@ -155,50 +155,50 @@ def _spec(record: Record, since_s: float, eligible_s: float | None) -> JobSpec:
 
 
 def _whole(digits: str) -> int:
-    """The number, or 0 if it is none."""
-    plain = digits.isascii() and digits.isdigit() and len(digits) <= _MOST_DIGITS
+    """Return the number, or 0 if it is invalid."""
+    plain = digits.isascii() and digits.isdigit() and len(digits) <= _MAX_DIGITS
     return int(digits) if plain else 0
 
 
 # -- lost runs -------------------------------------------------------------------------------------
-# Jobs whose run was lost, and of which nobody said whether Slurm queued them again.
+# Jobs whose run was lost, while it is unknown whether Slurm requeued them.
 
-MOST_OPEN: Final = 10_000
-"""Of more than these, the job that waits the longest is taken to be gone."""
+MAX_OPEN: Final = 10_000
+"""Limit of open jobs: beyond it, the job that waits the longest counts as gone."""
 
 
 class LostRuns:
-    """Remembers them until a later record of the job says that it went on.
+    """Store of jobs with a lost run, until a later record shows that the job continued.
 
-    Those of which no more is heard until the end of the file are taken to have left with their
-    run. In a log that goes on growing they stay in the queue.
+    Jobs without a further record until the end of the file count as having left with their
+    run. In a log that continues to grow they stay in the queue.
     """
 
     def __init__(self) -> None:
         self._open: OrderedDict[str, tuple[float, str]] = OrderedDict()
 
     def lost(self, job: str, end_s: float, reason: str) -> list[NamedEvent]:
-        """A run was lost.
+        """Store a lost run.
 
         Returns:
             the removal of another job, if there are too many now.
         """
         known = self._open.get(job)
-        if known is None or end_s > known[0]:  # else it is a run that was told of before
+        if known is None or end_s > known[0]:  # else it is a run that was reported before
             self._open[job] = end_s, reason
-        if len(self._open) <= MOST_OPEN:
+        if len(self._open) <= MAX_OPEN:
             return []
         other, (other_end_s, why) = self._open.popitem(last=False)
         return [(other_end_s, events.REMOVED, other, why)]
 
-    def heard_of(self, job: str, end_s: float | None) -> None:
-        """A record of the job came; one of a later end, or of none yet, says that it went on."""
+    def record_seen(self, job: str, end_s: float | None) -> None:
+        """Handle another record of the job: with a later end, or none yet, the job continued."""
         lost = self._open.get(job)
         if lost is not None and (end_s is None or end_s > lost[0]):
             del self._open[job]
 
     def settle(self) -> list[NamedEvent]:
-        """Nothing more will come: the removals of all that are left."""
+        """Return the removals of all remaining jobs, as the log has ended."""
         removals: list[NamedEvent] = [
             (end_s, events.REMOVED, job, reason) for job, (end_s, reason) in self._open.items()
         ]
@@ -206,21 +206,21 @@ class LostRuns:
         return removals
 
     def save(self) -> Any:
-        """What is remembered, as JSON types."""
+        """Return the stored jobs, as JSON types."""
         return [[job, end_s, reason] for job, (end_s, reason) in self._open.items()]
 
     def restore(self, saved: Any) -> None:
-        """Go on from what `save` gave."""
+        """Continue from what `save` returned."""
         self._open = OrderedDict((job, (end_s, reason)) for job, end_s, reason in saved)
 
 
 # -- hosts -----------------------------------------------------------------------------------------
-# Which machine a run is on, from Slurm's shorthand for many.
+# Machine of a run, from Slurm's shorthand for many.
 
 UNKNOWN_HOST: Final = "unknown"
-"""The machine of a run whose record names none."""
+"""Machine of a run whose record contains none."""
 NO_HOSTS: Final = frozenset({"None assigned", "None", "(null)"})
-"""What stands in the place of a node list where no node was ever given."""
+"""Texts in place of a node list if no node was ever allocated."""
 _FIRST = re.compile(r"(?:[^,\[]|\[[^\]]*\])+")
 _PARTS = re.compile(r"\[([^\]]*)\]")
 _RANGE = re.compile(r"\[([^\],-]*)[^\]]*\]")
@@ -228,7 +228,7 @@ _RANGE = re.compile(r"\[([^\],-]*)[^\]]*\]")
 
 @cached_if_short(entries=16_384)
 def first_host(nodes: str) -> str:
-    """The first host of a node list, `UNKNOWN_HOST` if it names none.
+    """Return the first host of a node list, `UNKNOWN_HOST` if it is empty.
 
     >>> first_host("rack[0-1]-n[07,09-12],login1")
     'rack0-n07'
@@ -238,7 +238,7 @@ def first_host(nodes: str) -> str:
 
 
 def hosts_of(nodes: str, most: int = 100_000) -> list[str]:
-    """All hosts of a node list, in its order, but no more than `most`.
+    """Return all hosts of a node list, in its order, but at most `most`.
 
     >>> hosts_of("rack[0-1]-n[07,09-10],login1")
     ['rack0-n07', 'rack0-n09', 'rack0-n10', 'rack1-n07', 'rack1-n09', 'rack1-n10', 'login1']
@@ -255,7 +255,7 @@ def hosts_of(nodes: str, most: int = 100_000) -> list[str]:
 
 
 def _numbers(ranges: str) -> Iterator[str]:
-    """The numbers of ``07,09-12``, each as wide as the list writes it."""
+    """Yield the numbers of ``07,09-12``, with the list's number of digits."""
     for one in ranges.split(","):
         first, _, last = one.partition("-")
         if first.isdecimal() and last.isdecimal():
@@ -265,7 +265,7 @@ def _numbers(ranges: str) -> Iterator[str]:
 
 
 # -- states ----------------------------------------------------------------------------------------
-# What the states of Slurm's job records mean to Outrider.
+# Meaning of the states in Slurm's job records.
 #
 # =================================================  ==============================================
 # state                                              here
@@ -273,12 +273,12 @@ def _numbers(ranges: str) -> Iterator[str]:
 # ``COMPLETED``, ``FAILED``                          completed: an exit code is the user's business
 # ``CANCELLED``, ``CANCELLED by 1000``               removed (``removed``)
 # ``TIMEOUT``, ``DEADLINE``, ``OUT_OF_MEMORY``       removed (``killed``)
-# ``REQUEUED``, ``REQUEUE_HOLD``, ``REQUEUE_FED``,   evicted (``unknown``), queued again
+# ``REQUEUED``, ``REQUEUE_HOLD``, ``REQUEUE_FED``,   evicted (``unknown``), requeued
 # ``SPECIAL_EXIT``; ``PENDING`` of jobcomp
 # ``PREEMPTED``                                      evicted (``preempted``), see `LOST_RUNS`
 # ``NODE_FAIL``                                      evicted (``unknown``), see `LOST_RUNS`
 # ``BOOT_FAIL``, ``LAUNCH_FAILED``                   evicted (``failed_start``), see `LOST_RUNS`
-# ``PENDING``, ``RUNNING`` and others (`UNENDED`)    not ended: submitted, and started if it was
+# ``PENDING``, ``RUNNING`` and others (`UNENDED`)    not ended: submitted, and maybe started
 # ``REVOKED``                                        ignored: another cluster of a federation ran it
 # =================================================  ==============================================
 #
@@ -292,21 +292,21 @@ REMOVED_FOR: Final = {
     "DEADLINE": KILLED,
     "OUT_OF_MEMORY": KILLED,
 }
-"""States in which a job leaves before it is done, and the reason."""
+"""States in which a job leaves before it is done, with the reason."""
 REQUEUED: Final = "REQUEUED"
 REQUEUED_FOR: Final = dict.fromkeys(
     (REQUEUED, "REQUEUE_HOLD", "REQUEUE_FED", "SPECIAL_EXIT"), "unknown"
 )
-"""States of a run that was thrown away while its job was queued again, and the reason."""
+"""States of a run that was lost while its job was requeued, with the reason."""
 LOST_RUNS: Final = {
     "PREEMPTED": "preempted",
     "NODE_FAIL": "unknown",
     "BOOT_FAIL": "failed_start",
     "LAUNCH_FAILED": "failed_start",
 }
-"""States of a run that was thrown away, and the reason. The record is the same whether Slurm
-queued the job again (``PreemptMode=REQUEUE``, ``JobRequeue=1``) or not: only a later record of
-the job tells."""
+"""States of a lost run, with the reason. The record is the same whether Slurm requeued the job
+(``PreemptMode=REQUEUE``, ``JobRequeue=1``) or not: only a later record of the job shows it.
+"""
 UNENDED: Final = frozenset(
     {
         "PENDING",
@@ -314,7 +314,7 @@ UNENDED: Final = frozenset(
         "SUSPENDED",
         "CONFIGURING",
         "COMPLETING",
-        "RESIZING",  # the record of a stretch before the job gave up, or got, nodes
+        "RESIZING",  # the record of a stretch before the job released or got nodes
         "SIGNALING",
         "STAGE_OUT",
         "STOPPED",
@@ -326,7 +326,7 @@ REVOKED: Final = "REVOKED"
 EVICTED_FOR: Final = REQUEUED_FOR | LOST_RUNS
 KNOWN: Final = COMPLETED | UNENDED | {REVOKED, *REMOVED_FOR, *EVICTED_FOR}
 # -- state words -----------------------------------------------------------------------------------
-# What Slurm calls the states of jobs. One that is held is PENDING there, with a reason.
+# Slurm's words for the states of jobs. A held job is PENDING there, with a reason.
 
 STATE_WORDS: Final = MappingProxyType(
     {"queued": "PENDING", "running": "RUNNING", "suspended": "SUSPENDED", "held": "PENDING"}
@@ -334,12 +334,12 @@ STATE_WORDS: Final = MappingProxyType(
 
 
 # -- times -----------------------------------------------------------------------------------------
-# Slurm's points in time and spans of time, turned into seconds.
+# Slurm's points in time and time spans, converted to seconds.
 
 DAY_S: Final = 86_400
-_LAST_S: Final = 253_402_300_800  # the year 10,000
-_MOST_MINUTES: Final = 4096  # a cache entry is about 100 bytes; older minutes hardly come again
-_MOST_LIMIT_MIN: Final = 4_294_967_293  # above it are Slurm's NO_VAL and INFINITE
+_END_OF_TIME_S: Final = 253_402_300_800  # the year 10,000
+_MAX_MINUTES: Final = 4096  # a cache entry is about 100 bytes; older minutes rarely recur
+_MAX_LIMIT_MIN: Final = 4_294_967_293  # above it are Slurm's NO_VAL and INFINITE
 _UNSET: Final = frozenset({"", "unknown", "none", "invalid", "n/a"})
 _STAMP = re.compile(
     r"(\d{4}-\d\d-\d\d[T ]\d\d:\d\d):([0-5]\d|60)(?:\.\d{1,9})?(Z|[+-]\d\d:?\d\d)?", re.ASCII
@@ -349,33 +349,32 @@ _WHOLE = re.compile(r"\d{1,18}", re.ASCII)
 
 
 class Clock:
-    """Turns points in time into Unix seconds.
+    """Converter of points in time into Unix seconds.
 
-    Slurm writes the local time of whoever printed it (``sacct``: the shell's, jobcomp: the
-    controller's) and names no zone. It is taken to be local time of `options.timezone`, and UTC
-    where that is None; of an hour that comes twice, the first is meant unless that would be too
-    early (see `at`). A time that does name its zone, and Unix seconds
-    (``SLURM_TIME_FORMAT=%s``), are taken at their word.
+    Slurm writes the local time of the printing process (``sacct``: the shell's, jobcomp: the
+    controller's) without a zone. It is read as local time of `options.timezone`, and UTC
+    if that is None. Of a repeated hour, the first is assumed unless that would be too
+    early (see `at`). A time with a zone, and Unix seconds
+    (``SLURM_TIME_FORMAT=%s``), need neither.
 
     Raises:
-        ConfigurationError: the time zone is not known.
+        ConfigurationError: the time zone is unknown.
     """
 
     def __init__(self, options: ReaderOptions) -> None:
         self._zone = options.zone()
         self._minutes: dict[str, float] = {}
-        self._again: dict[str, float] = {}  # minutes that come twice: when they come again
+        self._again: dict[str, float] = {}  # second time of minutes that occur twice
 
     def at(self, text: str, after_s: float | None = None) -> float | None:
-        """Unix seconds, or None where the time was never set (``Unknown``, the first of 1970).
+        """Return Unix seconds; None for a time that was never set (``Unknown``, the first of 1970).
 
         Args:
-            text: in Slurm's words.
-            after_s: the time cannot be before this: of an hour that comes twice it is then the
-                second.
+            text: time in Slurm's notation.
+            after_s: lower bound of the time: it selects the second of two repeated hours.
 
         Raises:
-            ValueError: it is no time.
+            ValueError: the text is not a time.
         """
         match = _STAMP.fullmatch(text)
         if match is not None:
@@ -389,9 +388,9 @@ class Clock:
         elif _WHOLE.fullmatch(text):
             time_s = float(text)
         else:
-            raise ValueError(f'"{text}" is no time; expected "2026-11-21T03:17:00"')
-        if time_s >= _LAST_S:
-            raise ValueError(f'"{text}" is too far away')
+            raise ValueError(f'"{text}" is not a time; expected "2026-11-21T03:17:00"')
+        if time_s >= _END_OF_TIME_S:
+            raise ValueError(f'"{text}" is out of range')
         return time_s if time_s >= DAY_S else None
 
     def _minute_s(self, minute: str) -> float:
@@ -403,8 +402,8 @@ class Clock:
             try:
                 start_s, again = there.timestamp(), again_s(there)
             except OverflowError as error:
-                raise ValueError(f'"{minute}" is too far away') from error
-            if len(self._minutes) >= _MOST_MINUTES:
+                raise ValueError(f'"{minute}" is out of range') from error
+            if len(self._minutes) >= _MAX_MINUTES:
                 self._minutes.clear()
                 self._again.clear()
             self._minutes[minute] = start_s
@@ -415,7 +414,7 @@ class Clock:
 
 @cached_if_short(entries=4096)
 def span_s(text: str) -> float | None:
-    """Seconds of ``[days-][hours:]minutes:seconds``, or None if it is none.
+    """Return seconds of ``[days-][hours:]minutes:seconds``, or None for other texts.
 
     >>> span_s("1-06:00:00")
     108000.0
@@ -429,12 +428,12 @@ def span_s(text: str) -> float | None:
 
 @cached_if_short(entries=4096)
 def limit_s(text: str) -> float | None:
-    """Seconds of a time limit: a span, or whole minutes. None for ``UNLIMITED`` and the like.
+    """Return seconds of a time limit: a span, or whole minutes. None for ``UNLIMITED`` etc.
 
     >>> limit_s("1440"), limit_s("Partition_Limit")
     (86400.0, None)
     """
     if _WHOLE.fullmatch(text):
         minutes = int(text)
-        return minutes * 60.0 if 0 < minutes <= _MOST_LIMIT_MIN else None
+        return minutes * 60.0 if 0 < minutes <= _MAX_LIMIT_MIN else None
     return span_s(text) or None

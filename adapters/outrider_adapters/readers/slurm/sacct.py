@@ -1,4 +1,4 @@
-"""The reader of ``sacct -P`` dumps: one job, or one step of a job, a line."""
+"""Reader of ``sacct -P`` dumps: one job, or one step of a job, per line."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -11,7 +11,7 @@ from outrider_adapters.readers.slurm.lines import LineReader
 from outrider_adapters.readers.slurm.record_events import Record, UnreadableRecordError
 
 # -- columns ---------------------------------------------------------------------------------------
-# Where the columns of a ``sacct -P`` dump are.
+# Positions of the columns of a ``sacct -P`` dump.
 
 REQUIRED: Final = ("jobid", "state", "end")
 _WANTED: Final = (
@@ -19,26 +19,26 @@ _WANTED: Final = (
     ("alloccpus", "ncpus"), ("reqcpus",), ("user",), ("account",), ("group",),
     ("timelimit", "timelimitraw"), ("nodelist",), ("restarts",), ("cluster",),
 )  # fmt: skip
-"""In the order of `Record`, and the cluster behind it; of several names the first is preferred."""
+"""Columns in the order of `Record`, then the cluster; the first of several names is preferred."""
 WRITTEN_BY_USERS: Final = (
     "jobname", "comment", "workdir", "submitline", "wckey", "container", "extra", "stdin",
     "stdout", "stderr",
 )  # fmt: skip
-"""Columns that hold whatever a user wrote, ``|`` and line ends among it."""
+"""Columns with arbitrary text of users, including ``|`` and line ends."""
 
 Pick = Callable[[list[str]], tuple[str, ...]]
 
 
 class Columns:
-    """The columns of a table by their names in sacct's own words.
+    """Columns of a table by their names in sacct's own words.
 
     Args:
-        names: in any case and order; a width (``JobName%40``) is cut off.
+        names: in any case and order; a width (``JobName%40``) is removed.
 
     Attributes:
-        names: small.
-        missing: required columns that it has not.
-        free: where the columns are that hold whatever a user wrote.
+        names: in lower case.
+        missing: required columns that are not there.
+        free: positions of the columns with arbitrary text of users.
     """
 
     def __init__(self, names: Sequence[str]) -> None:
@@ -50,16 +50,16 @@ class Columns:
 
     @classmethod
     def of_header(cls, line: str) -> "Columns | None":
-        """The columns if the line is a header: it has a column JobID and one State."""
+        """Return the columns if the line is a header, with columns JobID and State; else None."""
         columns = cls(line.split("|"))
         return columns if {"jobid", "state"} <= set(columns.names) else None
 
     def cells(self, line: str) -> list[str]:
-        """The cells of a row. Those too many belong to the one column that users write.
+        """Split a row into cells; surplus cells belong to the one column that users write.
 
         A row that is too short gives fewer cells than there are columns. One that is too long
-        gives more where no one column can have them all: with several such columns it could be
-        read in more ways than one.
+        gives more if no single column can have them all: with several such columns it has
+        several readings.
         """
         cells = line.split("|")
         extra = len(cells) - len(self.names)
@@ -68,15 +68,15 @@ class Columns:
             last = first + extra + 1
             cells[first:last] = ["|".join(cells[first:last])]
         elif extra == 1 and not self.free and not cells[-1]:
-            del cells[-1]  # what ``sacct -p`` puts behind each row
+            del cells[-1]  # the surplus separator that ``sacct -p`` writes after each row
         return cells
 
     def pick(self, cells: list[str]) -> tuple[str, ...]:
-        """The cells that a `Record` and the cluster are made of, empty where there is no column."""
+        """Return the cells for a `Record` and the cluster, empty for a missing column."""
         return self._pick([*cells, ""])
 
     def _place(self, names: tuple[str, ...]) -> int:
-        """The column of the first of these names; the empty cell behind the last if none is."""
+        """Return the column of the first of these names, else the index of the empty last cell."""
         return next(
             (self.names.index(name) for name in names if name in self.names), len(self.names)
         )
@@ -97,22 +97,22 @@ _ALL_THAT_HELPS: Final = (
 
 
 class SacctReader(LineReader):
-    """Reads what ``sacct -P`` (``--parsable2``) or ``-p`` prints.
+    """Reader of the output of ``sacct -P`` (``--parsable2``) or ``-p``.
 
     Columns are found by the names in the header; ``JobID``, ``State`` and ``End`` must be there.
     The columns of a dump without one (``-n``) are named by `ReaderOptions.fields`.
 
     Jobs go by ``CLUSTER:ID``, the id in sacct's own spelling: ``123``, ``123_4`` (a task of an
-    array), ``123+0`` (one component of a heterogeneous job: each has CPUs of its own and counts
+    array), ``123+0`` (one component of a heterogeneous job: each has its own CPUs and counts
     as a job). The cluster is that of the column ``Cluster`` (see `LineReader.name_of`). Steps are
-    ignored, and so are tasks of arrays that are in one row still (``123_[5-10]``).
+    ignored, and so are tasks of arrays that still share one row (``123_[5-10]``).
 
-    With ``--duplicates`` the rows of a job that was queued again must stand in sacct's order, the
+    With ``--duplicates`` the rows of a requeued job must be in sacct's order, the
     older first.
 
     Raises:
-        ConfigurationError: the fields lack a column that must be there, or the time zone is not
-            known.
+        ConfigurationError: the fields lack a required column, or the time zone is
+            unknown.
     """
 
     name: ClassVar[str] = "slurm-sacct"
@@ -136,7 +136,7 @@ class SacctReader(LineReader):
         return Columns.of_header(first.decode("utf-8", "replace")) is not None
 
     def is_cut(self, line: str) -> bool:
-        """See `LineReader.is_cut`."""
+        """Return whether a line begins a record without ending it; see `LineReader.is_cut`."""
         columns = self._columns
         if columns is None or not columns.free:
             return False
@@ -144,14 +144,14 @@ class SacctReader(LineReader):
         return len(cells) < len(columns.names) and _is_job(cells[columns.job : columns.job + 1])
 
     def is_rest(self, line: str) -> bool:
-        """See `LineReader.is_rest`."""
+        """Return whether a line ends a record without beginning it; see `LineReader.is_rest`."""
         columns = self._columns
         if columns is None or "|" not in line or Columns.of_header(line) is not None:
             return False
         return not _is_job(line.split("|")[columns.job : columns.job + 1])
 
     def read_line(self, line: str) -> list[NamedEvent]:
-        """The events of a row; see `LineReader.read_line`."""
+        """Return the events of a row; see `LineReader.read_line`."""
         columns = self._columns
         if columns is None:
             return self._begin(line)
@@ -169,20 +169,20 @@ class SacctReader(LineReader):
             return []
         if columns.missing:
             raise UnreadableRecordError("no_such_column")
-        job, *said, cluster = columns.pick(cells)
-        record = Record(self.name_of(job, cluster), *said)
+        job, *values, cluster = columns.pick(cells)
+        record = Record(self.name_of(job, cluster), *values)
         if record.state == record_events.REVOKED:
             self.ignored["revoked"] += 1
             return []
-        return self.lives.tell(record)
+        return self.lives.events_of(record)
 
     def _begin(self, line: str, otherwise: str = "garbage") -> list[NamedEvent]:
-        """A header, at the beginning of the file or of a dump appended to it."""
+        """Read a header, at the beginning of the file or of a dump appended to it."""
         columns = Columns.of_header(line)
         if columns is None:
             if self._columns is not None:
                 raise UnreadableRecordError(otherwise)
-            self._warn("there is no header: say the names of the columns, as in --fields")
+            self._warn("there is no header: use --fields with the names of the columns")
             raise UnreadableRecordError("no_header")
         known, self._columns = self._columns, columns
         self.ignored["header"] += 1
@@ -199,8 +199,8 @@ class SacctReader(LineReader):
         if columns.free:
             names = " and ".join(columns.names[place] for place in columns.free)
             self._warn(
-                f"users write what is in the column {names}: a line end in it can make up rows of "
-                "anybody's jobs; let sacct print without it"
+                f"users write the text in the column {names}: with a line end in it they can forge "
+                "rows of any user's jobs; let sacct print without it"
             )
 
     def _warn(self, warning: str) -> None:
@@ -208,12 +208,12 @@ class SacctReader(LineReader):
             self.warnings.append(warning)
 
     def save(self) -> Any:
-        """Also the columns, for a file that goes on growing."""
+        """Return the state of the base, and the columns, for a file that continues to grow."""
         names = self._columns.names if self._columns else []
         return super().save() | {"columns": names}
 
     def restore(self, saved: Any) -> None:
-        """Go on from what `save` gave."""
+        """Continue from what `save` returned."""
         super().restore(saved)
         self._columns = Columns(saved["columns"]) if saved["columns"] else None
 
