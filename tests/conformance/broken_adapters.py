@@ -1,4 +1,4 @@
-"""An adapter on a list in memory, and ways to break its contract, one each."""
+"""Adapter on a list in memory, and variants that each break its contract in one way."""
 
 import asyncio
 import threading
@@ -24,15 +24,15 @@ BEAT_S = 0.02
 
 
 class Source:
-    """A list that grows, and can be out of reach."""
+    """List that grows, and can be out of reach."""
 
     def __init__(self) -> None:
-        self.told: list[NamedEvent] = []
+        self.events: list[NamedEvent] = []
         self.gone_since: float | None = None
 
 
 class Sound(Adapter):
-    """Yields what the list holds beyond the cursor: breaks nothing."""
+    """Adapter that yields the events of the list beyond the cursor: breaks nothing."""
 
     name: ClassVar[str] = "sound"
     description: ClassVar[str] = "a list in memory"
@@ -52,7 +52,7 @@ class Sound(Adapter):
 
     def batch(self) -> Batch:
         gone = self.source.gone_since
-        new = [] if gone is not None else self.source.told[self.given :]
+        new = [] if gone is not None else self.source.events[self.given :]
         self.given += len(new)
         age_s = 0.0 if gone is None else time.monotonic() - gone
         return Batch(events=new, cursor=self.given, seen_until_s=float(self.given), age_s=age_s)
@@ -80,7 +80,7 @@ class RemembersBetterThanItsCursor(Sound):
 
 class SkipsOneAtARestart(Sound):
     async def batches(self, cursor: Any) -> AsyncIterator[Batch]:
-        async for batch in super().batches(cursor and min(cursor + 1, len(self.source.told))):
+        async for batch in super().batches(cursor and min(cursor + 1, len(self.source.events))):
             yield batch
 
 
@@ -173,8 +173,8 @@ class LeavesAThread(Sound):
 
 class ExplainsInWords(Sound):
     async def waiting_reason(self, job: str) -> WaitingReason | None:
-        said: Any = "it is busy"
-        return cast("WaitingReason", said)
+        answer: Any = "it is busy"
+        return cast("WaitingReason", answer)
 
 
 class ExplainsEveryJob(Sound):
@@ -190,7 +190,7 @@ class NeverExplains(Sound):
 
 class HasAHiddenLever(Sound):
     def preempt(self, job: str) -> None:
-        """Nobody was told of this."""
+        """Act without being declared as a lever."""
 
 
 class Nudge(Lever):
@@ -237,7 +237,7 @@ class SeesWhatDoesNotExist(Sound):
 
 
 class ListHarness(AdapterHarness):
-    """A list in memory."""
+    """Harness of a list in memory."""
 
     within_s = 1.0
     quiet_within_s = 0.15
@@ -250,8 +250,8 @@ class ListHarness(AdapterHarness):
         return self.kind(self.source)
 
     def append(self) -> int:
-        job, at = f"{len(self.source.told)}.0", 100.0 * len(self.source.told)
-        self.source.told += [
+        job, at = f"{len(self.source.events)}.0", 100.0 * len(self.source.events)
+        self.source.events += [
             (at, events.SUBMITTED, job, JobSpec(user="ann")),
             (at + 30.0, events.STARTED, job, ("lab-1", 1)),
             (at + 60.0, events.COMPLETED, job, None),

@@ -1,4 +1,4 @@
-"""Policies that break their contract in one way each, as authors in a hurry do."""
+"""Policies that each break their contract in one way."""
 
 import inspect
 import random
@@ -29,7 +29,7 @@ from outrider.replay.run import CampusRun
 
 
 class Sound(Policy):
-    """Any free machine, in the order of arrival: breaks nothing."""
+    """Policy that uses any free machine, in the order of arrival: breaks nothing."""
 
     name: ClassVar[str] = "sound"
     description: ClassVar[str] = "any free machine"
@@ -83,7 +83,7 @@ class AlwaysCertain(Sound):
 
 
 def callers(most: int) -> Iterator[object]:
-    """Whose methods called, the nearest first; `inspect.stack` would read their sources, too."""
+    """Yield the objects whose methods called, nearest first; `inspect.stack` would read sources."""
     frame = inspect.currentframe()
     for _ in range(most):
         frame = frame and frame.f_back
@@ -93,7 +93,7 @@ def callers(most: int) -> Iterator[object]:
 
 
 class SeesTheFuture(Sound):
-    """Looks through the frames of its callers for the trace that is being replayed."""
+    """Policy that searches its callers' frames for the replayed trace."""
 
     def choose(self, job: Job, evaluation: Any, view: SiteView, may_defer: bool) -> Choice:
         for run in callers(12):
@@ -105,8 +105,8 @@ class SeesTheFuture(Sound):
 
 class CannotDoWithoutWatts(Sound):
     def choose(self, job: Job, evaluation: Any, view: SiteView, may_defer: bool) -> Choice:
-        least = min(watts for watts, n in zip(view.active_w, view.free_n, strict=True) if n)  # type: ignore[type-var]
-        return Choice(view.draw_in(list(view.active_w).index(least), self.rng), "watts")
+        min_watts = min(watts for watts, n in zip(view.active_w, view.free_n, strict=True) if n)  # type: ignore[type-var]
+        return Choice(view.draw_in(list(view.active_w).index(min_watts), self.rng), "watts")
 
 
 class KnowsOnlyTheClustersOfTheBeginning(Sound):
@@ -122,7 +122,7 @@ class KnowsOnlyTheClustersOfTheBeginning(Sound):
 
 
 class Learner(Learns, Sound):
-    """Counts runs by cluster: breaks nothing, and is what the next ones get wrong."""
+    """Policy that counts runs by cluster: breaks nothing; the next ones get it wrong."""
 
     def __init__(self, settings: Any, rng: random.Random) -> None:
         super().__init__(settings, rng)
@@ -223,7 +223,7 @@ class FromTheFuture(Sound):
 
 
 class SoundPlanner(Plans, Policy):
-    """Starts whatever fits, in the order of arrival: breaks nothing."""
+    """Planner that starts every job that fits, in the order of arrival: breaks nothing."""
 
     name: ClassVar[str] = "sound_planner"
     description: ClassVar[str] = "starts whatever fits"
@@ -297,7 +297,7 @@ class PlansByTheGlobalGenerator(SoundPlanner):
 
 
 class PlansByTheFuture(SoundPlanner):
-    """Looks through the frames of its callers for the workload that is being replayed."""
+    """Planner that searches its callers' frames for the replayed workload."""
 
     def machines(self, view: SiteView) -> list[int]:
         machines = super().machines(view)
@@ -309,7 +309,7 @@ class PlansByTheFuture(SoundPlanner):
 
 
 class LearnsFromPlanning(SoundPlanner):
-    """Counts how often it was asked, and calls it experience."""
+    """Planner that learns from the number of its calls."""
 
     plans_n = 0
 

@@ -1,4 +1,4 @@
-"""The suite itself: it lets a sound adapter pass and catches each way to break the contract."""
+"""Tests of the adapter suite: it passes a sound adapter and catches every breach of contract."""
 
 import unittest
 
@@ -15,38 +15,41 @@ def test_a_sound_adapter_passes_everything(kind: type[broken.Sound]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "said"),
+    ("kind", "message"),
     [
-        (broken.NamesAStateThatIsNone, "state_words names .'asleep'.; known: held, queued"),
-        (broken.HasNoWordForAState, "state_words has '': expected 1 to 40 letters"),
+        (broken.NamesAStateThatIsNone, "state_words contains .'asleep'.; known: held, queued"),
+        (broken.HasNoWordForAState, "state_words contains '': expected 1 to 40 letters"),
         (broken.BeginsAnewAtARestart, "resumed after event 3 of 9: event 1 is"),
         (broken.RemembersBetterThanItsCursor, "entered_again: NotConforming: 0 of 3 events came"),
         (broken.SkipsOneAtARestart, "test_it_resumes_from_every_cursor: .* 5 of 6 events came"),
         (broken.TellsTheFirstEventTwice, "test_every_event_comes_once: .*7 events came instead of"),
-        (broken.HasACursorOfItsOwn, "the cursor <object .*> is no plain data"),
-        (broken.SeesMoreThanItSays, "'started' came, which `sees` does not name"),
+        (broken.HasACursorOfItsOwn, "the cursor <object .*> is not plain data"),
+        (broken.SeesMoreThanItSays, "'started' came, which `sees` lacks"),
         (broken.StartsJobsNowhere, "the extra of 'started' must be .name of the machine, CPUs"),
         (broken.LivesOutsideTime, "the time must be a finite number of seconds"),
         (broken.IsSilentWhenNothingHappens, "0 batches, not 2, within 0.3 s of silence"),
-        (broken.Ends, "it must go on for ever"),
+        (broken.Ends, "expected batches without end"),
         (broken.FailsWithoutItsSource, "test_a_source_that_is_gone.*: FileNotFoundError: the list"),
         (broken.NeverAges, "age_s did not grow while the source was away"),
-        (broken.TakesBackWhatItSaw, "seen_until_s goes back"),
+        (broken.TakesBackWhatItSaw, "seen_until_s decreases"),
         (broken.LeavesATask, "tasks that outlive the adapter: forgotten"),
         (broken.LeavesAThread, "threads that outlive the adapter: forgotten-thread"),
-        (broken.HasAHiddenLever, "levers that it does not declare: preempt"),
-        (broken.HasTwoLeversForOneAction, '"nudge" and "shove" both carry "start"; expected'),
+        (broken.HasAHiddenLever, "undeclared levers: preempt"),
+        (broken.HasTwoLeversForOneAction, '"nudge" and "shove" both execute "start"; expected'),
         (broken.HasALeverThatDoesNotLapse, "nudge.lease_s is inf: expected seconds"),
         (broken.HasALeverForNothing, r"Explodes.actions is \('start', 'explode'\): expected"),
         (broken.NamesItsLevers, "levers must be subclasses of outrider.api.Lever: 'start'"),
-        (broken.ExplainsInWords, "waiting_reason gave 'it is busy', not a WaitingReason or None"),
-        (broken.ExplainsEveryJob, "waiting_reason knows a job that is nobody's"),
+        (
+            broken.ExplainsInWords,
+            "waiting_reason returned 'it is busy', not a WaitingReason or None",
+        ),
+        (broken.ExplainsEveryJob, "waiting_reason answered for an unknown job"),
         (broken.NeverExplains, "waiting_reason did not answer within"),
-        (broken.SeesWhatDoesNotExist, r"sees names \['exploded'\]; known: asleep, "),
+        (broken.SeesWhatDoesNotExist, r"sees contains \['exploded'\]; known: asleep, "),
     ],
 )
-def test_a_broken_adapter_is_told_what_it_broke(kind: type[broken.Sound], said: str) -> None:
-    with pytest.raises(NotConforming, match=said):
+def test_a_broken_adapter_gets_its_breach_reported(kind: type[broken.Sound], message: str) -> None:
+    with pytest.raises(NotConforming, match=message):
         check_adapter(lambda: broken.ListHarness(kind))
 
 
@@ -55,8 +58,8 @@ def test_what_cannot_be_taken_away_is_not_asked_for() -> None:
         take_away = AdapterHarness.take_away
 
     answers = check_adapter(lambda: Fixed(broken.Sound))
-    told = answers["test_a_source_that_is_gone_only_grows_old"]
-    assert told == "does not apply: this source cannot be taken away"
+    result = answers["test_a_source_that_is_gone_only_grows_old"]
+    assert result == "does not apply: this source cannot be taken away"
 
 
 def test_any_runner_that_knows_test_methods_will_do() -> None:

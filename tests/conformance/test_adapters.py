@@ -1,4 +1,4 @@
-"""Every adapter that ships with Outrider holds what outsiders' adapters must hold."""
+"""Conformance tests of every adapter that ships with Outrider."""
 
 import asyncio
 import datetime as dt
@@ -34,7 +34,7 @@ JOB_EVENTS = (
 
 
 class EventLogHarness(AdapterHarness):
-    """A folder with an HTCondor event log that grows by a job at a time."""
+    """Folder with an HTCondor event log that grows by a job at a time."""
 
     polling: ClassVar[bool] = False
 
@@ -74,13 +74,13 @@ class EventLogHarness(AdapterHarness):
 
 
 class PolledEventLogHarness(EventLogHarness):
-    """The same without inotify."""
+    """Folder with an event log, read without inotify."""
 
     polling = True
 
 
 class CampusHarness(AdapterHarness):
-    """A tiny campus that runs by itself: three days in about two seconds."""
+    """Tiny campus that runs without the test: three days in about two seconds."""
 
     endless = True
 
@@ -119,7 +119,7 @@ class TestSimulated(AdapterConformance):
 
 
 class MosquittoHarness(AdapterHarness):
-    """A real broker, at which the adapter has been before: it keeps what comes meanwhile."""
+    """Real broker that knows the adapter: it stores messages while the adapter is away."""
 
     def __init__(self) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="conformance-"))
@@ -173,7 +173,7 @@ class TestMqtt(AdapterConformance):
         return MosquittoHarness()
 
     def test_it_resumes_from_every_cursor(self) -> None:
-        """A broker forgets what was taken: from whatever cursor, only what is new comes."""
+        """A broker forgets consumed messages: from any cursor, only new ones come."""
 
         async def ask(harness: AdapterHarness) -> None:
             assert isinstance(harness, MosquittoHarness)

@@ -1,4 +1,4 @@
-"""What watches HTCondor pools by their calls holds what every adapter must hold."""
+"""Conformance tests of the adapters that watch HTCondor pools by their calls."""
 
 import shutil
 import tempfile
@@ -18,7 +18,7 @@ from outrider_adapters.mock_condor import (  # isort: skip  # after what skips w
 
 
 class WatchedPoolHarness(AdapterHarness):
-    """A mock pool in which an owner's return evicts a job at a time."""
+    """Mock pool in which an owner's return evicts a job at a time."""
 
     machines = 6
 
@@ -32,7 +32,7 @@ class WatchedPoolHarness(AdapterHarness):
         return WatchingAdapter(self.site, self.lock)
 
     def append(self) -> int:
-        """A job starts, its machine's owner returns, it runs again elsewhere and ends."""
+        """Let a job start, be evicted by an owner, run again elsewhere and end."""
         with self.lock:
             pool = self.site.pool
             cluster = pool.submit("alice", {"executable": "/bin/job"}, 100.0).cluster()
@@ -62,7 +62,7 @@ class WatchedPoolHarness(AdapterHarness):
 
 
 class MockCondorHarness(AdapterHarness):
-    """A tiny campus on a mock pool that lives by itself: three days in a few seconds."""
+    """Tiny campus on a mock pool that runs without the test: three days in a few seconds."""
 
     endless = True
 

@@ -1,4 +1,4 @@
-"""The examples are real packages: built, installed, found and used, so the tutorial cannot rot."""
+"""Tests of the example packages: built, installed, found and used, as in the tutorial."""
 
 import json
 import os
@@ -25,7 +25,7 @@ needs_installed_product = pytest.mark.skipif(
 
 
 class Installed:
-    """Examples in a folder of their own, beside the product that the tests themselves use."""
+    """Examples in a separate folder, next to the product that the tests themselves use."""
 
     def __init__(self, folder: Path) -> None:
         self.site = folder / "site"
@@ -67,12 +67,12 @@ class Installed:
 
 
 SKIPPED = {"policy-coolest-room": 1}
-"""Questions of the suite that do not apply: the policy does not predict."""
+"""Tests of the suite that do not apply: the policy does not predict."""
 
 
 @pytest.fixture(scope="module")
 def installed(repository: Path, tmp_path_factory: pytest.TempPathFactory) -> Installed:
-    """The example packages, installed into a folder of their own."""
+    """Install the example packages into a separate folder."""
     examples = Installed(tmp_path_factory.mktemp("examples"))
     for name in EXAMPLES:
         examples.install(repository / "examples" / name)
@@ -89,14 +89,14 @@ def test_an_example_fits_on_one_screen(repository: Path, example: str) -> None:
 def test_an_examples_own_tests_pass_where_it_is_installed(
     installed: Installed, example: str
 ) -> None:
-    said = installed.run(
+    output = installed.run(
         sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", installed.sources / example
     )
-    passed = re.search(r"(\d+) passed", said)
+    passed = re.search(r"(\d+) passed", output)
     assert passed is not None
     assert int(passed[1]) >= 12
-    skipped = re.search(r"(\d+) skipped", said)
-    assert skipped is None or int(skipped[1]) == SKIPPED[example], said
+    skipped = re.search(r"(\d+) skipped", output)
+    assert skipped is None or int(skipped[1]) == SKIPPED[example], output
 
 
 def test_the_policy_is_found_by_its_name_and_replayed(installed: Installed, tmp_path: Path) -> None:
@@ -144,10 +144,10 @@ def test_the_reader_is_used_by_ingest_which_finds_it_by_the_file(
 ) -> None:
     log = tmp_path / "desk.log"
     log.write_text("1795231020 submit 17 ann 2\n1795231025 start 17 pc-4\n1795231049 done 17\n")
-    told = json.loads(installed.outrider("ingest", log, "--json"))
-    assert told["format"] == "desk-log"
-    assert told["events"] == {"submitted": 1, "started": 1, "completed": 1}
-    assert told["goodput_s"] == 2 * 24
+    ingested = json.loads(installed.outrider("ingest", log, "--json"))
+    assert ingested["format"] == "desk-log"
+    assert ingested["events"] == {"submitted": 1, "started": 1, "completed": 1}
+    assert ingested["goodput_s"] == 2 * 24
 
 
 def test_the_lever_keeps_its_contract(repository: Path) -> None:

@@ -1,4 +1,4 @@
-"""The suite of levers lets a sound one pass and catches each way to break the contract."""
+"""Tests of the lever suite: it passes a sound lever and catches every breach of contract."""
 
 from collections.abc import Sequence
 from typing import ClassVar
@@ -10,7 +10,7 @@ from outrider.testing import LeverHarness, NotConforming, check_lever
 
 
 class Queue:
-    """A batch system that goes by marks with a time."""
+    """Batch system with marks that expire."""
 
     def __init__(self) -> None:
         self.now_s = 0.0
@@ -19,7 +19,7 @@ class Queue:
 
 
 class Sound(Lever):
-    """Marks a job for a minute."""
+    """Lever that marks a job for a minute."""
 
     name = "mark"
     description = "marks a job"
@@ -52,7 +52,7 @@ class Sound(Lever):
 
 class DoesNothing(Sound):
     def mark(self, job: str) -> None:
-        """Forgotten."""
+        """Do nothing, against the contract."""
 
 
 class NeverLapses(Sound):
@@ -119,7 +119,7 @@ class CarriesNothing(Sound):
 
 
 class QueueHarness(LeverHarness):
-    """A queue in which job 1 was marked by somebody else."""
+    """Harness of a queue in which another user marked job 1."""
 
     def __init__(self, kind: type[Sound]) -> None:
         self.kind = kind
@@ -148,7 +148,7 @@ def test_a_sound_lever_passes_everything() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "said"),
+    ("kind", "message"),
     [
         (DoesNothing, "apply changed nothing"),
         (NeverLapses, r"60 s after apply the batch system shows \['1', '2'\] instead of \['1'\]"),
@@ -163,6 +163,6 @@ def test_a_sound_lever_passes_everything() -> None:
         (CarriesNothing, r"CarriesNothing.actions is \(\): expected a tuple"),
     ],
 )
-def test_a_broken_lever_is_told_what_it_broke(kind: type[Sound], said: str) -> None:
-    with pytest.raises(NotConforming, match=said):
+def test_a_broken_lever_gets_its_breach_reported(kind: type[Sound], message: str) -> None:
+    with pytest.raises(NotConforming, match=message):
         check_lever(lambda: QueueHarness(kind))

@@ -1,4 +1,4 @@
-"""What watches a PBS server holds what every adapter must hold, beside commands that stand in."""
+"""Conformance tests of the adapter that watches a PBS server, with fake commands."""
 
 import shutil
 import tempfile
@@ -13,7 +13,7 @@ from tests.adapters.pbs.fake_pbs import NODES, FakePBS
 
 
 class PBSHarness(AdapterHarness):
-    """A server to which a job at a time is submitted and starts."""
+    """Server to which one job at a time is submitted and started."""
 
     quiet_within_s = 3.0
 

@@ -1,4 +1,4 @@
-"""Every policy that ships with Outrider holds what outsiders' policies must hold."""
+"""Conformance tests of every policy that ships with Outrider."""
 
 import ast
 from importlib.metadata import entry_points
@@ -179,7 +179,7 @@ class TestWindowNet(PolicyConformance):
 
 
 BOUNDS = {"clairvoyant", "clairvoyant_jobs"}
-"""They need the truth: `tests/policies/test_clairvoyant.py` asks them what can be asked of them."""
+"""Policies that need the truth; `tests/policies/test_clairvoyant.py` tests them instead."""
 
 
 def test_no_policy_that_is_declared_is_forgotten(repository: Path) -> None:
@@ -194,17 +194,17 @@ def test_no_policy_that_is_declared_is_forgotten(repository: Path) -> None:
     asked = {
         kind
         for file in (repository / "tests").rglob("test_*.py")
-        for kind in _put_to_the_suite(file)
+        for kind in _covered_policies(file)
     }
     forgotten = {n for n, point in ours.items() if point.attr not in asked} - BOUNDS
     assert not forgotten, f"no subclass of PolicyConformance in tests/ names {forgotten}"
 
 
-def _put_to_the_suite(file: Path) -> set[str]:
-    """Names of the policies that conformance classes of a file of tests stand for."""
+def _covered_policies(file: Path) -> set[str]:
+    """Return the names of the policies that conformance classes of a test file cover."""
     text = file.read_text(encoding="utf-8")
     if PolicyConformance.__name__ not in text:
-        return set()  # most files: to parse them all takes a second
+        return set()  # true of most files: parsing all of them takes a second
     tree = ast.parse(text)
     suites = [
         node

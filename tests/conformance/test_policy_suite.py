@@ -1,4 +1,4 @@
-"""The suite itself: it lets sound policies pass and catches each way to break the contract."""
+"""Tests of the policy suite: it passes sound policies and catches every breach of contract."""
 
 import random
 import subprocess
@@ -15,7 +15,7 @@ from outrider_policies.planning.planner import PlanningSettings
 from tests.conformance import broken_policies as broken
 
 UNDECLARED = {"does not apply: it does not learn", "does not apply: it does not predict"}
-"""What a policy is not asked that declares neither."""
+"""Skipped tests of a policy that neither learns nor predicts."""
 
 
 @pytest.mark.parametrize(
@@ -29,7 +29,7 @@ def test_a_sound_policy_passes_everything_that_it_declares(
 
 
 @pytest.mark.parametrize(
-    ("policy", "said"),
+    ("policy", "message"),
     [
         (
             broken.TakesTheFirstMachine,
@@ -48,7 +48,7 @@ def test_a_sound_policy_passes_everything_that_it_declares(
             "test_machines_and_clusters_may_come_and_go: PolicyError: .*IndexError",
         ),
         (broken.ForgetsAtARestart, "at the end of a run with a restart: the score of"),
-        (broken.SavesClustersByNumber, "after clusters were numbered anew: the score of"),
+        (broken.SavesClustersByNumber, "after clusters were renumbered: the score of"),
         (
             broken.SavesWhatIsNoPlainData,
             "test_a_restart_changes_nothing: PolicyError: .*save returned",
@@ -57,13 +57,13 @@ def test_a_sound_policy_passes_everything_that_it_declares(
         (broken.ScoresByWhatIsNoNumber, "must be a finite number: nan"),
         (broken.KnowsOnlyTwoEndings, "test_it_takes_every_ending: .*KeyError: 'removed'"),
         (broken.SaysNothing, "explain\\(\\) returned ''"),
-        (broken.LeavesAUnitOpen, "timeout does not say its unit; .* ends with '_s'"),
+        (broken.LeavesAUnitOpen, "timeout has no unit; .* ends with '_s'"),
         (broken.HasAForbiddenDefault, "a default of ForbiddenDefault is not among the values"),
         (broken.DoesNotSayWhatASettingIsFor, "SilentSettings.grace_s has no description"),
         (broken.HasAStalePreset, 'unknown setting "grace_seconds"'),
         (broken.BadlyNamed, "name 'Badly-Named': expected small letters"),
         (broken.FromTheFuture, "FromTheFuture was written against version 99 of the contract"),
-        (broken.PlansForAStranger, "job 1000000 is not known"),
+        (broken.PlansForAStranger, "unknown job 1000000"),
         (broken.PlansMoreThanThereIs, "machine 0 has 1 CPUs too few"),
         (broken.PlansOnAMachineThatIsNotThere, "there is no machine 99"),
         (broken.PlansAJobTwice, "was moved already"),
@@ -76,12 +76,12 @@ def test_a_sound_policy_passes_everything_that_it_declares(
         (broken.LearnsFromPlanning, "after 50 choices: the score of 'plans'"),
     ],
 )
-def test_a_broken_policy_is_told_what_it_broke(policy: type[Policy], said: str) -> None:
-    with pytest.raises(NotConforming, match=said):
+def test_a_broken_policy_gets_its_breach_reported(policy: type[Policy], message: str) -> None:
+    with pytest.raises(NotConforming, match=message):
         check_policy(policy)
 
 
-def test_a_question_that_does_not_apply_is_told_as_such() -> None:
+def test_a_test_that_does_not_apply_is_reported_as_such() -> None:
     class Unsure(broken.Sound):
         def choose(self, *given: object) -> Choice:
             choice = super().choose(*given)  # type: ignore[arg-type]
@@ -102,12 +102,12 @@ def test_a_planner_is_asked_everything_but_where_one_job_should_run() -> None:
         PolicyConformance.test_it_starts_a_job_that_may_not_be_kept,
         PolicyConformance.test_propensities_are_the_frequencies_of_its_choices,
     ):
-        assert answers.pop(question.__name__).startswith("does not apply: it plans whole rounds")
+        assert answers.pop(question.__name__).startswith("does not apply: it plans whole passes")
     assert set(answers.values()) == {"passed"} | UNDECLARED
 
 
 def test_on_the_grid_for_planners_every_kind_of_move_happens() -> None:
-    """Else the suite would let a planner pass that was never tried."""
+    """The suite tests every kind of move, so that no planner passes untested."""
     policy = Aggressive(build(PlanningSettings, {}, ""), random.Random(0))
     rows = decisions_of(tiny_campus(), policy)
     assert {row.action for row in rows} >= {START, SHRINK, PREEMPT, RESUME}
@@ -115,17 +115,17 @@ def test_on_the_grid_for_planners_every_kind_of_move_happens() -> None:
 
 def test_the_suites_need_no_test_runner() -> None:
     asked = "import sys, outrider.testing; print('pytest' in sys.modules)"
-    said = subprocess.run(
+    message = subprocess.run(
         [sys.executable, "-c", asked], capture_output=True, text=True, check=True, timeout=60.0
     )
-    assert said.stdout.strip() == "False"
+    assert message.stdout.strip() == "False"
 
 
-def test_all_that_is_wrong_is_told_at_once() -> None:
+def test_all_breaches_are_reported_together() -> None:
     class Twice(broken.SaysNothing):
         settings_type = broken.UnclearSettings
 
-    with pytest.raises(NotConforming) as told:
+    with pytest.raises(NotConforming) as raised:
         check_policy(Twice)
-    assert "explain() returned" in str(told.value)
-    assert "does not say its unit" in str(told.value)
+    assert "explain() returned" in str(raised.value)
+    assert "has no unit" in str(raised.value)

@@ -1,4 +1,4 @@
-"""The suite of readers lets a sound one pass and catches each way to break the contract."""
+"""Tests of the reader suite: it passes a sound reader and catches every breach of contract."""
 
 import re
 from collections import Counter
@@ -13,7 +13,7 @@ LOG = b"100 submit 17\n101 submit 18\n105 start 17 pc-4\n110 mail 17\n120 done 1
 
 
 class Sound(LogReader):
-    """Reads an event a line; remembers which jobs it has heard of."""
+    """Reader of one event per line, which remembers the jobs it has read."""
 
     name = "sound"
     description = "an event a line"
@@ -103,7 +103,7 @@ class SavesWhatIsNoData(Sound):
 
 class ForgetsOverARotation(Sound):
     def inherit(self, saved: Any) -> None:
-        """Nothing."""
+        """Inherit nothing, against the contract."""
 
 
 class DropsGarbage(Sound):
@@ -167,30 +167,30 @@ def test_a_sound_reader_passes_everything() -> None:
     assert len(answers) == 10
 
 
-def test_what_does_not_apply_is_said() -> None:
+def test_a_test_that_does_not_apply_is_reported() -> None:
     answers = check_reader(ForgetsOverARotation, LOG, 2, rotates=False)
-    told = answers["test_a_log_that_was_rotated_tells_of_the_same_jobs"]
-    assert told == "does not apply: files of this format are not continued in others"
+    result = answers["test_a_log_that_was_rotated_tells_of_the_same_jobs"]
+    assert result == "does not apply: files of this format are not continued in others"
 
 
 @pytest.mark.parametrize(
-    ("kind", "said"),
+    ("kind", "message"),
     [
         (TakesHalfALine, "however_the_log_grows: NotConforming: 69 looks, the first at byte 1"),
         (ForgetsOverARestart, "over_restarts: .* event 3 is .*'unknown-17'"),
-        (SavesWhatIsNoData, "save.. gave .* which is no plain data"),
-        (ForgetsOverARotation, "rotated after byte 14: not told of completed of 17, started of 17"),
+        (SavesWhatIsNoData, "save.. returned .* which is not plain data"),
+        (ForgetsOverARotation, "rotated after byte 14: missing completed of 17, started of 17"),
         (DropsGarbage, "it was not counted as rejected"),
         (BeginsAnewAfterGarbage, "after byte 14: event 3 is .*'unknown-17'"),
         (RaisesOnGarbage, "UnicodeDecodeError"),
         (BelievesAnyTime, "the time must be a finite number of seconds"),
         (KeepsEverythingItCannotRead, "nothing was consumed of 4194304 bytes"),
         (CountsNoMail, "5 records, of which 0 ignored and 0 rejected, with 4 events"),
-        (NamesAllAlike, "1 names of jobs in a sample that tells of 2"),
-        (TakesEverythingForItsOwn, "recognises.. takes b'' for a log"),
+        (NamesAllAlike, "1 names of jobs in a sample with 2"),
+        (TakesEverythingForItsOwn, "recognises.. accepts b'' as a log"),
         (GoesOverHalfARecordAgain, "4 times as many bytes of a line took"),
     ],
 )
-def test_a_broken_reader_is_told_what_it_broke(kind: type[LogReader], said: str) -> None:
-    with pytest.raises(NotConforming, match=said):
+def test_a_broken_reader_gets_its_breach_reported(kind: type[LogReader], message: str) -> None:
+    with pytest.raises(NotConforming, match=message):
         check_reader(kind, LOG, 2)

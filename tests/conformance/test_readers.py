@@ -1,4 +1,4 @@
-"""Every reader that comes with Outrider, in every form that it reads, against the contract."""
+"""Conformance tests of every reader that ships with Outrider, in all its forms."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The lever of the simulated campus against the contract, and what its incumbent makes of it."""
+"""Conformance tests of the simulated campus's lever, and its effect on the current scheduler."""
 
 from typing import Any
 
@@ -12,13 +12,13 @@ SPEED = 60.0
 
 
 def adapter_with(**settings: Any) -> SimulatedAdapter:
-    """A small campus on a clock of its own."""
+    """Return a small campus with a separate clock."""
     small: dict[str, Any] = {"machines": 20, "clusters": 2, "weeks": 1.0, "speed": SPEED}
     return SimulatedAdapter("campus", SimulatedSettings(**(small | settings)))
 
 
 class Campus(LeverHarness):
-    """Two jobs that wait, on a clock that the test moves."""
+    """Harness with two waiting jobs, on a clock that the test moves."""
 
     gone = "job-99"
 

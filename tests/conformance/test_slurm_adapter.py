@@ -1,4 +1,4 @@
-"""What watches a Slurm holds what every adapter must hold, beside a real one."""
+"""Conformance tests of the adapter that watches a Slurm, with a real one."""
 
 import os
 import shutil
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.slurm
 
 
 class SlurmHarness(AdapterHarness):
-    """A Slurm of its own, in which a job at a time is submitted, starts and ends."""
+    """Separate Slurm in which one job at a time is submitted, starts and ends."""
 
     quiet_within_s = 4.0
 
@@ -63,7 +63,7 @@ class SlurmHarness(AdapterHarness):
 class TestSlurm(AdapterConformance):
     @pytest.fixture(autouse=True)
     def slurm_is_here(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Its commands find their Slurm by the environment, which is put back after each test."""
+        """Let its commands find their Slurm by the environment, restored after each test."""
         require_peer("Slurm", missing_reason())
         for name in ("SLURM_CONF", "LD_LIBRARY_PATH", "PATH"):
             monkeypatch.setenv(name, os.environ.get(name, ""))

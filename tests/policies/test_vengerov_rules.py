@@ -126,7 +126,7 @@ def test_the_papers_four_jobs_earn_most_where_the_machine_is_used_less() -> None
                          1.0: [(START, 0, 1), (START, 3, 3)]}, utilities=LINEAR)  # fmt: skip
     urgent_first = told(jobs, {0.0: [(START, 0, 1), (START, 1, 2)], 1.0: [(START, 2, 2)],
                                2.0: [(START, 3, 3)]}, utilities=LINEAR)  # fmt: skip
-    steps = [max(rows[-1][0] for rows in run.events.values()) for run in (packed, urgent_first)]
+    steps = [max(rows[-1][0] for rows in run.told.values()) for run in (packed, urgent_first)]
     assert steps == [2.0, 3.0], "equation 7: 8 of 8 CPU-steps are used, or 8 of 12"
     assert packed.report["goodput_s"] == urgent_first.report["goodput_s"] == pytest.approx(8.0)
     assert packed.report["utility"]["total"] == pytest.approx(7.0)

@@ -1,4 +1,4 @@
-"""Commands that answer as those of OpenPBS and Torque are documented to; no server is behind them.
+"""Fake commands of OpenPBS and Torque, which answer as documented, without a server.
 
 The shapes are those of "qstat -f -F json" and "pbsnodes -F json" in the PBS Professional reference
 guide and of the XML of Torque's "qstat -x" and "pbsnodes -x". A real server was not at hand.
@@ -36,7 +36,7 @@ sys.exit(fake_pbs.answer({state!r}, {name!r}, sys.argv[1:]))
 
 
 class FakePBS:
-    """A folder of commands, and the state that they tell.
+    """Folder of commands, and the state that they print.
 
     Args:
         folder: new.
@@ -73,18 +73,18 @@ class FakePBS:
         self.save()
 
     def save(self) -> None:
-        """What is changed in `state` is told from now on."""
+        """Write `state`, so that the commands print its changes from now on."""
         whole = self._file.with_suffix(".new")
         whole.write_text(json.dumps(self.state))
         whole.rename(self._file)
 
     def load(self) -> None:
-        """See what the commands have changed since."""
+        """Read what the commands have changed since."""
         self.state = json.loads(self._file.read_text())
 
     @property
     def now_s(self) -> float:
-        """The time at the site, which goes on faster where `wait` was called."""
+        """Return the time at the site, which is ahead by the calls of `wait`."""
         return time.time() + float(self.state["ahead_s"])
 
     def wait(self, seconds: float) -> None:
@@ -94,7 +94,7 @@ class FakePBS:
         self.save()
 
     def submit(self, at_s: float | None = None, **attributes: str) -> str:
-        """A new job; its name. Attributes of several parts have two underscores."""
+        """Create a job and return its name. Attributes of several parts have two underscores."""
         job = f"{self.state['next']}.{SERVER}"
         self.state["next"] += 1
         made = int(time.time() if at_s is None else at_s)
@@ -117,14 +117,14 @@ class FakePBS:
         self.save()
 
     def start(self, job: str, at_s: float | None = None, node: str = "n1") -> None:
-        """A job starts."""
+        """Let a job start."""
         began = int(time.time() if at_s is None else at_s)
         start = "start_time" if self.state["dialect"] == "torque" else "stime"
         place = f"{node}/0-1" if self.state["dialect"] == "torque" else f"{node}/0*2"
         self.change(job, job_state="R", exec_host=place, mtime=began, **{start: began})
 
     def end(self, job: str, at_s: float | None = None, status: int = 0) -> None:
-        """A job ends: it leaves OpenPBS's queue, and stays in Torque's as complete."""
+        """End a job: it leaves OpenPBS's queue, and stays in Torque's as complete."""
         ended = int(time.time() if at_s is None else at_s)
         if self.state["dialect"] == "torque":
             self.change(job, job_state="C", exit_status=status, comp_time=ended)
@@ -132,13 +132,13 @@ class FakePBS:
             self.change(job, job_state="F", Exit_status=status, mtime=ended, obittime=ended)
 
     def leave(self, job: str) -> None:
-        """A job leaves, and nothing is known of it any more."""
+        """Remove a job without a trace."""
         del self.state["jobs"][job]
         self.save()
 
     @contextmanager
     def silenced(self) -> Iterator[None]:
-        """The server does not answer within the block."""
+        """Let the server be silent within the block."""
         self.state["down"] = True
         self.save()
         try:
@@ -152,7 +152,7 @@ class FakePBS:
 
 
 def answer(state_file: str, program: str, words: list[str]) -> int:
-    """Print what a command would; its exit code."""
+    """Print what a command would, and return its exit code."""
     state = json.loads(Path(state_file).read_text())
     now_s = int(time.time() + state["ahead_s"] + state["server_off_s"])
     if _let_begin(state, now_s):
@@ -202,7 +202,7 @@ def _let_begin(state: dict[str, Any], now_s: int) -> bool:
 
 
 def _alter(state_file: str, state: dict[str, Any], words: list[str], now_s: int) -> int:
-    """``qalter -a TIME JOB...``; its exit code."""
+    """Run ``qalter -a TIME JOB...`` and return its exit code."""
     option, text, *jobs = words
     digits = text.replace(".", "")
     if option != "-a" or not (digits.isdecimal() and len(digits) == 14 and text[12] == "."):
@@ -257,7 +257,7 @@ def _openpbs_jobs(state: dict[str, Any], words: list[str]) -> int:
 
 
 def _job_lines(job: str, ad: dict[str, Any], broken: bool) -> list[str]:
-    """A job as qstat prints it: a member a line, times written out."""
+    """Format a job like qstat: one member per line, times as text."""
     members: list[str] = []
     lists: dict[str, list[str]] = {}
     for name, value in ad.items():

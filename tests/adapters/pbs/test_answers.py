@@ -1,4 +1,4 @@
-"""What qstat and pbsnodes print, as documented, broken as some versions break it, and hostile."""
+"""Output of qstat and pbsnodes: as documented, broken as in some versions, and hostile."""
 
 import json
 from pathlib import Path

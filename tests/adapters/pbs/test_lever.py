@@ -1,4 +1,4 @@
-"""Execution times as leases, with commands that answer as those of a server are documented to."""
+"""Execution times as leases, with fake commands that answer as documented."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -25,7 +25,7 @@ def decision(job: str, action: str) -> DecisionRow:
 
 
 class Site:
-    """A server, its adapter's undo log, and levers on it; times go by the zone of whoever asks."""
+    """Server, its adapter's undo log, and levers on it; commands use their caller's time zone."""
 
     def __init__(self, folder: Path, dialect: str = "openpbs", **more: Any) -> None:
         self.pbs = FakePBS(folder, dialect, by_zone=True)
@@ -49,7 +49,7 @@ class Site:
             return call(lever)
 
     def ad(self, job: str) -> dict[str, Any]:
-        """A job's attributes at the server now."""
+        """Return a job's attributes at the server now."""
         commands = pbs_commands(self.settings)
         dialect_of(self.settings, commands).jobs()  # whoever asks sees what the server has done
         self.pbs.load()
@@ -57,19 +57,19 @@ class Site:
         return found
 
     def ahead_s(self, job: str) -> float:
-        """How far its execution time lies ahead; 0: it may begin."""
+        """Return how far its execution time lies ahead; 0: it may begin."""
         ad = self.ad(job)
         return float(ad["Execution_Time"] - self.pbs.now_s) if ad["job_state"] == "W" else 0.0
 
 
 @pytest.fixture
 def site(tmp_path: Path, request: pytest.FixtureRequest) -> Site:
-    """A stand-in PBS server of the dialect that the test asks for."""
+    """Provide a fake PBS server of the dialect that the test names."""
     return Site(tmp_path / "pbs", getattr(request, "param", "openpbs"))
 
 
 class Queue(LeverHarness):
-    """A job that is to wait, one that is not, and one that has left."""
+    """Return a job to defer, one to leave alone, and one that has left."""
 
     def __init__(self, folder: Path, dialect: str) -> None:
         self.site = Site(folder, dialect)
@@ -93,7 +93,7 @@ class Queue(LeverHarness):
         self.site.pbs.wait(seconds)
 
     def close(self) -> None:
-        """Nothing is left."""
+        """Do nothing: there is nothing to release."""
 
 
 class TestLeasedExecutionTimesOfOpenPBS(LeverConformance):

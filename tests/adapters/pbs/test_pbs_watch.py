@@ -1,4 +1,4 @@
-"""A server that is moved by hand, and what the watch on it tells look by look."""
+"""Events of the watch on a fake server, look by look."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -17,7 +17,7 @@ BOTH = pytest.mark.parametrize("dialect", ["openpbs", "torque"])
 
 
 class Watched:
-    """A server, and all that its watch told."""
+    """Server, and all events of its watch."""
 
     def __init__(self, folder: Path, dialect: str = "openpbs", cursor: Any = None, **more: Any):
         self.pbs = FakePBS(folder, dialect, **more)
@@ -27,14 +27,14 @@ class Watched:
         self.again(cursor)
 
     def again(self, cursor: Any) -> None:
-        """Another watch, as after a restart."""
+        """Create another watch, as after a restart."""
         commands = pbs_commands(self.settings)
         dialect = dialect_of(self.settings, commands)
         self.watch = PBSWatch(dialect, self.settings, lambda: self.now_s)
         self.watch.start(cursor)
 
     def look(self, after_s: float = 10.0) -> list[str]:
-        """The kinds of events of jobs that a look tells, so much later."""
+        """Look after some time, and return the kinds of the job events."""
         self.now_s += after_s
         self.batch = self.watch.look()
         self.told += self.batch.events
@@ -42,13 +42,13 @@ class Watched:
         return [events.KIND_NAMES[e[1]] for e in self.batch.events if e[1] in events.JOB_KINDS]
 
     def of(self, job: str) -> list[tuple[str, float]]:
-        """Kinds and times of a job, after T."""
+        """Return kinds and times of a job's events, relative to T."""
         return [(events.KIND_NAMES[e[1]], e[0] - T) for e in self.told if e[2] == job]
 
 
 @pytest.fixture
 def watched(tmp_path: Path) -> Callable[..., Watched]:
-    """Make a stand-in PBS server, and the watch on it."""
+    """Provide a fake PBS server, and the watch on it."""
     return lambda dialect="openpbs", **more: Watched(tmp_path / "pbs", dialect, **more)
 
 

@@ -10,7 +10,7 @@ from outrider_adapters.readers.slurm import JobcompReader, SacctReader
 from outrider_adapters.readers.swf import SwfReader
 
 HOLE: Final = b"\0"
-"""Each stands in turn for the repeated unit; the others are left out."""
+"""Mark of a place: each in turn gets the repeated unit, the others are left out."""
 
 UNITS: Final = (
     # runs of one sign
@@ -99,7 +99,7 @@ READERS: Final = tuple(_PLACES)
 
 
 def shapes(reader: type[LogReader]) -> Iterator[tuple[str, bytes, bytes, bytes]]:
-    """Every unit in every place of the reader's records.
+    """Yield every unit in every place of the reader's records.
 
     Yields:
         (a name, what stands before the repeated unit, the unit, what stands behind it).
@@ -118,6 +118,6 @@ def shapes(reader: type[LogReader]) -> Iterator[tuple[str, bytes, bytes, bytes]]
 
 
 def repeated(shape: tuple[str, bytes, bytes, bytes], size: int) -> bytes:
-    """The record of a shape with about `size` bytes of its unit."""
+    """Return the record of a shape with about `size` bytes of its unit."""
     _, front, unit, back = shape
     return front + unit * (size // len(unit)) + back

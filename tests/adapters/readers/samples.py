@@ -1,4 +1,4 @@
-"""Small hand-made logs: one run told in text, JSON and XML, and records to build others from."""
+"""Small hand-made logs: one run as text, JSON and XML, and records to build others from."""
 
 import html
 import json
@@ -63,7 +63,7 @@ RUN: list[Ad] = [
     ad(9, 1, "17:15.000", Reason="via condor_rm"),
     ad(5, 0, "17:20.999", ReturnValue=0),
 ]
-"""The run as ads, in the order of its log."""
+"""Ads of the run, in the order of its log."""
 
 WORDS = {
     0: f"Job submitted from host: {SUBMIT_HOST}",
@@ -93,7 +93,7 @@ def header(
 def record(
     number: int, job: str = "001.000.000", date: str = "2026-11-21 03:17:00", words: str = ""
 ) -> bytes:
-    """One record of the text form."""
+    """Return one record of the text form."""
     return f"{header(number, job, date, words)}\n...\n".encode()
 
 

@@ -1,4 +1,4 @@
-"""Whatever a log holds, reading it never raises, and the sums are right."""
+"""Reading never raises for any content of a log, and the sums are right."""
 
 import pytest
 from hypothesis import given

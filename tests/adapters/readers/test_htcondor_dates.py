@@ -1,4 +1,4 @@
-"""The date styles of HTCondor logs, and the years of those that have none."""
+"""Date styles of HTCondor logs, and the years of those without one."""
 
 import datetime as dt
 

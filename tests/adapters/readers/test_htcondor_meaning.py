@@ -1,4 +1,4 @@
-"""What the records of an HTCondor log mean, in each of its three forms."""
+"""Events of the records of an HTCondor log, in each of its three forms."""
 
 from collections.abc import Callable
 from typing import Any

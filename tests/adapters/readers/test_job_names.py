@@ -1,4 +1,4 @@
-"""What the jobs of an HTCondor log are called: by the schedd, wherever a record names it."""
+"""Names of the jobs of an HTCondor log: by the schedd, if a record names it."""
 
 import json
 from collections.abc import Callable
@@ -142,7 +142,7 @@ def test_a_rotated_file_has_the_log_s_name(name: str) -> None:
 
 
 def life(host: str, start_minute: int) -> list[bytes]:
-    """A job's life, told by a schedd."""
+    """Return the records of a job's life by a schedd."""
     return [
         record(0, date="2026-11-21 03:00:00", words=f"Job submitted from host: {host}"),
         record(
@@ -156,7 +156,7 @@ def life(host: str, start_minute: int) -> list[bytes]:
 
 @pytest.fixture
 def told(tmp_path: Path) -> Callable[..., dict[str, Any]]:
-    """Ingest some logs, by name."""
+    """Ingest some logs by their names."""
 
     def of_logs(**logs: bytes) -> dict[str, Any]:
         for name, data in logs.items():

@@ -1,4 +1,4 @@
-"""What a record costs grows no faster than its length, whatever a stranger wrote into it."""
+"""Time to read hostile records: it grows no faster than their length."""
 
 import gc
 import time
@@ -13,13 +13,14 @@ from tests.adapters.readers import hostile
 SMALL = 8_000
 LARGE = 4 * SMALL
 CHEAP_S = 0.010
-"""A pattern that searches the rest of the record from each of its bytes takes 50 ms at `LARGE`
-even where the search goes at the speed of memory, and half a second where it does not."""
+"""Limit for a pattern. One that searches the rest of the record from each of its bytes takes 50 ms
+at `LARGE` even at the speed of memory, and half a second otherwise.
+"""
 MOST_TIMES = 6
 
 
 def best_s(call: Callable[[], object], tries: int) -> float:
-    """The least CPU seconds of this thread, which a loaded machine does not make longer.
+    """Return the minimum CPU seconds of this thread, which other load does not increase.
 
     Without the garbage collector, as in `timeit`: what it costs grows with all that other tests
     left in this process.
@@ -60,7 +61,7 @@ def is_linear(kind: type[LogReader], shape: tuple[str, bytes, bytes, bytes]) -> 
 def test_four_times_the_record_costs_at_most_six_times_the_cpu(
     kind: type[LogReader], step: int
 ) -> None:
-    """Of every third shape, and of all among the long tests."""
+    """Return every third shape, and all shapes among the long tests."""
     slow: list[str] = []
     for shape in islice(hostile.shapes(kind), 0, None, step):
         if not is_linear(kind, shape):

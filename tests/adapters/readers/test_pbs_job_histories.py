@@ -1,4 +1,4 @@
-"""Jobs told by several PBS records, in files that begin late, end early and say things twice."""
+"""Jobs with several PBS records, in files that begin late, end early and repeat records."""
 
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ from tests.adapters.readers.test_pbs_records import PBS_PRO, TORQUE, ended, line
 
 @pytest.fixture
 def told(tmp_path: Path) -> Any:
-    """`told(lines, lines of a second file, ...)`: the report of ``outrider ingest``."""
+    """Return a function from lines of one or two files to the report of ``outrider ingest``."""
 
     def of_files(*files: list[str]) -> dict[str, Any]:
         logs = []

@@ -1,4 +1,4 @@
-"""Lines of a PBS accounting file as they really come: oddly written, cut, damaged, in pieces."""
+"""Lines of a PBS accounting file as in practice: oddly written, cut, damaged, in pieces."""
 
 import pytest
 from hypothesis import given
@@ -157,7 +157,7 @@ def test_a_file_is_recognised_by_its_records(head: bytes, known: bool) -> None:
 
 
 def check_sums(data: bytes, cut: int) -> None:
-    """Every line is a source of events, ignored or rejected, and no time is out of this world."""
+    """Check that every line is an event, ignored or rejected, and that times are plausible."""
     reader = PBSAccountingReader(ReaderOptions())
     first = reader.read(data[:cut])
     second = reader.read(data[first.consumed :], final=True)

@@ -1,4 +1,4 @@
-"""Many requests to delete: what one costs does not depend on how many there were before."""
+"""Cost of many requests to delete: it does not depend on the number before."""
 
 import datetime as dt
 
@@ -8,7 +8,7 @@ from tests.adapters.readers.test_linear_readings import best_s
 
 
 def deletions(count: int) -> bytes:
-    """So many, all within an hour."""
+    """Return this many requests, all within an hour."""
     begin = dt.datetime(2026, 11, 21, 3, tzinfo=dt.UTC)
     times = [begin + dt.timedelta(seconds=number * 3600 / count) for number in range(count)]
     return b"".join(

@@ -1,4 +1,4 @@
-"""What the records of a PBS accounting file mean: alone, and one after another."""
+"""Events of the records of a PBS accounting file: alone, and in sequence."""
 
 from typing import Any
 
@@ -49,7 +49,7 @@ def plain(given: list[NamedEvent]) -> list[tuple[float, str, str, Any]]:
 
 
 def told(*lines: str, **options: Any) -> list[tuple[float, str, Any]]:
-    """Events of job 7, without its name."""
+    """Return the events of job 7, without its name."""
     reading = read(*lines, **options)
     assert reading.rejected == {}
     assert {event[2] for event in reading.events} <= {"7.server"}

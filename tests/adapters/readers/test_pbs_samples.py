@@ -1,4 +1,4 @@
-"""Real PBS records of nine sites: every one is an event's source, ignored or rejected.
+"""Real PBS records of nine sites: each yields an event, is ignored or rejected.
 
 The records are not part of this project; the tests skip where the folder beside it is absent.
 """
@@ -21,7 +21,7 @@ def read(data: bytes) -> Reading:
 
 @pytest.fixture(scope="module")
 def lines(shared: Path) -> list[bytes]:
-    """The records of the shared sample."""
+    """Return the records of the shared sample."""
     path = shared / RECORDS
     if not path.is_file():
         pytest.skip(f"{path.name} is not in the shared folder")

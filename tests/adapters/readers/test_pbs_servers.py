@@ -1,4 +1,4 @@
-"""The same job number at two PBS servers is two jobs, whichever file tells of them."""
+"""Names of jobs with the same number at two PBS servers: they differ."""
 
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ RECORDS = (line(0, "Q", "queue=long"), line(10, "S", pairs()), ended(99, 0))
 
 
 def at_server(name: str, *records: str) -> str:
-    """Records of the job with the same number at another server."""
+    """Return records of the job with the same number at another server."""
     return "".join(records).replace(";7.server;", f";7.{name};")
 
 

@@ -1,4 +1,4 @@
-"""Clocks that name no zone: the hour that autumn repeats, and the one that spring leaves out."""
+"""Clocks without a zone: the hour repeated in autumn, and the one left out in spring."""
 
 import datetime as dt
 import json
@@ -24,19 +24,19 @@ Clock = Callable[[float], dt.datetime]
 
 
 def clock_of(zone: str) -> Clock:
-    """What a clock on the wall shows."""
+    """Return the time that a wall clock shows."""
     return lambda time_s: dt.datetime.fromtimestamp(time_s, ZoneInfo(zone))
 
 
 def stretch(turn: dt.datetime, minutes: int) -> Iterator[tuple[int, float, float]]:
-    """Runs of so many minutes that start every seven, from three hours before to three after."""
+    """Return runs of so many minutes that start every seven, three hours before and after."""
     for number in range(-26, 26):
         start_s = turn.timestamp() + number * 420
         yield 100 + number, start_s, start_s + minutes * 60
 
 
 def in_order(turn: dt.datetime, minutes: int) -> list[tuple[float, int, bool]]:
-    """(time, job, whether it starts) of all those runs, as a log tells them."""
+    """Return (time, job, true if it starts) of all these runs, as in a log."""
     told = [(start_s, job, True) for job, start_s, _ in stretch(turn, minutes)]
     return sorted(told + [(end_s, job, False) for job, _, end_s in stretch(turn, minutes)])
 
@@ -117,7 +117,7 @@ def length_s(kind: type[LogReader], data: bytes, zone: str) -> float:
 @turns
 @pytest.mark.parametrize("minutes", [5, 20, 59, 61, 200])
 def test_no_run_of_slurm_ends_before_it_starts(zone: str, turn: dt.datetime, minutes: int) -> None:
-    """Only one that starts in the second of two hours and ends after it seems an hour longer."""
+    """Only a run that starts in the second hour and ends after it seems an hour longer."""
     clock = clock_of(zone)
     for _, start_s, end_s in stretch(turn, minutes):
         start, end = clock(start_s), clock(end_s)

@@ -48,7 +48,7 @@ def bytes_of(path: Path) -> bytes:
 
 
 def numbers_in(name: str, data: bytes) -> Counter[int]:
-    """Event numbers by the simplest of scans, one way for each form."""
+    """Return event numbers by a simple scan, one way for each form."""
     if name.endswith(".json"):
         found: list[int] = []
         decoder, text, at = json.JSONDecoder(), data.decode().rstrip(), 0

@@ -1,4 +1,4 @@
-"""Whatever Slurm's records hold, reading them never raises, and the sums are right."""
+"""Reading never raises for any content of Slurm's records, and the sums are right."""
 
 import pytest
 from hypothesis import given

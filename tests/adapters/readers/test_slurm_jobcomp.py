@@ -1,4 +1,4 @@
-"""What the records of Slurm's job completion log mean: a job a line, in pairs."""
+"""Events of the records of Slurm's job completion log: one job per line, in pairs."""
 
 import datetime as dt
 from pathlib import Path
@@ -45,7 +45,7 @@ OPTIONAL = ("ArrayJobId", "ArrayTaskId", "HetJobId", "HetJobOffset")
 
 
 def line(change: dict[str, str] | None = None, without: tuple[str, ...] = ()) -> bytes:
-    """A record in the order in which the controller writes its pairs."""
+    """Return a record with pairs in the order of the controller."""
     pairs = PAIRS | (change or {})
     kept = [
         f"{name}={value}"

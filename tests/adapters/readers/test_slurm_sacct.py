@@ -1,4 +1,4 @@
-"""What the rows of a `sacct -P` dump mean."""
+"""Events of the rows of a `sacct -P` dump."""
 
 import datetime as dt
 from pathlib import Path
@@ -31,7 +31,7 @@ NEVER_RAN = {"Start": "None", "NodeList": "None assigned", "AllocCPUS": "0"}
 
 
 def dump(*changes: dict[str, str], header: bool = True) -> bytes:
-    """Rows that differ from `ROW`; what is only in a change is a further column."""
+    """Return rows that differ from `ROW`; a new name in a change is a further column."""
     names = list(dict.fromkeys([*ROW, *(name for change in changes for name in change)]))
     lines = ["|".join(names)] if header else []
     lines += ["|".join((ROW | change).get(name, "") for name in names) for change in changes]
@@ -45,7 +45,7 @@ def read(data: bytes, **options: Any) -> Reading:
 
 
 def told(*changes: dict[str, str]) -> list[tuple[float, str, str, Any]]:
-    """Events of rows, in minutes after three o'clock."""
+    """Return the events of rows, in minutes after three o'clock."""
     reading = read(dump(*changes))
     assert reading.rejected == {}
     return [

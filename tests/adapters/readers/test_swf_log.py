@@ -1,4 +1,4 @@
-"""Standard Workload Format as a log: a line tells a job's whole life."""
+"""Standard Workload Format as a log: a line contains a job's whole life."""
 
 import json
 from pathlib import Path

@@ -29,7 +29,7 @@ def path_of(shared: Path, name: str) -> Path:
 
 
 def rows_of(path: Path) -> list[list[float]]:
-    """The numbers of every job line, by the simplest of readers."""
+    """Return the numbers of every job line, by a simple reader."""
     lines = gzip.decompress(path.read_bytes()).decode("latin-1").splitlines()
     return [
         [float(word) for word in line.split()]

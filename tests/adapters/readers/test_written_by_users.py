@@ -1,4 +1,4 @@
-"""What users can write into records: a record that can be read twice is refused and counted."""
+"""Records with text of users: a record with two readings is rejected and counted."""
 
 import json
 from typing import Any
@@ -81,7 +81,7 @@ def test_half_a_record_waits_for_its_other_half() -> None:
 
 
 def test_half_a_record_without_its_other_half_costs_nobody_else_a_record() -> None:
-    """The disk was full, or a name ends with what looks like half a record."""
+    """Read half a record, as left by a full disk or a name that looks like one."""
     others = b"".join(line({"JobId": str(number)}) for number in range(2000, 2070))
     reader = JobcompReader(ReaderOptions())
     reading = reader.read(line()[:60] + b"\n" + others)

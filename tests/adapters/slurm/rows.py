@@ -12,15 +12,15 @@ PLAIN = {
     "tres-per-job": "N/A", "tres-per-task": "N/A", "NumTasks": "1", "ReqNodes": "",
     "Reservation": "(null)", "Reason": "None",
 }  # fmt: skip
-"""A job that waits, as squeue prints it field by field."""
+"""Waiting job, as squeue prints it field by field."""
 
 
 def line(**changed: str) -> str:
-    """A line of squeue; ``-`` of a field's name is ``_`` here."""
+    """Return a line of squeue; names of fields have ``_`` here for ``-``."""
     values = PLAIN | {name.replace("_", "-"): value for name, value in changed.items()}
     return "".join(values[name] + SEPARATOR for name in FIELDS)
 
 
 def row(**changed: str) -> QueueRow:
-    """The same, read."""
+    """Return a parsed row of squeue."""
     return row_of(line(**changed))

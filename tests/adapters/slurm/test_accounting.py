@@ -1,4 +1,4 @@
-"""How jobs ended that left unseen, as ``sacct`` prints it."""
+"""Ends of jobs that left between two looks, from ``sacct``."""
 
 from pathlib import Path
 
@@ -28,20 +28,20 @@ ROWS = (
 def accounting(
     folder: Path, script: str, storage: str = "accounting_storage/slurmdbd"
 ) -> Accounting:
-    """Of a cluster whose sacct is this script."""
+    """Return the accounting of a cluster with this script as sacct."""
     program(folder, "sacct", script)
     commands = SlurmCommands(SlurmSettings(commands=str(folder), answer_within_s=5.0))
     return Accounting(commands, storage, "c")
 
 
 def printed(*rows: str) -> str:
-    """A script that prints a dump, and notes what it was asked."""
+    """Return a script that prints a dump, and stores its arguments."""
     shown = "\\n".join([HEADER, *rows, ""])
     return f'echo "$@" >> "$(dirname "$0")/asked"; printf \'{shown}\''
 
 
 def of(told: list[NamedEvent], job: str) -> list[tuple[float, str]]:
-    """When, and what, of one job."""
+    """Return time and kind of the events of one job."""
     return [(e[0] - T, events.KIND_NAMES[e[1]]) for e in told if e[2] == f"c:{job}"]
 
 

@@ -19,14 +19,14 @@ CONFIG = "ClusterName = c\\nAccountingStorageType = accounting_storage/none\\n"
 
 
 def program(folder: Path, name: str, script: str) -> None:
-    """A command of that name."""
+    """Write a command of that name."""
     file = folder / name
     file.write_text(f"#!/bin/sh\n{script}\n")
     file.chmod(file.stat().st_mode | stat.S_IXUSR)
 
 
 def commands(folder: Path, within_s: float = 5.0) -> SlurmCommands:
-    """Those of the folder."""
+    """Return the commands of the folder."""
     return SlurmCommands(SlurmSettings(commands=str(folder), answer_within_s=within_s))
 
 
@@ -80,7 +80,7 @@ word=$(printf %s "$6" | sed 's/^JobArrayID:\([^,]*\),.*$/\1/')
 printf '7%s%b%s\n' "$word" "$ACCOUNT" "$word"
 printf '8%sphysics%s\n' "$word" "$word"
 """
-"""A squeue with two jobs; the account of the first is as its user wrote it."""
+"""Script of a squeue with two jobs; the first account is text of its user."""
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""How updates of jobs are handed on: alike ones together, and not too many in a second."""
+"""Batches of job updates: equal ones together, and at a limited rate."""
 
 import re
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ LATER = Edit(begin_s=1_000)
 
 
 class Desk:
-    """Takes updates down, by a clock of its own, on which each takes no time."""
+    """Recorder of updates, with a separate clock on which they take no time."""
 
     def __init__(self, per_s: float = 100.0) -> None:
         self.now_s = 0.0

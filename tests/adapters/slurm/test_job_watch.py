@@ -1,4 +1,4 @@
-"""What two looks at the queue tell, where a real Slurm cannot be made to show it."""
+"""Events of two looks at the queue, in cases that a real Slurm cannot be made to show."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from tests.adapters.slurm.rows import line
 
 
 class Looks:
-    """A watch, and looks at queues made by hand.
+    """Watch, and looks at queues made by hand.
 
     Attributes:
         gone: ids of jobs that the accounting was asked for.
@@ -21,7 +21,7 @@ class Looks:
         self.now_s = 2_000.0
 
     def look(self, *lines: str, excluded: str = "", gapless: bool = True) -> list[tuple[str, ...]]:
-        """Kind, job and, where there is one, extra of what a look ten seconds later tells."""
+        """Look ten seconds later, and return kind, job and extra of the events."""
         self.now_s += 10
         told = self.watch.look(
             lines, {"7": excluded}, self.now_s, self._ends, leaves_out_ended=False, gapless=gapless

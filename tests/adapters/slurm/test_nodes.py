@@ -1,4 +1,4 @@
-"""What is made of ``scontrol show node``."""
+"""Nodes from the output of ``scontrol show node``."""
 
 from outrider.api import events
 from outrider_adapters.slurm.nodes import Node, amount_of, changes, nodes_of
@@ -12,13 +12,13 @@ LINE = (
 
 
 def node(state: str = "IDLE", watts: str = "0", more: str = "") -> Node:
-    """The only node of what scontrol shows."""
+    """Return the only node of scontrol's output."""
     shown = LINE.format(name="n1", state=state, watts=watts, more=more)
     return nodes_of(shown + "\n\n", lambda _, partitions: partitions[0])["n1"]
 
 
 def kinds(before: Node | None, after: Node) -> list[str]:
-    """What happened between two looks."""
+    """Return the events between two looks."""
     told = changes("n1", before.seen if before else None, after, 5.0, consumes_memory=True)
     assert all(time_s == 5.0 for time_s, *_ in told)
     return [events.KIND_NAMES[kind] for _, kind, _, _ in told]

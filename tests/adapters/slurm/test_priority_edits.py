@@ -1,4 +1,4 @@
-"""What jobs are given of priority, by the clock: no Slurm is asked."""
+"""Planned priorities of jobs, by the clock: without a Slurm."""
 
 from typing import Any
 
@@ -30,14 +30,14 @@ MULTIFACTOR = {
 
 
 class Desk:
-    """Site factors of one job, as a batch system without a mind of its own would keep them."""
+    """Site factors of one job, as a passive batch system would store them."""
 
     def __init__(self, factor: int = 0, **more: Any) -> None:
         self.edits = PriorityEdits("site_factor", UndoLog(), 300.0, **more)
         self.factor = factor
 
     def give(self, at_s: float, **wanted: Any) -> int:
-        """What stands after a job was given what is wanted, by a clock."""
+        """Apply what is wanted at a time, and return the value after it."""
         waiting = {JOB: WaitingJob(at_s, at_s, 0, self.factor)}
         plan = self.edits.wanted({JOB: Wanted(**wanted)}, waiting, at_s)
         assert not plan.refused, plan.refused
@@ -53,7 +53,7 @@ class Desk:
 
 
 def test_age_is_given_back_until_it_is_real_again() -> None:
-    """A job of two days is deferred for one: a tenth of the weight is missing for ten days."""
+    """Defer a job of two days for one: a tenth of the weight is missing for ten days."""
     desk = Desk(7, age=AGE)
     began_s = T + 2 * DAY_S
     assert desk.give(began_s, starts_s=began_s + DAY_S, since_s=T) == 7 + 300

@@ -1,4 +1,4 @@
-"""What is made of the words of squeue and scontrol."""
+"""Parsers of the output of squeue and scontrol."""
 
 import pytest
 

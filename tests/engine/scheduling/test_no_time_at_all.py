@@ -26,5 +26,5 @@ def test_a_hopeless_job_is_withdrawn_from_the_queue_of_a_node_and_those_behind_i
     script = {0.0: [("start", 0, 1), ("start", 1, 1)], 9.5: [("start", 2, 1)]}
     rules = GridRules(drop_hopeless=True, node_queues=True)
     run = told(jobs, script, rules=rules, utilities={"batch": Linear()})
-    assert run.events[1][-1] == (1.0, "removed", "removed")
-    assert run.events[2] == [(9.5, "started", (0, 1)), (13.0, "completed", None)]
+    assert run.told[1][-1] == (1.0, "removed", "removed")
+    assert run.told[2] == [(9.5, "started", (0, 1)), (13.0, "completed", None)]
