@@ -1,1 +1,1 @@
-"""The real programs that Outrider is tested against, and how to come by them (`make peers`)."""
+"""Real programs that Outrider is tested against, installed by `make peers`."""

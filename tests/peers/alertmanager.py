@@ -1,4 +1,4 @@
-"""A real Alertmanager for a test, and the webhook at which its notifications arrive.
+"""Real Alertmanager for a test, and the webhook at which its notifications arrive.
 
 Debian's Alertmanager reads its default templates from a path below /usr/share that is compiled in,
 and does not start without them. One that `make peers` only unpacked is therefore started in a mount
@@ -22,7 +22,7 @@ from tests.peers.prometheus import Server
 NAME = "Alertmanager"
 SHARE = Path("/usr/share")
 TEMPLATE = "prometheus/alertmanager/default.tmpl"
-"""Where Debian's Alertmanager looks for its default template, below `SHARE`."""
+"""Path of the default template in Debian's Alertmanager, below `SHARE`."""
 CONFIG = """\
 route:
   receiver: hook
@@ -39,7 +39,7 @@ receivers:
 
 
 def require_alertmanager() -> Path:
-    """The program, if it can run here; otherwise the test ends as `require_peer` says."""
+    """Return the program if it can run here; otherwise end the test as `require_peer` does."""
     program = require_program("prometheus-alertmanager", NAME)
     namespace = seeing_its_templates(program)
     if namespace:
@@ -50,7 +50,7 @@ def require_alertmanager() -> Path:
 
 
 def seeing_its_templates(program: Path) -> list[str]:
-    """The words before a command that let it see the program's own /usr/share.
+    """Return the words before a command that let it see the program's own /usr/share.
 
     Empty where the program belongs to this machine's own /usr, or brings no templates.
     """
@@ -63,7 +63,7 @@ def seeing_its_templates(program: Path) -> list[str]:
 
 
 class Alertmanager(Server):
-    """An Alertmanager that passes every alert on to a webhook of the test's own.
+    """Alertmanager that passes every alert on to the test's webhook.
 
     Args:
         program: the prometheus-alertmanager executable, as `require_alertmanager` gave it.
@@ -75,22 +75,22 @@ class Alertmanager(Server):
         super().__init__(program, run_dir, before=seeing_its_templates(program))
         self._text = config
         self.posted: list[dict[str, Any]] = []
-        """Everything that the webhook got, in the order of its arrival."""
+        """Notifications at the webhook, in the order of arrival."""
         self._hook = ThreadingHTTPServer(("127.0.0.1", 0), _webhook(self.posted))
         self._thread = threading.Thread(target=self._hook.serve_forever, name="webhook")
 
     @property
     def arrived(self) -> list[dict[str, Any]]:
-        """The alerts of every notification so far."""
+        """Return the alerts of every notification so far."""
         return [alert for body in list(self.posted) for alert in body["alerts"]]
 
     @property
     def address(self) -> str:
-        """Where Prometheus reaches it, as "host:port"."""
+        """Return the address for Prometheus, as "host:port"."""
         return self.url.removeprefix("http://")
 
     def arguments(self, address: str) -> list[str]:
-        """Write the configuration; return how Alertmanager is called."""
+        """Write the configuration; return the arguments of Alertmanager."""
         config = self.run_dir / "alertmanager.yml"
         config.write_text(self._text.format(url=f"http://127.0.0.1:{self._hook.server_port}/"))
         return [
@@ -110,7 +110,7 @@ class Alertmanager(Server):
             raise
 
     def stop(self) -> None:
-        """End it, this process and no other, and close the webhook."""
+        """Stop the program and close the webhook."""
         super().stop()
         if self._thread.is_alive():
             self._hook.shutdown()
@@ -118,7 +118,7 @@ class Alertmanager(Server):
         self._hook.server_close()
 
     def wait_for_post(self, within_s: float) -> dict[str, Any]:
-        """Wait until the webhook got its first notification; return the body of it.
+        """Wait until the webhook got its first notification; return its body.
 
         Raises:
             TimeoutError: none came in time.
@@ -152,7 +152,7 @@ class Alertmanager(Server):
 
 def _webhook(posted: list[dict[str, Any]]) -> type[BaseHTTPRequestHandler]:
     class Webhook(BaseHTTPRequestHandler):
-        """Keeps the body of every notification, in the order of their arrival."""
+        """Recorder of the bodies of notifications, in the order of arrival."""
 
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["Content-Length"]))
@@ -161,6 +161,6 @@ def _webhook(posted: list[dict[str, Any]]) -> type[BaseHTTPRequestHandler]:
             self.end_headers()
 
         def log_message(self, format: str, *args: object) -> None:  # noqa: A002 (the base's own)
-            """Say nothing: the test's output is the report."""
+            """Log nothing: the test's output is the report."""
 
     return Webhook

@@ -1,4 +1,4 @@
-"""A real slurmctld with as many nodes as one likes, of which none is there.
+"""Real slurmctld with any number of nodes, none of which exists.
 
 Its nodes are in the cloud: switched off until a job needs one, and never heard of then. The
 controller places jobs and keeps them configuring (CF); nothing is launched.
@@ -13,7 +13,7 @@ from tests.peers.slurm import Slurm
 
 CPUS: Final = 8
 KINDS: Final = 29
-"""Of jobs, by their time limits."""
+"""Number of kinds of jobs, which differ in their time limits."""
 SUBMITTERS: Final = 3
 ARRAYS: Final = 20
 SETTINGS: Final = """\
@@ -29,13 +29,13 @@ DefMemPerCPU=100
 NodeName=c[1-{nodes}] NodeAddr=127.0.0.1 Port=1 CPUs={cpus} RealMemory=16000 State=CLOUD
 """
 QUICK: Final = "default_queue_depth=1000,bf_interval=5,bf_max_job_test=1000,bf_continue"
-"""While its nodes are being filled."""
+"""Settings while its nodes are being filled."""
 STILL: Final = "sched_interval=-1,bf_interval=10800,sched_min_interval=2000000000,defer"
-"""Then it starts nothing more, and what is asked of it is not lost in its own work."""
+"""Settings after that: it starts nothing more, and answers are not delayed by its own work."""
 
 
 class CloudSlurm(Slurm):
-    """One running slurmctld, and nothing else.
+    """Running slurmctld without nodes.
 
     Args:
         run_dir: as of `Slurm`.
@@ -49,13 +49,13 @@ class CloudSlurm(Slurm):
 
     @property
     def controller_pid(self) -> int:
-        """The process of slurmctld."""
+        """Return the process of slurmctld."""
         return self._processes[0].pid
 
     def fill(self, single: int, tasks: int) -> list[str]:
-        """Take nine nodes of ten, one job each, and queue one that wants all, and others behind it.
+        """Fill nine nodes of ten, one job each, and queue a job for all nodes before others.
 
-        Those, of many kinds, would take longer than it waits, so they do not pass it; then the
+        The others, of many kinds, would take longer than it waits, so they do not pass it; then the
         controller stops starting jobs altogether.
 
         Args:
@@ -88,7 +88,7 @@ class CloudSlurm(Slurm):
         return [job for job in ids if job in waiting]
 
     def submit(self, *words: str) -> str:
-        """The id of a job of nobody's."""
+        """Submit a job as an unprivileged user and return its id."""
         whose = ("--uid=nobody", "--gid=nogroup", "--export=NIL", "--chdir=/", "-o/dev/null")
         return self.run("sbatch", "--parsable", *whose, *words, "--wrap=true").strip()
 
@@ -96,4 +96,4 @@ class CloudSlurm(Slurm):
         return self._answers()
 
     def _end_jobs(self) -> None:
-        """They are nowhere, and end with the controller."""
+        """Do nothing: the jobs run nowhere, and end with the controller."""

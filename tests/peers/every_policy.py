@@ -1,4 +1,4 @@
-"""Every policy that a daemon may ask, in one configuration, and the starts that they chose."""
+"""Configuration with every policy that a daemon may run, and the starts that they chose."""
 
 from pathlib import Path
 
@@ -7,12 +7,12 @@ from outrider.plugins.finding import POLICIES, find, load_policy
 
 
 def names() -> list[str]:
-    """Of all policies that are installed and need no oracle."""
+    """Return the names of all installed policies that need no oracle."""
     return [name for name in find(POLICIES) if not load_policy(name).needs_oracle]
 
 
 def tables() -> str:
-    """Their tables of a configuration; none may defer a job for longer than three seconds."""
+    """Return their configuration tables; none may defer a job for longer than three seconds."""
     return "".join(f"[policies.{name}]\n{_bound(name)}" for name in names())
 
 
@@ -22,7 +22,7 @@ def _bound(name: str) -> str:
 
 
 def starts(journal: Path) -> set[tuple[str, str, str]]:
-    """Policy, job and machine of every start that was chosen so far."""
+    """Return policy, job and machine of every start chosen so far."""
     with Journal(journal, read_only=True) as opened:
         return {
             (row.policy, row.job, row.machine)

@@ -1,4 +1,4 @@
-"""A real Mosquitto for a test: passwords, ACL, TLS with an authority of its own, kill -9."""
+"""Real Mosquitto for a test: passwords, ACL, TLS with a test authority, kill -9."""
 
 import os
 import shutil
@@ -56,12 +56,12 @@ SYSTEM_PROGRAM = Path("/usr/sbin/mosquitto")
 ANSWERS_WITHIN_S = 10.0
 _TAKEN = "Address already in use"
 _RUNS = " running\n"
-"""How the broker's own log says that it listens at each of its ports."""
+"""Pattern in the broker's log that shows that it listens at each of its ports."""
 _TRIES = 5
 
 
 class Mosquitto:
-    """One running broker on the loopback address, ended by `stop` or a `with` block.
+    """Running broker on the loopback address, ended by `stop` or a `with` block.
 
     Attributes:
         port: Plain TCP.
@@ -77,7 +77,7 @@ class Mosquitto:
         users: Mapping[str, str] = USERS,
         acl: str = ACL,
     ) -> None:
-        """Make passwords and certificates, start nothing yet.
+        """Create passwords and certificates, start nothing yet.
 
         Args:
             program: The mosquitto executable.
@@ -127,12 +127,12 @@ class Mosquitto:
 
     @property
     def pid(self) -> int:
-        """The broker's process id, while it runs."""
+        """Return the broker's process id, while it runs."""
         assert self._process is not None
         return self._process.pid
 
     def password_file(self, user: str) -> Path:
-        """A file with the user's password, as settings want it."""
+        """Return a file with the user's password, as settings need it."""
         path = self.run_dir / f"{user}.password"
         path.write_text(self._users[user] + "\n")
         path.chmod(0o600)
@@ -177,14 +177,14 @@ class Mosquitto:
             time.sleep(0.02)
 
     def kill(self) -> None:
-        """Kill -9: it saves nothing more."""
+        """Kill the broker (-9): it saves nothing more."""
         assert self._process is not None
         self._process.kill()
         self._process.wait()
         self._process = None
 
     def stop(self) -> None:
-        """End it, this process and no other."""
+        """Stop this process and no other."""
         if self._process is not None:
             end(self._process)
             self._process = None
@@ -225,7 +225,7 @@ class Mosquitto:
 
 
 def require_mosquitto() -> Path:
-    """The broker's executable, or the end of the test (see `require_peer`)."""
+    """Return the broker's executable, or end the test (see `require_peer`)."""
     require_program("mosquitto_passwd", "Mosquitto")
     if shutil.which("openssl") is None:
         require_program("openssl", "openssl for Mosquitto's certificates")

@@ -1,4 +1,4 @@
-"""Policies whose wishes are plain to see, and are not what a batch system does by itself."""
+"""Policies whose decisions are easy to recognise, and differ from a batch system's."""
 
 from pathlib import Path
 from typing import Any
@@ -9,14 +9,14 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 
 
 class ByUser(Policy):
-    """Keeps alice's jobs, or those of the account alice, in the queue; starts others in B."""
+    """Policy that defers jobs of alice, or of the account alice, and starts others in B."""
 
     name = "by_user"
     description = "for tests: alice's jobs wait, bob's run in cluster B"
     api_version = 1
 
     def choose(self, job: Job, evaluation: Any, view: SiteView, may_defer: bool) -> Choice:
-        """Alice's jobs wait for as long as may be; others start in B, if there is room."""
+        """Defer alice's jobs as long as possible; start others in B, if they fit."""
         is_alices = job.spec.user.startswith("alice") or job.spec.vo == "alice"
         if is_alices and may_defer:
             return Choice(NOWHERE, "later", 1.0)
@@ -29,23 +29,23 @@ class ByUser(Policy):
 
 
 class YoungestFirst(Orders, Policy):
-    """Starts the job that was submitted last before all others."""
+    """Policy that starts the job first that was submitted last."""
 
     name = "youngest_first"
     description = "for tests: the job that was submitted last starts first"
     api_version = 1
 
     def order(self, job: Job, view: SiteView) -> float:
-        """The later submitted, the sooner."""
+        """Return a smaller value for a later submission."""
         return -(job.submit_s or 0.0)
 
     def choose(self, job: Job, evaluation: Any, view: SiteView, may_defer: bool) -> Choice:
-        """On any machine."""
+        """Choose any free machine."""
         return Choice(view.draw(self.rng), "youngest", 1.0)
 
 
 def install_policies(folder: Path) -> dict[str, str]:
-    """What the environment must say for a daemon to find these policies."""
+    """Return environment variables by which a daemon finds these policies."""
     info = folder / "peers-1.0.dist-info"
     info.mkdir(exist_ok=True)
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: peers\nVersion: 1.0\n")

@@ -1,4 +1,4 @@
-"""What happens to a test whose real peer is not there: it skips on a desk, it fails in CI.
+"""Treatment of tests without their real peer: skipped on a desk, failed in CI.
 
 Where the place itself forbids the peer, by a rule of its kernel or container that no package
 changes, the test skips in CI, too, and says which rule.
@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 PEERS_DIR = Path(os.environ.get("OUTRIDER_PEERS", "/var/tmp/outrider-peers"))
-"""Where `make peers` puts what it does not install into the system."""
+"""Folder in which `make peers` puts programs that it does not install into the system."""
 
 
 def require_peer(name: str, missing: str | None) -> None:
-    """Return when the peer is there (`missing` is None), otherwise end the test.
+    """Return if the peer is there (`missing` is None), otherwise end the test.
 
     Args:
         name: The peer, as a person would call it ("HTCondor pool").
@@ -30,7 +30,7 @@ def require_peer(name: str, missing: str | None) -> None:
 
 
 def require_allowed(name: str, forbidden: str | None) -> None:
-    """Return when nothing forbids the peer (`forbidden` is None), otherwise skip the test.
+    """Return if the peer is allowed (`forbidden` is None), otherwise skip the test.
 
     Args:
         name: The peer, as a person would call it.

@@ -1,4 +1,4 @@
-"""What every peer that is a process needs: an end, and a wait for what it does."""
+"""Helpers for peers that are processes: end them, and wait for what they do."""
 
 import subprocess
 import time
@@ -11,7 +11,7 @@ _LONGEST_PAUSE_S: Final = 1.0
 
 
 def end(*processes: "subprocess.Popen[bytes]") -> None:
-    """End these processes and no other: asked first, killed if they do not listen."""
+    """Terminate these processes and no other; kill those that do not end."""
     for process in reversed(processes):
         process.terminate()
     for process in processes:

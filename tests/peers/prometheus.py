@@ -1,4 +1,4 @@
-"""A real Prometheus for a test: it scrapes one address each second and answers PromQL."""
+"""Real Prometheus for a test: it scrapes one address each second and answers PromQL."""
 
 import json
 import subprocess
@@ -36,7 +36,7 @@ READY_WITHIN_S = 30.0
 
 
 class Server:
-    """One running program of Prometheus' family on the loopback address.
+    """Running program of Prometheus' family on the loopback address.
 
     Ended by `stop` or a ``with`` block.
 
@@ -67,7 +67,7 @@ class Server:
         self.stop()
 
     def arguments(self, address: str) -> list[str]:
-        """Write what it reads and return how it is called, to serve at this host and port."""
+        """Write its files and return its arguments, to serve at this host and port."""
         raise NotImplementedError
 
     def start(self) -> None:
@@ -94,7 +94,7 @@ class Server:
             time.sleep(0.1)
 
     def stop(self) -> None:
-        """End it, this process and no other."""
+        """Stop this process and no other."""
         if self._process is not None:
             end(self._process)
             self._process = None
@@ -111,7 +111,7 @@ class Server:
 
 
 class Prometheus(Server):
-    """A Prometheus that scrapes one target and, if told so, raises alerts."""
+    """Prometheus that scrapes one target and, if configured so, raises alerts."""
 
     def __init__(
         self,
@@ -140,7 +140,7 @@ class Prometheus(Server):
             self._config += RULES.format(rules=json.dumps(files), alertmanager=alertmanager)
 
     def arguments(self, address: str) -> list[str]:
-        """Write the configuration; return how Prometheus is called."""
+        """Write the configuration; return the arguments of Prometheus."""
         config = self.run_dir / "prometheus.yml"
         config.write_text(self._config)
         return [
@@ -150,7 +150,7 @@ class Prometheus(Server):
         ]
 
     def query(self, expression: str) -> list[tuple[dict[str, str], float]]:
-        """Ask for an instant vector or scalar now; return (labels, value) of each series.
+        """Query an instant vector or scalar now; return (labels, value) of each series.
 
         Raises:
             ValueError: Prometheus refused the expression; the message is its own.
@@ -163,7 +163,7 @@ class Prometheus(Server):
     def query_range(
         self, expression: str, start_s: float, end_s: float, step_s: float
     ) -> list[tuple[dict[str, str], list[float]]]:
-        """Ask for a matrix, as a chart does; return (labels, values) of each series.
+        """Query a matrix, as a chart does; return (labels, values) of each series.
 
         Raises:
             ValueError: Prometheus refused the expression; the message is its own.
@@ -182,7 +182,7 @@ class Prometheus(Server):
     def wait_for(
         self, expression: str, within_s: float = 15.0
     ) -> list[tuple[dict[str, str], float]]:
-        """Repeat a query until it gives at least one series; return the series.
+        """Repeat a query until it returns at least one series; return the series.
 
         Comparisons filter in PromQL, so `up == 1` waits for a first good scrape.
 
@@ -199,7 +199,7 @@ class Prometheus(Server):
         return found
 
     def target(self) -> dict[str, Any]:
-        """Return what Prometheus says of its one target: `health`, `lastError` and more."""
+        """Return Prometheus's data on its one target: `health`, `lastError` and more."""
         targets: list[dict[str, Any]] = self._get("targets")["activeTargets"]
         return targets[0] if targets else {}
 

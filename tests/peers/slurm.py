@@ -1,4 +1,4 @@
-"""A real Slurm for a test: one controller and a few nodes of one core each, on the loopback."""
+"""Real Slurm for a test: one controller and a few nodes of one core each."""
 
 import os
 import signal
@@ -59,13 +59,13 @@ COMMAND_WITHIN_S: Final = 60.0
 
 
 def slurm_root() -> Path | None:
-    """The folder below which Slurm is installed or was unpacked, or None."""
+    """Return the folder below which Slurm is installed or was unpacked, or None."""
     roots = (PEERS_DIR / "slurm", Path("/"))
     return next((root for root in roots if (root / "usr/sbin/slurmctld-wlm").exists()), None)
 
 
 def missing_reason() -> str | None:
-    """Why no Slurm can be started on this machine, or None when one can."""
+    """Return why no Slurm can be started on this machine, or None if one can."""
     if os.geteuid() != 0:
         return "slurmd needs root to run jobs as their users"
     if slurm_root() is None:
@@ -76,7 +76,7 @@ def missing_reason() -> str | None:
 
 
 class Slurm:
-    """One running Slurm, ended by `stop` or at the end of a `with` block.
+    """Running Slurm, ended by `stop` or at the end of a `with` block.
 
     Args:
         run_dir: a new folder, for its configuration, state and logs.
@@ -166,7 +166,7 @@ class Slurm:
 
     @contextmanager
     def silenced(self) -> Iterator[None]:
-        """The controller stands still within the block: it answers nobody, and refuses nobody."""
+        """Suspend the controller within the block: it neither answers nor refuses."""
         controller = self._processes[0]
         controller.send_signal(signal.SIGSTOP)
         try:
@@ -175,19 +175,19 @@ class Slurm:
             controller.send_signal(signal.SIGCONT)
 
     def kill_controller(self) -> None:
-        """The controller dies at once; the nodes and their jobs go on."""
+        """Kill the controller; the nodes and their jobs continue."""
         controller = self._processes[0]
         controller.kill()
         controller.wait()
 
     def start_controller(self) -> None:
-        """Start it again from the state that it saved; return when it answers."""
+        """Start the controller again from the state that it saved; return when it answers."""
         program = [str(self._programs / "slurmctld-wlm"), "-f", str(self._config), "-D"]
         self._processes[0] = self._process(program)
         self.wait_until("answer", self._answers, START_WITHIN_S)
 
     def stop(self) -> None:
-        """End jobs and daemons, these and no others."""
+        """Stop jobs and daemons, these and no others."""
         if not self._processes:
             return
         try:  # a job would outlive its slurmd
@@ -207,7 +207,7 @@ class Slurm:
         return done.stdout
 
     def jobs(self, *states: str) -> list[str]:
-        """Ids of the jobs in these states, as squeue spells them (R, PD, CA, CD, ...)."""
+        """Return the ids of the jobs in these states, in squeue's spelling (R, PD, CA, CD, ...)."""
         wanted = ",".join(states) if states else "all"
         return self.run("squeue", "--noheader", "--format", "%A", "--states", wanted).split()
 

@@ -1,4 +1,4 @@
-"""Slurm's accounting for a test: a slurmdbd, and below it a database that no network reaches."""
+"""Slurm's accounting for a test: a slurmdbd with a database without network access."""
 
 import os
 import subprocess
@@ -39,7 +39,7 @@ DATABASE: Final = (
 
 
 def missing_reason() -> str | None:
-    """Why there can be no accounting here, or None."""
+    """Return why there can be no accounting here, or None."""
     if not (ROOT / "usr/sbin/slurmdbd").exists():
         return f"{ROOT} holds no slurmdbd"
     if not (ROOT / "usr/sbin/mariadbd").exists():
@@ -48,7 +48,7 @@ def missing_reason() -> str | None:
 
 
 class SlurmAccounting:
-    """A slurmdbd and its database, ended at the end of a `with` block.
+    """Slurmdbd and its database, ended at the end of a `with` block.
 
     Args:
         folder: a new folder, for all that they write.
@@ -112,7 +112,7 @@ class SlurmAccounting:
         end(*self._processes)
 
     def _make_tables(self, *where: str) -> None:
-        """The database's own tables: slurmdbd keeps procedures in one."""
+        """Create the database's own tables: slurmdbd has procedures in one."""
         made = subprocess.run(
             [ROOT / "usr/sbin/mariadbd", *where, "--bootstrap"],
             input=f"create database mysql;\nuse mysql;\n{TABLES.read_text()}",

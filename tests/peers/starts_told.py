@@ -1,4 +1,4 @@
-"""What the process beside a daemon says of expected starts, answer after answer."""
+"""Answers of the twin process about expected starts, in order."""
 
 import json
 import time
@@ -12,7 +12,7 @@ Answer = dict[str, Any]
 
 
 def answers(file: Path) -> Iterator[Answer]:
-    """Each answer that stands in starts.json, in order.
+    """Yield each answer in starts.json, in order.
 
     Raises:
         AssertionError: An answer holds a problem, or the caller still asks after `HANGS_AFTER_S`.

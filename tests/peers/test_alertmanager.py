@@ -1,4 +1,4 @@
-"""An unpacked Alertmanager finds its templates, whatever this machine has below /usr/share."""
+"""Tests that an unpacked Alertmanager finds its templates, regardless of /usr/share."""
 
 import json
 import shutil
@@ -21,13 +21,13 @@ receivers:
       - api_url: {url}
         channel: on-call
 """
-"""The title of such a notification is what the default template `__subject` says."""
+"""Title of such a notification: the default template `__subject`."""
 SUBJECT = '{{ define "__subject" }}'
 
 
 @pytest.fixture
 def unpacked(tmp_path: Path) -> Path:
-    """A program as `make peers` unpacks it, with a template that this machine cannot have."""
+    """Unpack a program like `make peers`, with a template that this machine cannot have."""
     program = require_alertmanager()
     if not (program.parents[1] / "share" / TEMPLATE).is_file():
         pytest.skip(f"{program} brings its templates inside")
@@ -59,7 +59,7 @@ def test_an_unpacked_alertmanager_reads_its_own_templates(unpacked: Path, tmp_pa
 
 
 def test_without_its_templates_it_would_not_start(unpacked: Path, tmp_path: Path) -> None:
-    """The reason for the above; when this fails, the mount namespace can go."""
+    """Check the reason for the above; if this fails, the mount namespace can go."""
     if (SHARE / TEMPLATE).is_file():
         pytest.skip("the package is installed on this machine")
     shutil.rmtree(unpacked.parents[1] / "share")

@@ -1,4 +1,4 @@
-"""Prometheus itself: it scrapes what a test offers and answers for it."""
+"""Tests of Prometheus itself: it scrapes a test's metrics and answers queries."""
 
 import threading
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ rides{horse="bay"} 4
 
 
 class TinyExporter(BaseHTTPRequestHandler):
-    """Serves two series, whoever asks."""
+    """Exporter that serves two series to every client."""
 
     def do_GET(self) -> None:
         self.send_response(200)
@@ -28,12 +28,12 @@ class TinyExporter(BaseHTTPRequestHandler):
         self.wfile.write(METRICS)
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 (the base's own name)
-        """Say nothing: the test's output is the report."""
+        """Log nothing: the test's output is the report."""
 
 
 @pytest.fixture
 def exporter() -> Iterator[str]:
-    """The address of a running exporter, as "host:port"."""
+    """Provide the address of a running exporter, as "host:port"."""
     with HTTPServer(("127.0.0.1", 0), TinyExporter) as server:
         thread = threading.Thread(target=server.serve_forever, name="tiny-exporter")
         thread.start()

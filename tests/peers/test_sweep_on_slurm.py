@@ -1,4 +1,4 @@
-"""`outrider sweep` on a real Slurm: workers are its jobs, and no cell is lost with a job."""
+"""Tests of `outrider sweep` on a real Slurm: workers are jobs, and no cell is lost with one."""
 
 import os
 import signal
@@ -26,7 +26,7 @@ ENDS_WITHIN_S = 120.0
 
 @pytest.fixture(scope="module")
 def slurm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Slurm]:
-    """A Slurm of two nodes, for the tests of this module."""
+    """Provide a Slurm of two nodes, for the tests of this module."""
     require_peer("Slurm", missing_reason())
     with Slurm(tmp_path_factory.mktemp("slurm") / "run") as running:
         yield running
@@ -111,7 +111,7 @@ def test_a_partition_that_is_not_there_is_told_in_slurms_words(
 
 
 def started(file: Path, out: Path, environment: dict[str, str]) -> subprocess.Popen[bytes]:
-    """A running sweep on two jobs."""
+    """Start a sweep on two jobs."""
     words = ["sweep", str(file), "--out", str(out), "--cluster", "slurm", "--jobs", "2"]
     with interruptible():
         return subprocess.Popen([COMMAND, *words], env={**os.environ, **environment})

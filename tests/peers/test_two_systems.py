@@ -1,4 +1,4 @@
-"""One site of an HTCondor pool and a Slurm: each job is acted on by the levers of its own."""
+"""Tests of one site with an HTCondor pool and a Slurm: each job by its own levers."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -54,7 +54,7 @@ admission_control = true
 
 @pytest.fixture
 def slurm(tmp_path: Path) -> Iterator[Slurm]:
-    """A real Slurm with nodes of several sizes."""
+    """Provide a real Slurm with nodes of several sizes."""
     require_peer("Slurm", slurms.missing_reason())
     (tmp_path / "slurm").mkdir()
     with unlike_nodes(tmp_path / "slurm") as running_slurm, pytest.MonkeyPatch.context() as patch:
@@ -66,7 +66,7 @@ def slurm(tmp_path: Path) -> Iterator[Slurm]:
 
 @pytest.fixture
 def pool(tmp_path: Path) -> Iterator[HTCondorPool]:
-    """A real pool in which leases are installed."""
+    """Provide a real pool in which leases are installed."""
     pytest.importorskip("htcondor2", reason="outrider[htcondor] is not installed")
     require_peer("HTCondor pool", pools.missing_reason())
     with acting_pool(tmp_path / "pool") as made:

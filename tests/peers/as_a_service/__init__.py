@@ -1,1 +1,1 @@
-"""The shipped unit under a real systemd: PID 1 of a container that is thrown away afterwards."""
+"""Tests of the shipped unit under a real systemd: PID 1 of a temporary container."""

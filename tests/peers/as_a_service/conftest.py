@@ -1,4 +1,4 @@
-"""A machine for each module of tests here; those that cannot boot say why."""
+"""Machine for each module of tests here; modules that cannot boot one give the reason."""
 
 from collections.abc import Iterator
 
@@ -13,7 +13,7 @@ NAME = "systemd as process 1"
 
 @pytest.fixture(scope="module")
 def machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machine]:
-    """Made, not yet booted."""
+    """Provide a machine that is created, not yet booted."""
     require_peer(NAME, missing_reason())
     require_allowed(NAME, forbidden_reason())
     with Machine(tmp_path_factory.mktemp("machine")) as made:

@@ -1,4 +1,4 @@
-"""A real systemd as PID 1, in a container whose root is a throw-away overlay of this machine's own.
+"""Real systemd as PID 1, in a container whose root is a temporary overlay.
 
 Nothing is installed or changed on the machine itself. All mounts are made in a mount namespace of
 the container's own, so they end with it however it ends, and its control groups lie below a group
@@ -25,7 +25,7 @@ BOOTED_WITHIN_S: Final = 60.0
 OFF_WITHIN_S: Final = 60.0
 COMMAND_WITHIN_S: Final = 150.0
 HANGS_AFTER_S: Final = 150.0
-"""What is waited for comes in seconds; a machine that runs other tests beside it can be slow."""
+"""Timeout of waits: they take seconds, but other tests can slow the machine down."""
 PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 UNITS: Final = "etc/systemd/system"
 _UNWANTED: Final = (
@@ -61,7 +61,7 @@ exec "$@"
 
 
 def missing_reason() -> str | None:
-    """Return which program no systemd can be booted without, or None when all are there."""
+    """Return a missing program that booting a systemd needs, or None if all are there."""
     if os.geteuid() != 0:
         return "only root can boot it"
     for program in ("unshare", "nsenter", "setpriv", "ip"):
@@ -75,14 +75,14 @@ def missing_reason() -> str | None:
 
 
 class Machine:
-    """One container: made, filled below `root`, booted, powered off.
+    """Container: created, filled below `root`, booted, powered off.
 
     Attributes:
         root: its root folder as this process sees it, before and after it is booted.
     """
 
     def __init__(self, folder: Path) -> None:
-        """Make its root; boot nothing yet.
+        """Create its root; boot nothing yet.
 
         Args:
             folder: a new folder, for its root and what its console says.
@@ -127,7 +127,7 @@ class Machine:
         file.chmod(mode)
 
     def boot(self) -> None:
-        """Boot it; return when its systemd says that it is up.
+        """Boot it; return when its systemd reports that it is up.
 
         Raises:
             RuntimeError: it ended, or was not up in time; the message says what it said.
@@ -159,7 +159,7 @@ class Machine:
         return done.stdout
 
     def inside(self, path: str) -> Path:
-        """A path of the booted machine as this process can use it, with what is mounted there."""
+        """Return a path of the booted machine for this process, with what is mounted there."""
         return Path(f"/proc/{self._leader}/root") / path.lstrip("/")
 
     def wait_until(
@@ -197,7 +197,7 @@ class Machine:
         self._groups.clear()
 
     def _quieten(self) -> None:
-        """What this machine has enabled does not start in the container."""
+        """Disable in the container what this machine has enabled."""
         units = self.root / UNITS
         for folder in [*units.glob("*.wants"), *units.glob("*.requires")]:
             shutil.rmtree(folder)
@@ -216,7 +216,7 @@ class Machine:
             self.put(f"etc/{file}", text)
 
     def want(self, unit: str, file: str, target: str = "multi-user.target") -> None:
-        """Have a unit started at the boot, as if it were enabled."""
+        """Start a unit at the boot, as if it were enabled."""
         wants = self.root / UNITS / f"{target}.wants"
         wants.mkdir(parents=True, exist_ok=True)
         (wants / unit).symlink_to(file)
@@ -236,7 +236,7 @@ class Machine:
 
 
 def _words(root: Path) -> list[str]:
-    """What nspawn is told."""
+    """Return the arguments of nspawn."""
     own = Path("/").stat().st_dev
     binds = [
         f"--bind-ro={place}"
@@ -251,7 +251,7 @@ def _words(root: Path) -> list[str]:
 
 
 def _first_process_of(nspawn: int) -> int:
-    """The child of nspawn that is process 1 in a namespace of its own, or 0 while there is none."""
+    """Return nspawn's child that is process 1 in its own namespace, or 0 if there is none."""
     listed = subprocess.run(
         ["pgrep", "-P", str(nspawn)], capture_output=True, text=True, check=False
     )

@@ -1,4 +1,4 @@
-"""Whether the kernel, or the container that the tests run in, lets a systemd be booted at all.
+"""Checks whether the kernel, or the surrounding container, allows booting a systemd.
 
 A program that is missing can be fetched; a rule cannot be changed from inside. So these reasons are
 kept apart: each is found by trying what a boot does, not by guessing what kind of place this is.
@@ -25,7 +25,7 @@ _NAMESPACES: Final = ("unshare", "--mount", "--pid", "--ipc", "--uts", "--net", 
 
 
 def forbidden_reason() -> str | None:
-    """Return which rule of this place keeps a systemd from being booted in a container; None: none does.
+    """Return the rule that forbids booting a systemd in a container here; None if none does.
 
     For root alone: who is not root is told nothing of rules.
     """
@@ -33,7 +33,7 @@ def forbidden_reason() -> str | None:
 
 
 def hierarchies() -> list[tuple[Path, str]]:
-    """Return where systemd keeps its own groups: a mount, and the group of this process in it."""
+    """Return where systemd has its own groups: a mount, and the group of this process in it."""
     found: list[tuple[Path, str]] = []
     for line in Path("/proc/self/cgroup").read_text().splitlines():
         number, names, group = line.split(":", 2)

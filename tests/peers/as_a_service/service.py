@@ -1,4 +1,4 @@
-"""Outrider as a service in a booted machine: set up by its own command, asked by systemd's."""
+"""Outrider as a service in a booted machine: set up by its command, run by systemd."""
 
 import contextlib
 import json
@@ -13,12 +13,12 @@ from tests.peers.as_a_service.machine import UNITS, Machine
 UNIT: Final = "outrider.service"
 CONFIG: Final = "/etc/outrider/outrider.toml"
 STATE: Final = "var/lib/private/outrider"
-"""Where DynamicUser= has what the daemon knows as /var/lib/outrider."""
+"""Path with DynamicUser= of what the daemon knows as /var/lib/outrider."""
 SOCKET: Final = "/run/outrider/outrider.sock"
 
 
 class Service:
-    """The service of one machine."""
+    """Service of one machine."""
 
     def __init__(self, machine: Machine) -> None:
         self.machine = machine
@@ -28,11 +28,11 @@ class Service:
         self.machine.put(CONFIG, text)
 
     def drop_in(self, name: str, text: str) -> None:
-        """Write an administrator's own drop-in; systemd reads it at `daemon-reload`."""
+        """Write an administrator's drop-in; systemd reads it at `daemon-reload`."""
         self.machine.put(f"{UNITS}/{UNIT}.d/{name}.conf", text)
 
     def install(self) -> str:
-        """Do what an administrator does: install, then each command that is printed. Returns it."""
+        """Install as an administrator does, with each printed command; return the output."""
         said = self.machine.run(COMMAND, "install-service", "--config", CONFIG)
         then = takewhile(
             lambda line: line.startswith(" "), said.partition("Then:\n")[2].splitlines()
@@ -46,19 +46,19 @@ class Service:
         return said
 
     def told(self, name: str) -> str:
-        """A property of the unit, as `systemctl show` prints it."""
+        """Return a property of the unit, as printed by `systemctl show`."""
         return self.machine.run("systemctl", "show", "--value", "-p", name, UNIT).strip()
 
     def pid(self) -> int:
-        """The main process, as its machine counts; 0: there is none."""
+        """Return the main process by the numbers of its machine; 0: there is none."""
         return int(self.told("MainPID"))
 
     def is_active(self) -> bool:
-        """Return whether it has said that it is ready."""
+        """Return whether it has reported that it is ready."""
         return self.told("ActiveState") == "active"
 
     def status(self) -> dict[str, Any]:
-        """What `outrider status --json` would say: over the socket, as root."""
+        """Return the answer of `outrider status --json`: over the socket, as root."""
         asked = HTTPConnection("localhost", timeout=30)
         asked.sock = socket.socket(socket.AF_UNIX)
         with contextlib.closing(asked):
@@ -69,12 +69,12 @@ class Service:
         return found
 
     def lines(self, *words: str) -> list[dict[str, Any]]:
-        """Its lines in systemd's journal, the oldest first."""
+        """Return its lines in systemd's journal, oldest first."""
         said = self.machine.run("journalctl", "-u", UNIT, "-o", "json", "--no-pager", *words)
         return [json.loads(line) for line in said.splitlines()]
 
     def of_process(self) -> dict[str, str]:
-        """What the kernel says of its main process (/proc/PID/status)."""
+        """Return the kernel's data on its main process (/proc/PID/status)."""
         said = self.machine.run("cat", f"/proc/{self.pid()}/status")
         parted = (line.partition(":") for line in said.splitlines())
         return {name: value.strip() for name, _, value in parted}

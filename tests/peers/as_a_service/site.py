@@ -1,4 +1,4 @@
-"""A small site in a machine: Slurm, munge and Mosquitto, installed from Debian's packages."""
+"""Small site in a machine: Slurm, munge and Mosquitto, installed from Debian's packages."""
 
 import shutil
 from typing import Final
@@ -7,7 +7,7 @@ from tests.peers.as_a_service.machine import Machine
 from tests.peers.presence import PEERS_DIR
 
 PACKAGES: Final = PEERS_DIR / "service-packages"
-"""Where `make peers` keeps them, packed: they are installed in machines alone."""
+"""Folder of Debian's packages from `make peers`: they are installed in machines only."""
 USER: Final = "svcalice"
 MQTT_USER, MQTT_PASSWORD = "outrider", "0utr1der"
 SLURM: Final = """\
@@ -38,7 +38,7 @@ UNITS: Final = ("munge.service", "slurmctld.service", "slurmd.service", "mosquit
 
 
 def missing_reason() -> str | None:
-    """What of Debian's packages is missing, or None when they are all there."""
+    """Return which of Debian's packages is missing, or None if there are all."""
     for package in ("munge", "slurmctld", "slurmd", "slurm-client", "mosquitto"):
         if not list(PACKAGES.glob(f"{package}_*.deb")):
             return f"no package of {package} below {PACKAGES}"
@@ -51,7 +51,7 @@ class Site:
     """Slurm with one node of two CPUs, and a broker with a password, in a booted machine."""
 
     def __init__(self, machine: Machine) -> None:
-        """Install and start it, as Debian's packages do."""
+        """Install and start the site, as Debian's packages do."""
         self.machine = machine
         machine.run("useradd", "--no-create-home", "--home-dir", "/tmp", USER)
         machine.put("etc/slurm/slurm.conf", SLURM)
@@ -71,11 +71,11 @@ class Site:
         machine.wait_until("idle node", lambda: self.node() == "idle")
 
     def node(self) -> str:
-        """The state of its node."""
+        """Return the state of its node."""
         return self.machine.run("sinfo", "-h", "-N", "-o", "%t", fails=True).strip()
 
     def submit(self, sleep_s: float, *words: str) -> str:
-        """Have the user submit a job that sleeps; returns its number."""
+        """Let the user submit a job that sleeps; return its number."""
         job = f"sleep {sleep_s:g}"
         said = self.machine.run(
             "runuser", "-u", USER, "--", "sbatch", "--parsable", "--output=/dev/null",
@@ -84,6 +84,6 @@ class Site:
         return said.strip()
 
     def job(self, number: str) -> dict[str, str]:
-        """What Slurm knows of a job."""
+        """Return Slurm's data on a job."""
         said = self.machine.run("scontrol", "-o", "show", "job", number)
         return dict(word.split("=", 1) for word in said.split() if "=" in word)

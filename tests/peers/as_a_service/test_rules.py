@@ -1,4 +1,4 @@
-"""What is missing and what is forbidden are told apart, in places where the rules really hold."""
+"""Tests of the rules in places where they hold: missing and forbidden are distinguished."""
 
 import os
 import subprocess
@@ -27,7 +27,7 @@ NO_CGROUPS = ("unshare", "--mount", "sh", "-c", 'umount -l /sys/fs/cgroup; exec 
 
 @pytest.fixture(autouse=True)
 def as_root() -> None:
-    """The rules are for root; who is not has nothing to lose."""
+    """Skip without root: the rules are for root, as other users lose nothing."""
     if os.geteuid() != 0:
         pytest.skip("only root can put itself into such places")
     if (said := rules.forbidden_reason()) is not None:
@@ -35,7 +35,7 @@ def as_root() -> None:
 
 
 def reason(*place: str) -> str:
-    """What the rules come to for a process in this place."""
+    """Return the outcome of the rules for a process in this place."""
     done = subprocess.run(
         [*place, sys.executable, str(RULES)], capture_output=True, text=True, timeout=60, check=True
     )

@@ -1,4 +1,4 @@
-"""The service beside Debian's own Slurm and Mosquitto, each under its own unit, while jobs run."""
+"""Tests of the service next to Debian's Slurm and Mosquitto, each with its unit, with jobs."""
 
 import json
 import shutil
@@ -41,7 +41,7 @@ PRIVATE_USERS = REPOSITORY / "systemd/outrider.service.d/private-users.conf.exam
 
 @pytest.fixture(scope="module")
 def site(machine: Machine) -> Site:
-    """Slurm and the broker, and who listens to everything that Outrider publishes."""
+    """Provide Slurm and the broker, and a client of all topics that Outrider publishes."""
     require_peer("site of Debian's packages", sites.missing_reason())
     machine.boot()
     site = Site(machine)
@@ -55,7 +55,7 @@ def site(machine: Machine) -> Site:
 
 @pytest.fixture(scope="module")
 def found(site: Site) -> Service:
-    """Outrider's, set up by its own command beside them on a host without a configuration."""
+    """Provide Outrider, set up by its command on a host without a configuration."""
     service = Service(site.machine)
     said = service.install()
     assert f"written    {CONFIG}\n" in said
@@ -65,7 +65,7 @@ def found(site: Site) -> Service:
 
 @pytest.fixture(scope="module")
 def service(found: Service) -> Service:
-    """The same with what somebody added: a broker, quicker looks, this host's users hidden."""
+    """Provide the service with changes: a broker, shorter intervals, hidden users."""
     found.configure(SETTINGS)
     found.machine.put("etc/credstore/mqtt-password", f"{MQTT_PASSWORD}\n", 0o600)
     found.drop_in("90-soon", "[Service]\nRestartSec=500ms\n")
@@ -77,24 +77,24 @@ def service(found: Service) -> Service:
 
 
 def wait_for_node(service: Service) -> None:
-    """Wait until it knows Slurm's node."""
+    """Wait until the daemon knows Slurm's node."""
     wait_for(service, "the node", lambda s: sum(c["machines"] for c in s["clusters"]) == 1)
 
 
 def wait_for(service: Service, what: str, holds: Callable[[dict[str, Any]], bool]) -> None:
-    """Wait until what `outrider status` says fulfils a condition."""
+    """Wait until the answer of `outrider status` fulfils a condition."""
     service.machine.wait_until(what, lambda: holds(service.status()))
 
 
 def heard(machine: Machine, topic: str) -> list[dict[str, Any]]:
-    """What was published at a topic of the site, the oldest first."""
+    """Return the messages at a topic of the site, oldest first."""
     lines = (machine.root / HEARD).read_text().splitlines()
     parted = (line.partition(" ") for line in lines if line.endswith("}"))
     return [json.loads(text) for name, _, text in parted if name == f"outrider/campus/{topic}"]
 
 
 def decided(machine: Machine) -> set[str]:
-    """Jobs of which a decision was published."""
+    """Return the jobs with a published decision."""
     return {message["job"] for message in heard(machine, "decisions")}
 
 
@@ -133,7 +133,7 @@ def test_it_follows_slurm_and_publishes_while_jobs_run(
 
 
 def seconds(time: str) -> float:
-    """Slurm's time, of a machine in UTC, as Unix seconds."""
+    """Return Slurm's time, of a machine in UTC, as Unix seconds."""
     return datetime.fromisoformat(time).replace(tzinfo=UTC).timestamp()
 
 

@@ -1,4 +1,4 @@
-"""The unit as `outrider install-service` writes it, under a real systemd, from start to stop."""
+"""Tests of the unit of `outrider install-service` under a real systemd, from start to stop."""
 
 import os
 import shutil
@@ -30,7 +30,7 @@ start_at = "beginning"
 """
 WATCHDOG_S = 3.0
 STOPS_WITHIN_S = 10.0
-"""TimeoutStopSec= of the unit, after which systemd kills."""
+"""Seconds of TimeoutStopSec= of the unit, after which systemd kills."""
 TOKEN = "a-token-of-this-machine"
 BUSY_PORT = "import socket, time; s = socket.create_server(('127.0.0.1', 9690)); time.sleep(300)"
 ASK = """\
@@ -47,7 +47,7 @@ except urllib.error.HTTPError as error:
 
 @pytest.fixture(scope="module")
 def log(machine: Machine) -> EventLog:
-    """A pool's event log that only root and a group may read."""
+    """Return a pool's event log that only root and a group may read."""
     machine.put("var/log/condor/EventLog", "", 0o640)
     path = machine.root / "var/log/condor/EventLog"
     groups = (machine.root / "etc/group").read_text().splitlines()
@@ -57,7 +57,7 @@ def log(machine: Machine) -> EventLog:
 
 @pytest.fixture(scope="module")
 def installed(machine: Machine, log: EventLog) -> Service:
-    """Its service, as an administrator sets it up; of the unit only RestartSec= is another."""
+    """Provide its service, set up as by an administrator; only RestartSec= is changed."""
     service = Service(machine)
     service.configure(SETTINGS)
     machine.put("etc/credstore/http-token", f"{TOKEN}\n", 0o600)
@@ -69,7 +69,7 @@ def installed(machine: Machine, log: EventLog) -> Service:
 
 @pytest.fixture
 def service(installed: Service) -> Service:
-    """The same, running when a test begins."""
+    """Provide the service, running when a test begins."""
     installed.machine.run("systemctl", "start", UNIT)
     return installed
 

@@ -1,4 +1,4 @@
-"""A daemon that acts on a real Slurm of three nodes, and how its jobs stand."""
+"""Daemon that acts on a real Slurm of three nodes, and the state of its jobs."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,7 +11,7 @@ from tests.service.running.process import DaemonProcess
 
 LEASE_S = 12
 SLACK_S = 6
-"""Until a pass of the scheduler (`sched_interval`) has noticed that a time has come."""
+"""Seconds until a pass of the scheduler (`sched_interval`) notices that a time has come."""
 CONFIG = """\
 mode = "{mode}"
 state_dir = "{state}"
@@ -37,7 +37,7 @@ canary_vos = ["bob"]
 def acting(
     slurm: Slurm, folder: Path, mode: str = "active", policy: str = "by_user"
 ) -> Iterator[DaemonProcess]:
-    """A daemon that has seen the nodes."""
+    """Provide a daemon that has seen the nodes."""
     config = folder / "outrider.toml"
     config.write_text(
         CONFIG.format(mode=mode, state=folder / "state", lease_s=LEASE_S, policy=policy)
@@ -48,7 +48,7 @@ def acting(
 
 
 def runs(slurm: Slurm, *jobs: str) -> bool:
-    """Return whether all of them run."""
+    """Return whether all of these jobs run."""
     return all(of_slurm(slurm, job)["JobState"] == "RUNNING" for job in jobs)
 
 
@@ -58,5 +58,5 @@ def begins_s(slurm: Slurm, job: str) -> float:
 
 
 def kept(daemon: DaemonProcess, n: int) -> None:
-    """Wait until so many jobs are kept in the queue."""
+    """Wait until this many jobs are deferred."""
     daemon.wait_until(f"{n} leases", lambda s: s["levers"][0]["standing"]["defer"] == n)

@@ -1,4 +1,4 @@
-"""A Slurm of three unlike nodes for every module of tests here."""
+"""Slurm of three different nodes for every module of tests here."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,13 +12,13 @@ from tests.peers.slurm import Slurm, missing_reason
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return where the jobs' script is."""
+    """Return the folder of the jobs' script."""
     return tmp_path_factory.mktemp("slurm")
 
 
 @pytest.fixture(scope="module")
 def slurm(folder: Path) -> Iterator[Slurm]:
-    """Three unlike nodes, for the tests of this module; its commands find it by the environment."""
+    """Provide a Slurm of three different nodes, found by its commands in the environment."""
     require_peer("Slurm", missing_reason())
     with unlike_nodes(folder) as running, pytest.MonkeyPatch.context() as patch:
         for name, value in running.environment.items():
@@ -29,7 +29,7 @@ def slurm(folder: Path) -> Iterator[Slurm]:
 
 @pytest.fixture(autouse=True)
 def emptied(slurm: Slurm) -> Iterator[None]:
-    """No job is left of the test before."""
+    """Remove the jobs of a test after it."""
     yield
     slurm.run("scancel", "-u", "root")
     slurm.wait_until("end of all jobs", lambda: not slurm.jobs("PD", "R", "CG", "S"))
@@ -37,7 +37,7 @@ def emptied(slurm: Slurm) -> Iterator[None]:
 
 @pytest.fixture
 def full(slurm: Slurm, folder: Path) -> list[str]:
-    """The jobs that take every CPU, so that others wait."""
+    """Return jobs that take every CPU, so that others wait."""
     jobs = [submit(slurm, folder, "-N1", "--exclusive", sleep_s=600) for _ in slurm.nodes]
     slurm.wait_until("their runs", lambda: len(slurm.jobs("R")) == len(jobs))
     return jobs

@@ -1,4 +1,4 @@
-"""Levers on a real Slurm, as a daemon would work them, but a call at a time."""
+"""Levers on a real Slurm, used as by a daemon, but one call at a time."""
 
 import shutil
 import tempfile
@@ -20,18 +20,18 @@ PROGRAMS = ("sacctmgr", "sbatch", "scancel", "scontrol", "sdiag", "sprio", "sque
 
 
 def name(job: str) -> str:
-    """What Outrider calls a job, from its id; a name stays what it is."""
+    """Return Outrider's name of a job, from its id; a name is unchanged."""
     return job if ":" in job else f"outrider:{job}"
 
 
 def decision(job: str, action: str) -> DecisionRow:
-    """The policy's, about a job."""
+    """Return a decision of the policy about a job."""
     return DecisionRow(0.0, name(job), action, None, 1, "best", "bandit", "active", gate="act")
 
 
 @contextmanager
 def as_user(slurm: Slurm, uid: int) -> Iterator[dict[str, Any]]:
-    """Settings of an adapter whose commands run as this user, and may read what they need."""
+    """Yield settings of an adapter whose commands run as this user, with files that it may read."""
     with tempfile.TemporaryDirectory() as made:
         folder = Path(made)
         folder.chmod(0o755)
@@ -46,7 +46,7 @@ def as_user(slurm: Slurm, uid: int) -> Iterator[dict[str, Any]]:
 
 
 class Site:
-    """A Slurm, its adapter's undo log, and levers on it.
+    """Slurm, its adapter's undo log, and levers on it.
 
     Args:
         slurm: the Slurm.
@@ -71,19 +71,19 @@ class Site:
         self.adapter.identity = f"{label}@here:/state/{id(self.adapter.undo_log)}"
 
     def lever(self, off_s: float = 0.0) -> LeasedStartTimes:
-        """A new one, as after a restart; this host's clock is off by so much."""
+        """Return a new lever, as after a restart; this host's clock is off by `off_s`."""
         return LeasedStartTimes(self.adapter, lambda: time.time() + off_s)
 
     def defer(self, *jobs: str, off_s: float = 0.0) -> dict[str, str]:
-        """What is refused, by job."""
+        """Defer jobs and return the refusals, by job."""
         return self._asked(lambda lever: lever.apply([decision(j, "defer") for j in jobs]), off_s)
 
     def start(self, *jobs: str) -> dict[str, str]:
-        """As `defer`."""
+        """Start jobs and return the refusals, by job."""
         return self._asked(lambda lever: lever.apply([decision(j, "start") for j in jobs]))
 
     def withdraw(self, *jobs: str) -> dict[str, str]:
-        """As `defer`."""
+        """Withdraw jobs and return the refusals, by job."""
         return self._asked(lambda lever: lever.withdraw([name(job) for job in jobs]))
 
     def _asked(
@@ -94,13 +94,13 @@ class Site:
         return {job.removeprefix("outrider:"): why for job, why in refused.items()}
 
     def eligible_s(self, job: str) -> float:
-        """Return when a job may begin, by Slurm."""
+        """Return when a job may begin, as reported by Slurm."""
         return float(of_slurm(self.slurm, job)["EligibleTime"])
 
     def ahead_s(self, job: str) -> float:
-        """How far its start time lies ahead; 0 where it does not."""
+        """Return how far its start time lies ahead; 0 if it does not."""
         return max(0.0, self.eligible_s(job) - time.time())
 
     def noted(self, job: str) -> Undo:
-        """What stood before its start time."""
+        """Return the note on a job: the value before its start time."""
         return self.adapter.undo_log.entries[name(job)]

@@ -1,4 +1,4 @@
-"""A real Slurm whose priorities count age, and which limits what accounts may have."""
+"""Real Slurm whose priorities count age, and which limits accounts."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,7 +12,7 @@ from tests.peers.slurm_accounting import SlurmAccounting
 AGE_WEIGHT: Final = 1_000_000
 MOST_AGE_S: Final = 86_400
 OPERATOR_UID: Final = 1
-"""Of the user daemon, which every system has."""
+"""Uid of the user daemon, which every system has."""
 SETTINGS: Final = f"""\
 PriorityType=priority/multifactor
 PriorityWeightAge={AGE_WEIGHT}
@@ -30,7 +30,7 @@ PEOPLE: Final = (
 
 @contextmanager
 def ranked_slurm(folder: Path) -> Iterator[Slurm]:
-    """Three nodes of 4 CPUs; jobs of root are of the account physics."""
+    """Provide three nodes of 4 CPUs; jobs of root are in the account physics."""
     with SlurmAccounting(folder / "accounting") as accounting:
         slurm = Slurm(
             folder / "run", 3, cpus=4, memory_mib=8000,
@@ -44,7 +44,7 @@ def ranked_slurm(folder: Path) -> Iterator[Slurm]:
 
 
 def priorities(slurm: Slurm, *jobs: str) -> dict[str, dict[str, int]]:
-    """By job, what its priority is made of: as it is now, not as Slurm worked it out last."""
+    """Return the present factors of each job's priority, not those of Slurm's last computation."""
     for job in jobs:  # even an update that changes nothing makes it anew
         slurm.run("scontrol", "update", f"JobId={job}", "Partition=batch")
     shown = slurm.run("sprio", "-h", "-o", "%i|%Y|%S|%A|%P|%N")

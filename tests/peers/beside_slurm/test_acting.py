@@ -1,4 +1,4 @@
-"""A daemon that acts beside a real Slurm: what waits, what runs, what is left without it."""
+"""Tests of a daemon that acts next to a real Slurm: waiting, running and remaining jobs."""
 
 import time
 from functools import partial
@@ -115,7 +115,7 @@ def test_the_canary_acts_on_its_jobs_alone(
 def test_jobs_start_in_the_policys_order_whoever_they_belong_to(
     slurm: Slurm, folder: Path, tmp_path: Path, full: list[str]
 ) -> None:
-    """Youngest first, which Slurm never does by itself; one node, so that the order is seen."""
+    """Start the youngest job first, which Slurm never does; one node shows the order."""
     with acting(slurm, tmp_path, policy="youngest_first") as daemon:
         jobs = []
         for n in range(6):

@@ -1,4 +1,4 @@
-"""No policy chooses a node that Slurm would refuse the job, by Slurm's own answer.
+"""Tests that no policy chooses a node that Slurm would refuse the job.
 
 Nodes are idle and jobs wait, for the scheduler rests: so every policy decides about all of them,
 and each choice is put to Slurm: would it take this very job on this very node (``--test-only``)?
@@ -48,7 +48,7 @@ nodes_s = 1.0
 
 @pytest.fixture(scope="module")
 def slurm(folder: Path) -> Iterator[Slurm]:
-    """Three unlike nodes whose scheduler starts nothing."""
+    """Provide three different nodes whose scheduler starts nothing."""
     require_peer("Slurm", missing_reason())
     write_script(folder)
     running = Slurm(
@@ -108,7 +108,7 @@ def is_taken(slurm: Slurm, folder: Path, what: str, node: str) -> bool:
 
 
 def test_slurm_refuses_what_no_policy_chose(slurm: Slurm, folder: Path) -> None:
-    """That what is asked above can be answered with no."""
+    """Check that Slurm can refuse what the test above asks."""
     assert is_taken(slurm, folder, "a feature", "n1")
     assert not is_taken(slurm, folder, "a feature", "n2")
     assert not is_taken(slurm, folder, "another partition", "n3")

@@ -1,4 +1,4 @@
-"""A daemon in shadow beside a real Slurm: what it records, tells, and survives."""
+"""Tests of a daemon in shadow of a real Slurm: its records, reports and recovery."""
 
 import json
 from collections import Counter
@@ -38,14 +38,14 @@ nodes_s = 1.0
 
 @pytest.fixture
 def config(tmp_path: Path) -> Path:
-    """The configuration of a daemon beside the Slurm of the environment."""
+    """Return the configuration of a daemon next to the Slurm of the environment."""
     file = tmp_path / "outrider.toml"
     file.write_text(CONFIG.format(state=tmp_path / "state"))
     return file
 
 
 def recorded(config: Path, job: str) -> list[NamedEvent]:
-    """What the journal has of a job."""
+    """Return the events of a job in the journal."""
     with Journal(config.parent / "state" / "journal.sqlite", read_only=True) as journal:
         return [e for _, _, e in journal.inputs_after(0) if e[2] == f"outrider:{job}"]
 
@@ -138,6 +138,6 @@ def test_the_doctor_says_who_answers_and_how_ends_are_known(slurm: Slurm, config
 
 
 def examined(config: Path) -> dict[str, tuple[str, str]]:
-    """State and finding of each thing that ``outrider doctor`` examines of the adapter."""
+    """Return state and finding of each check of the adapter by ``outrider doctor``."""
     checks = json.loads(shell("doctor", "--config", config, "--json").out)["checks"]
     return {one["name"].rpartition(" ")[2]: (one["state"], one["found"]) for one in checks}

@@ -1,4 +1,4 @@
-"""Expected starts beside a real Slurm, held against what happened and against Slurm's own plan.
+"""Test of expected starts on a real Slurm, compared with actual starts and with Slurm's plan.
 
 Jobs of seconds show that the mechanism is right. How far the intervals hold is shown on logs of
 real sites (docs/forecast.md): here every hand-over of a node takes a second, and a job three.
@@ -44,16 +44,16 @@ KINDS: Final = (
     (("-N1", "-n4", "-t1"), 1.5, 3.5),
     (("-N2", "-n8", "-t2"), 3.0, 5.0),
 )
-"""What jobs ask for (whole nodes), and for how many seconds they sleep, at least and at most."""
+"""Requests of jobs (whole nodes), and their minimum and maximum seconds of sleep."""
 FIRST, NEXT, LATER = (6, 4), (4, 1), (8, 6)
 """Jobs of each kind from whose run times is learned, and about which is asked then.
 
 With the second lot the loops are compiled, should that be needed: the last is not to wait for it.
 """
 STARTS_WITHIN_S: Final = 6.0
-"""In which a job begins that starts in Slurm's next pass: its passes are two seconds apart."""
+"""Seconds within which a job begins that starts in Slurm's next pass, every two seconds."""
 PLAN_IS_OF_S: Final = 30.0
-"""Plan and question are at most so far apart; the product allows a minute."""
+"""Maximum seconds between plan and question; the product allows a minute."""
 HOUR_S: Final = 3_600.0
 QUANTILES: Final = ("low_s", "median_s", "high_s")
 
@@ -61,7 +61,7 @@ Polled = list[tuple[float, dict[str, float]]]
 
 
 def submit_jobs(slurm: Slurm, folder: Path, counts: tuple[int, int], seed: int) -> list[str]:
-    """The ids of new jobs of both kinds, mixed, each of another length."""
+    """Return the ids of new jobs of both kinds, mixed, each of another length."""
     rng = random.Random(seed)
     kinds = [kind for kind, n in zip(KINDS, counts, strict=True) for _ in range(n)]
     rng.shuffle(kinds)
@@ -73,7 +73,7 @@ def submit_jobs(slurm: Slurm, folder: Path, counts: tuple[int, int], seed: int) 
 
 @contextmanager
 def slurms_plans(slurm: Slurm) -> Iterator[Polled]:
-    """Return when Slurm expects to start jobs, asked all the time; it prints Unix seconds here."""
+    """Yield Slurm's expected starts of jobs, polled continuously, as Unix seconds."""
     polled: Polled = []
     over = threading.Event()
 
@@ -94,7 +94,7 @@ def slurms_plans(slurm: Slurm) -> Iterator[Polled]:
 
 
 def questions(told: list[Answer]) -> list[tuple[str, Answer]]:
-    """Return which answers count: a job's first, and those at full hours; what starts now does not."""
+    """Return the counted answers: a job's first, and those at full hours, without starts now."""
     seen: set[str] = set()
     asked: list[tuple[str, Answer]] = []
     hour = told[0]["asked_s"] // HOUR_S
@@ -108,7 +108,7 @@ def questions(told: list[Answer]) -> list[tuple[str, Answer]]:
 
 
 def loss(start_s: np.ndarray, quantiles_s: np.ndarray) -> float:
-    """Mean pinball loss of quantiles .1, .5 and .9, seconds; written down anew."""
+    """Return the mean pinball loss of quantiles .1, .5 and .9, seconds; an independent formula."""
     over = start_s[:, None] - quantiles_s
     level = np.array([0.1, 0.5, 0.9])
     return float(np.where(over > 0, level * over, (level - 1.0) * over).mean())
@@ -144,7 +144,7 @@ def test_starts_are_scored_beside_slurms_own_plan_on_the_same_questions(
 
 
 def expect_right_starts_now(told: list[Answer], starts_s: dict[str, float]) -> None:
-    """What is expected at once starts at once, but for what Slurm's own passes bring."""
+    """Check that jobs expected to start immediately do so, but for Slurm's own passes."""
     late_s = [
         starts_s[job] - answer["asked_s"]
         for answer in told
@@ -156,7 +156,7 @@ def expect_right_starts_now(told: list[Answer], starts_s: dict[str, float]) -> N
 
 
 def expect_slurms_plan(told: list[Answer], polled: Polled) -> None:
-    """What stands beside our answers is what squeue said at about that moment."""
+    """Check that the plan stored with each answer is squeue's of about that moment."""
     seen = [
         any(
             plan.get(job) == planned_s
@@ -171,7 +171,7 @@ def expect_slurms_plan(told: list[Answer], polled: Polled) -> None:
 
 
 def expect_scores(told: list[Answer], starts_s: dict[str, float]) -> None:
-    """The scores are those of the answers, each start once; jobs end long before their limits."""
+    """Check that the scores are those of the answers, each start once."""
     asked, scores = questions(told), told[-1]["scores"]
     assert len({job for job, _ in asked}) >= 10
     assert scores["submission"]["n"] + scores["hourly"]["n"] == len(asked), (

@@ -1,4 +1,4 @@
-"""What goes wrong while leases are out on a real Slurm: nothing un-noted, and every job runs."""
+"""Tests of faults while leases are active on a real Slurm: all are noted, every job runs."""
 
 import time
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.slurm
 def test_a_controller_that_forgets_a_deferral_is_told_it_again(
     slurm: Slurm, folder: Path, full: list[str]
 ) -> None:
-    """What it was told in the last seconds before a kill it has not saved."""
+    """Kill a controller that has not saved the changes of the last seconds."""
     job = submit(slurm, folder)
     time.sleep(6)  # the job itself is saved
     site = Site(slurm, lease_s=60)

@@ -1,4 +1,4 @@
-"""One Outrider acts on a real Slurm, the others see which, and nobody else sees anything."""
+"""Tests of the fence on a real Slurm: one Outrider acts, and only the others see that."""
 
 import re
 import time
@@ -19,7 +19,7 @@ NOBODY = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")
 
 
 def fences(slurm: Slurm, *states: str) -> list[str]:
-    """Numbers of the jobs of that name, in these states."""
+    """Return the numbers of fence jobs in these states."""
     words = ("-n", NAME, "-t", ",".join(states) or "all", "-o", "%A")
     return slurm.run("squeue", "-a", "-h", *words).split()
 
@@ -30,7 +30,7 @@ def fenced(slurm: Slurm, label: str = "slurm") -> Site:
 
 @pytest.fixture
 def job(slurm: Slurm, folder: Path, full: list[str]) -> str:
-    """One that waits."""
+    """Return a job that waits."""
     assert full
     return submit(slurm, folder)
 
@@ -143,7 +143,7 @@ def test_one_that_cannot_be_submitted_says_what_would_be_right(slurm: Slurm, job
 def test_what_comes_too_late_for_the_fence_is_not_done(
     slurm: Slurm, folder: Path, full: list[str]
 ) -> None:
-    """A call that takes longer than the fence stands stops in its middle."""
+    """Stop a call in its middle, as it takes longer than the fence lasts."""
     assert full
     jobs = [submit(slurm, folder) for _ in range(8)]
     site = Site(slurm, fence=True, updates_per_s=0.5)

@@ -1,4 +1,4 @@
-"""The helper of sites without slurmdbd, on a real Slurm, as systemd would start it."""
+"""Tests of the helper for sites without slurmdbd, on a real Slurm, started as by systemd."""
 
 import json
 import os
@@ -26,7 +26,7 @@ from tests.peers.slurm import Slurm
 pytestmark = pytest.mark.slurm
 
 NOBODY = 65534
-"""The daemon's user here."""
+"""Uid of the daemon's user here."""
 SPEAK = """\
 import os, socket, sys
 os.setresuid(int(sys.argv[2]), int(sys.argv[2]), int(sys.argv[2]))
@@ -38,7 +38,7 @@ with socket.socket(socket.AF_UNIX) as s:
 
 
 class Helper:
-    """The helper, begun at the first connection; what it logged."""
+    """Helper, started at the first connection, and its log."""
 
     def __init__(self, folder: Path, slurm: Slurm) -> None:
         self.path = str(folder / "outrider-slurm.sock")
@@ -65,7 +65,7 @@ class Helper:
         return self._log.read_text()
 
     def ask(self, request: Any, uid: int = NOBODY) -> Any:
-        """The answer to a request of a user; None: it is not heard."""
+        """Return the answer to a user's request; None: it is rejected."""
         text = request if isinstance(request, bytes) else json.dumps(request).encode() + b"\n"
         done = subprocess.run(
             [sys.executable, "-c", SPEAK, self.path, str(uid)],
@@ -76,7 +76,7 @@ class Helper:
 
 @contextmanager
 def started(slurm: Slurm) -> Iterator[Helper]:
-    """A helper in a folder that everybody may enter, as /run is."""
+    """Provide a helper in a folder that all users may enter, as /run is."""
     missing = None if shutil.which("systemd-socket-activate") else "no systemd-socket-activate"
     require_peer("systemd", missing)
     with tempfile.TemporaryDirectory() as made:
@@ -90,13 +90,13 @@ def started(slurm: Slurm) -> Iterator[Helper]:
 
 @pytest.fixture(scope="module")
 def helper(slurm: Slurm) -> Iterator[Helper]:
-    """The helper that acts for a daemon without rights."""
+    """Provide the helper that acts for a daemon without rights."""
     with started(slurm) as running:
         yield running
 
 
 def changeable(slurm: Slurm, job: str) -> list[str]:
-    """What a request could have changed of a job."""
+    """Return the attributes of a job that a request could change."""
     shown = of_slurm(slurm, job)
     return [shown[name] for name in ("JobState", "StartTime", "Priority", "Nice", "Deadline")]
 
@@ -136,7 +136,7 @@ def test_a_daemon_without_rights_acts_by_the_helper(
 
 @contextmanager
 def as_uid(uid: int) -> Iterator[None]:
-    """This process asks as another user within the block."""
+    """Change this process's user within the block."""
     os.setresuid(uid, uid, 0)
     try:
         yield

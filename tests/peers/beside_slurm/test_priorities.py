@@ -1,4 +1,4 @@
-"""Priorities of jobs on a real Slurm: age given back, starts raised, and all of it taken back."""
+"""Tests of priorities on a real Slurm: restored age, raised starts, and reverting both."""
 
 import time
 from collections.abc import Iterator
@@ -27,9 +27,9 @@ from tests.service.running.process import DaemonProcess
 pytestmark = pytest.mark.slurm
 
 STEP = AGE_WEIGHT * LEASE_S // MOST_AGE_S + 1
-"""What age counts in a lease: what is given back is a multiple of it."""
+"""Priority by the age of a lease: restored priority is a multiple of it."""
 HERS = 70
-"""A site factor that an administrator gave a job."""
+"""Site factor that an administrator gave a job."""
 
 
 CONFIG = """\
@@ -49,7 +49,7 @@ order_by = "site_factor"
 
 @pytest.fixture(scope="module")
 def slurm(folder: Path) -> Iterator[Slurm]:
-    """A real Slurm with priorities and accounting."""
+    """Provide a real Slurm with priorities and accounting."""
     require_peer("Slurm", missing_reason())
     require_peer("slurmdbd", missing_accounting())
     with ranked_slurm(folder) as running, pytest.MonkeyPatch.context() as patch:
@@ -62,7 +62,7 @@ def slurm(folder: Path) -> Iterator[Slurm]:
 
 @pytest.fixture
 def jobs(slurm: Slurm, folder: Path, full: list[str]) -> list[str]:
-    """Four that wait, and whose age counts."""
+    """Return four jobs that wait, and whose age counts."""
     assert full
     made = [submit(slurm, folder, "-N1", "--exclusive", sleep_s=600) for _ in range(4)]
     slurm.wait_until("ages", lambda: all(accrues(slurm, job) for job in made))
@@ -165,7 +165,7 @@ def test_what_nobody_renews_is_taken_back_and_what_is_renewed_is_not(
 def test_release_puts_back_what_a_killed_daemon_left_and_nothing_of_one_that_lives(
     slurm: Slurm, folder: Path, tmp_path: Path
 ) -> None:
-    """A job that has a node by Outrider, which does not know `--exclusive`, but not by Slurm."""
+    """Raise a job with `--exclusive`, which has a node for Outrider, but not for Slurm."""
     for node in slurm.nodes:
         submit(slurm, folder, "-w", node, sleep_s=600)
     slurm.wait_until("their runs", lambda: len(slurm.jobs("R")) == len(slurm.nodes))

@@ -1,4 +1,4 @@
-"""Why a job waits, in situations made on a real Slurm, held against what Slurm itself shows."""
+"""Tests of waiting reasons in situations on a real Slurm, compared with Slurm's own data."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,14 +15,14 @@ pytestmark = pytest.mark.slurm
 
 @pytest.fixture
 def watched(slurm: Slurm) -> Watched:
-    """A watch that has seen the nodes."""
+    """Provide a watch that has seen the nodes."""
     made = Watched(slurm)
     made.look()
     return made
 
 
 def why(watched: Watched, job: str, reason: str) -> WaitingReason:
-    """Why a job waits, once Slurm itself gives this reason for it."""
+    """Return why a job waits, once Slurm itself reports this reason."""
     slurm = watched.slurm
     slurm.wait_until(reason, lambda: of_slurm(slurm, job)["Reason"].startswith(reason))
     watched.look()
@@ -33,7 +33,7 @@ def why(watched: Watched, job: str, reason: str) -> WaitingReason:
 
 @contextmanager
 def full(slurm: Slurm, folder: Path) -> Iterator[list[str]]:
-    """Every CPU is in use within the block."""
+    """Use every CPU within the block."""
     jobs = [submit(slurm, folder, "-n4", "-t", "30", sleep_s=300) for _ in slurm.nodes]
     slurm.wait_until("a full cluster", lambda: len(slurm.jobs("R")) == len(slurm.nodes))
     yield jobs

@@ -1,4 +1,4 @@
-"""Setting Outrider up beside a real Slurm: one table, its groups, and what its service needs."""
+"""Tests of the set-up next to a real Slurm: one table, its groups, and its service's needs."""
 
 import os
 from pathlib import Path

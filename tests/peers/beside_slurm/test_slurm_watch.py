@@ -1,4 +1,4 @@
-"""The adapter's watch on a real Slurm, look by look."""
+"""Tests of the adapter's watch on a real Slurm, look by look."""
 
 import itertools
 import os
@@ -193,7 +193,7 @@ def test_nodes_that_a_job_excludes_count_also_where_it_starts_while_slurm_is_ask
 
 
 def _takes(slurm: Slurm, folder: Path, node: str, words: list[str]) -> bool:
-    """Return whether Slurm itself would begin such a job on a node."""
+    """Return whether Slurm itself would start such a job on a node."""
     try:
         slurm.run("sbatch", "--test-only", "-w", node, *words, str(folder / "job.sh"), "1")
     except RuntimeError:
@@ -279,7 +279,7 @@ def test_looks_change_nothing_in_slurm(slurm: Slurm, folder: Path) -> None:
 
 
 def _everything(slurm: Slurm) -> list[str]:
-    """All that Slurm shows of jobs, nodes, partitions and reservations, but for measured load."""
+    """Return Slurm's data on jobs, nodes, partitions and reservations, except measured load."""
     measured = ("CPULoad", "FreeMem", "LastBusyTime", "LastSchedEval")
     shown = [
         slurm.run("scontrol", "show", what, "-o") for what in ("job", "node", "partition", "res")

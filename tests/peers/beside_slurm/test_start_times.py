@@ -1,4 +1,4 @@
-"""Start times as leases on a real Slurm: what it does with them, and what is noted of them."""
+"""Tests of start times as leases on a real Slurm: their effects and notes."""
 
 import time
 from contextlib import closing
@@ -22,19 +22,19 @@ def shows(slurm: Slurm, job: str, attribute: str, value: str) -> bool:
 
 
 def waits(slurm: Slurm, job: str) -> bool:
-    """Return whether Slurm has looked at it, and found no place."""
+    """Return whether Slurm has considered it, and found no place."""
     return of_slurm(slurm, job)["Reason"] in ("Resources", "Priority")
 
 
 @pytest.fixture
 def site(slurm: Slurm, full: list[str]) -> Site:
-    """The lever beside a Slurm whose nodes are full."""
+    """Provide the lever on a Slurm whose nodes are full."""
     assert full
     return Site(slurm)
 
 
 class Queue(LeverHarness):
-    """A job that is to wait, one that is not, and one that has left."""
+    """Queue with a job to defer, one to leave alone, and one that has left."""
 
     def __init__(self, slurm: Slurm, folder: Path) -> None:
         self.site = Site(slurm)
@@ -60,7 +60,7 @@ class Queue(LeverHarness):
         time.sleep(seconds)
 
     def close(self) -> None:
-        """The queue is emptied after each test."""
+        """Do nothing: the queue is emptied after each test."""
 
 
 class TestLeasedStartTimes(LeverConformance):
@@ -195,7 +195,7 @@ def test_nothing_is_done_by_a_clock_that_is_off(site: Site, folder: Path) -> Non
 
 
 def test_a_user_without_rights_changes_nothing_and_hears_why(site: Site, folder: Path) -> None:
-    """What Slurm refuses is told in its own words, and nothing is noted of it."""
+    """Report Slurm's own words for a refusal, and note nothing."""
     job = submit(site.slurm, folder)
     site.slurm.wait_until("its wait", lambda: of_slurm(site.slurm, job)["Reason"] != "None")
     with as_user(site.slurm, 65534) as settings:

@@ -1,4 +1,4 @@
-"""A real Slurm of three unlike nodes, and the adapter's watch on it."""
+"""Real Slurm of three different nodes, and the adapter's watch on it."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -20,7 +20,7 @@ SCRIPT: Final = "#!/bin/sh\nsleep $1\n"
 
 
 def unlike_nodes(folder: Path) -> Slurm:
-    """Three nodes of 4 CPUs and 8,000 MiB, each with other features."""
+    """Return three nodes of 4 CPUs and 8,000 MiB, each with other features."""
     slurm = Slurm(
         folder / "run", 3, cpus=4, memory_mib=8000, node_settings=NODES,
         settings=SETTINGS + "DefMemPerCPU=1000\n",
@@ -30,13 +30,13 @@ def unlike_nodes(folder: Path) -> Slurm:
 
 
 def write_script(folder: Path) -> None:
-    """The script that `submit` submits."""
+    """Write the script that `submit` submits."""
     (folder / "job.sh").write_text(SCRIPT)
     (folder / "job.sh").chmod(0o755)
 
 
 class Watched:
-    """The watch on a Slurm, and all that it told.
+    """Watch on a Slurm, and all its events.
 
     Attributes:
         told: all events so far, in the order of the batches.
@@ -55,7 +55,7 @@ class Watched:
         self.cursor: Any = cursor
 
     def look(self) -> list[NamedEvent]:
-        """What one look tells."""
+        """Look once and return the events."""
         batch = self.watch.look()
         assert not batch.note, batch.note
         assert not batch.rejected, batch.rejected
@@ -73,16 +73,16 @@ class Watched:
         self.slurm.wait_until(what, looked, within_s)
 
     def of(self, job: str) -> list[tuple[str, float, Any]]:
-        """Kind, time and extra of the events of a job, by its id."""
+        """Return kind, time and extra of the events of a job, by its id."""
         name = f"outrider:{job}"
         return [(events.KIND_NAMES[e[1]], e[0], e[3]) for e in self.told if e[2] == name]
 
     def kinds_of(self, job: str) -> list[str]:
-        """The kinds of the events of a job, without edits."""
+        """Return the kinds of the events of a job, without edits."""
         return [kind for kind, _, _ in self.of(job) if kind != "changed"]
 
     def class_of(self, job: str) -> set[str]:
-        """The nodes that a job may use, as it was told."""
+        """Return the last published nodes that a job may use."""
         [spec] = [extra for kind, _, extra in self.of(job) if kind == "submitted"]
         name = spec.eligible
         for kind, _, extra in self.of(job):
@@ -92,25 +92,25 @@ class Watched:
         return set(told[-1])
 
     def why(self, job: str) -> WaitingReason:
-        """Why a job waits, asked now."""
+        """Query why a job waits now."""
         reason = self.ask(f"outrider:{job}")
         assert reason is not None
         return reason
 
     def ask(self, name: str) -> WaitingReason | None:
-        """What is said of a job of any name."""
+        """Query the waiting reason of a job of any name."""
         return ask_why(self.watch, self.commands, name)
 
 
 def submit(slurm: Slurm, folder: Path, *words: str, sleep_s: float = 1.0) -> str:
-    """The id of a new job."""
+    """Submit a job and return its id."""
     script = str(folder / "job.sh")
     shown = slurm.run("sbatch", "--parsable", "-o", "/dev/null", *words, script, str(sleep_s))
     return shown.strip().partition(";")[0]
 
 
 def of_slurm(slurm: Slurm, job: str) -> dict[str, str]:
-    """What ``scontrol`` shows of a job now, by attribute."""
+    """Return the attributes of a job in ``scontrol`` now."""
     shown = slurm.run("scontrol", "show", "job", "-o", job)
     pairs = (word.partition("=") for word in shown.split() if "=" in word)
     found: dict[str, str] = {}

@@ -1,4 +1,4 @@
-"""What is explained of a job, held against Slurm's own commands."""
+"""Comparison of a job's explanation with the output of Slurm's own commands."""
 
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -10,21 +10,21 @@ from tests.service.running.process import DaemonProcess
 
 
 class Made(NamedTuple):
-    """The Slurm in its situations, and a daemon beside it."""
+    """Slurm with its situations, and a daemon next to it."""
 
     slurm: Slurm
     daemon: DaemonProcess
     jobs: dict[str, str]
 
     def explained(self, what: str) -> dict[str, Any]:
-        """What is explained of a situation's job, with users' names shown."""
+        """Return the explanation of a situation's job, with users' names shown."""
         name = quote(f"outrider:{self.jobs[what]}", safe="")
         answer: dict[str, Any] = self.daemon.get(f"/api/v1/explain/{name}")
         return answer
 
 
 def differences(made: Made, what: str, answer: dict[str, Any]) -> Iterator[str]:
-    """What the explanation and Slurm's own commands say otherwise, a sentence each."""
+    """Yield the differences between the explanation and Slurm's own commands, a sentence each."""
     shown = of_slurm(made.slurm, made.jobs[what])
     state, said = shown["JobState"], answer.get("batch_system")
     if state == "RUNNING":
@@ -45,7 +45,7 @@ def differences(made: Made, what: str, answer: dict[str, Any]) -> Iterator[str]:
 def _differences_of_one_that_waits(
     made: Made, said: dict[str, Any], shown: dict[str, str]
 ) -> Iterator[str]:
-    """Held against what ``scontrol`` shows of the job, ``squeue`` of others, ``sinfo`` of nodes."""
+    """Compare with ``scontrol`` for the job, ``squeue`` for others, ``sinfo`` for nodes."""
     if said["code"] != shown["Reason"].partition(",")[0]:
         yield f"{said['code']}; scontrol: {shown['Reason']}"
     start = shown["StartTime"]
@@ -64,7 +64,7 @@ def _differences_of_one_that_waits(
 
 
 def _ahead(slurm: Slurm, shown: dict[str, str]) -> int:
-    """Jobs of higher priority that wait for the same partition, and are not kept back."""
+    """Count jobs of higher priority that wait for the same partition, and are not blocked."""
     rows = slurm.run("squeue", "-h", "-r", "-t", "PD", "-p", shown["Partition"], "-o", "%Q|%r")
     waiting = (row.split("|") for row in rows.split("\n") if row)
     higher = [reason for priority, reason in waiting if int(priority) > int(shown["Priority"])]
@@ -72,7 +72,7 @@ def _ahead(slurm: Slurm, shown: dict[str, str]) -> int:
 
 
 def _nodes_that_meet(slurm: Slurm, clause: str) -> int | None:
-    """Return how many nodes meet a condition by what ``sinfo`` shows; None: it is of another kind."""
+    """Return how many nodes meet a condition, from ``sinfo``; None for other conditions."""
     number, _, what = clause.partition(" ")
     nodes = {
         name: (int(cpus), features.split(","))

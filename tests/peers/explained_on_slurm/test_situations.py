@@ -1,4 +1,4 @@
-"""Nineteen situations on a real Slurm, explained over HTTP and held against Slurm's own commands.
+"""Tests of 19 situations on a real Slurm: explanations over HTTP against Slurm's commands.
 
 They are made all at once, each with a node or a partition of its own.
 """
@@ -59,13 +59,13 @@ SITUATIONS: Final[dict[str, tuple[str, ...]]] = {
     "cancelled while it ran": ("-w", "n2"),
     "queued again": ("--requeue", "-w", "n2"),
 }
-"""By name, as they are submitted. `running` and `cancelled while it waited` come before them."""
+"""Submissions by name. `running` and `cancelled while it waited` come before them."""
 
 RUNS: Final = {
     "cancelled while it ran": ("scancel",),
     "queued again": ("scontrol", "requeue"),
 }
-"""What is done to jobs once they run."""
+"""Commands for jobs once they run."""
 
 EXPLAINED: Final[dict[str, tuple[str, str | None, bool]]] = {
     "running": ("is running on n1", None, False),
@@ -92,12 +92,12 @@ EXPLAINED: Final[dict[str, tuple[str, str | None, bool]]] = {
     "cancelled while it ran": ("it was removed at .*, having run once, last on n2", None, False),
     "queued again": ("it was queued again 1 times, and pauses until", "wait: Slurm pauses", False),
 }  # fmt: skip
-"""Words of the sentence, and of the first remedy (None: there is none); whether it never starts."""
+"""Parts of the sentence and of the first fix (None: none), and whether it never starts."""
 
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Made]:
-    """A real Slurm with a job in each situation, and a daemon."""
+    """Provide a real Slurm with a job in each situation, and a daemon."""
     require_peer("Slurm", missing_reason())
     folder = tmp_path_factory.mktemp("situations")
     (folder / "job.sh").write_text(SCRIPT)
@@ -122,7 +122,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Made]:
 
 
 def submitted(slurm: Slurm, folder: Path) -> dict[str, str]:
-    """The ids of the jobs; what happens to those of `RUNS` once they run is to come."""
+    """Return the ids of the jobs; those of `RUNS` are changed once they run."""
     jobs = {"running": submit(slurm, folder, "-w", "n1", "-n4", "-t", "30", sleep_s=600)}
     slurm.wait_until("a run", lambda: of_slurm(slurm, jobs["running"])["JobState"] == "RUNNING")
     jobs["cancelled while it waited"] = submit(slurm, folder, "-H")

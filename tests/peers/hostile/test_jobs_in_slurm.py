@@ -1,4 +1,4 @@
-"""Whatever users write into jobs of a real Slurm, every job is seen once, as what it is."""
+"""Tests of hostile texts in jobs of a real Slurm: every job is seen once and correctly."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -30,7 +30,7 @@ nodes_s = 1.0
 [policies.bandit]
 """
 ROW: Final = "\x1f".join(["{job}", "COMPLETED", *["1"] * 4, "root", "x", "x", *["1"] * 14, ""])
-"""What a row of squeue about the job of somebody else may look like."""
+"""Text that looks like a row of squeue about another user's job."""
 
 JOBS: Final = {
     "an account of two lines": "--account=a\nb",
@@ -43,11 +43,11 @@ JOBS: Final = {
     "a long comment": f"--comment={'c' * 1_000}",
     "a long account": f"--account={'a' * 900}",
 }
-"""What their user says of jobs that are submitted on hold, all by ``nobody``."""
+"""Options of jobs that are submitted on hold, all by one unprivileged user."""
 
 
 class Attacked(NamedTuple):
-    """A Slurm of such jobs, and a daemon beside it.
+    """Slurm of such jobs, and a daemon next to it.
 
     Attributes:
         running: root's job, which the others speak of.
@@ -62,7 +62,7 @@ class Attacked(NamedTuple):
 
 @pytest.fixture(scope="module")
 def attacked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Attacked]:
-    """A real Slurm with hostile jobs, and a daemon."""
+    """Provide a real Slurm with hostile jobs, and a daemon."""
     require_peer("Slurm", missing_reason())
     folder = tmp_path_factory.mktemp("hostile")
     (folder / "job.sh").write_text(SCRIPT)
