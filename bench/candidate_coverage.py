@@ -40,7 +40,7 @@ from outrider.replay.grid_run import GridRun
 from outrider.service.config.loaded import check_config
 from outrider.service.core.core import Core
 from outrider.service.demo.simulated_journal import write_journal
-from outrider.service.journal.restart import refeed
+from outrider.service.journal.restart import replay_inputs
 from outrider.service.twin.candidates_cycle import present_of, told_starts
 from outrider.service.twin.starts_file import StartTold
 from outrider.simulation.generators.campus import generate_campus
@@ -181,7 +181,7 @@ def said_of(recorded: Site, seed: int, budget_s: float) -> Iterator[Said]:
         if (now_s - begin_s) / HOUR_S < LEARNS_H or hour % ASKED_EVERY_H or not expected:
             continue
         with Journal(path, read_only=True) as journal:
-            refeed(core, _up_to(journal.inputs_after(fed), site.seq))
+            replay_inputs(core, _up_to(journal.inputs_after(fed), site.seq))
         fed = site.seq
         told = {name: None if one is None else StartTold(*one) for name, one in expected.items()}
         present = present_of(loaded, core)

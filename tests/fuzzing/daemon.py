@@ -13,7 +13,7 @@ from outrider.journal import Journal, SnapshotStore
 from outrider.service.config.loaded import check_config
 from outrider.service.core.core import Core
 from outrider.service.core.source_state import SourceState
-from outrider.service.journal.restart import refeed
+from outrider.service.journal.restart import replay_inputs
 from tests.fuzzing.disorder import Disorder
 from tests.fuzzing.invariants import contradictions
 
@@ -127,7 +127,7 @@ class FuzzedDaemon:
         if snapshot is not None:
             seq, state = snapshot
             core.restore(state)
-        refeed(core, self._journal.inputs_after(seq))
+        replay_inputs(core, self._journal.inputs_after(seq))
         self.restarts += 1
         after = _state(core)
         if after != before:

@@ -15,7 +15,7 @@ from outrider.journal import Journal
 from outrider.model.events import COMPLETED, EVICTED, STARTED, SUBMITTED, NamedEvent
 from outrider.model.jobs import JobSpec
 from outrider.service.core.core import Core
-from outrider.service.journal.restart import refeed
+from outrider.service.journal.restart import replay_inputs
 from tests.fixtures.cores import T, core_of, run_of, tell
 from tests.fuzzing.disorder import Disorder
 from tests.fuzzing.invariants import contradictions
@@ -112,7 +112,7 @@ def test_after_a_restart_it_is_set_aside_again_and_not_recorded_twice(tmp_path: 
     with Journal(tmp_path / "journal.sqlite") as journal:
         journal.append(entry)
         again = core_that_fails_on("2")
-        refeed(again, journal.inputs_after(0))
+        replay_inputs(again, journal.inputs_after(0))
     assert again.merger.set_aside == core.merger.set_aside
     assert again.entry("log", Batch(events=[], cursor=1)) is None
     assert again.accounting.completed == 2

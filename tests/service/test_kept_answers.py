@@ -1,4 +1,4 @@
-"""Answers that are kept are few, and no more threads than that wait for a disk that hangs."""
+"""Cached answers are few, and so are the threads that wait for a hanging disk."""
 
 import asyncio
 import threading

@@ -17,7 +17,7 @@ def test_each_hour_has_its_share_of_what_was_seen() -> None:
     events = [
         (MONDAY + 9 * HOUR, "usable"),
         (MONDAY + 9.5 * HOUR, "owner_came"),
-        (MONDAY + 9.75 * HOUR, "drained"),  # tells nothing of the owner
+        (MONDAY + 9.75 * HOUR, "drained"),  # shows nothing about the owner
         (MONDAY + 11.25 * HOUR, "owner_went"),
         (MONDAY + WEEK_S + 9.25 * HOUR, "owner_came"),
     ]

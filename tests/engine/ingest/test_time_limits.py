@@ -6,7 +6,7 @@ from outrider.api import Batch
 from outrider.engine.ingest.set_aside import IMPLAUSIBLE_TIME, TimeLimits
 from outrider.model.events import TICK, NamedEvent
 from outrider.service.core.core import Core
-from outrider.service.journal.restart import refeed
+from outrider.service.journal.restart import replay_inputs
 from tests.fixtures.cores import T, core_of, packed, run_of
 
 LIMITS = TimeLimits(T - 1_000, T + 1_000)
@@ -44,6 +44,6 @@ def test_what_waits_is_looked_at_again_when_it_is_known_to_be_wrong() -> None:
     inputs_of(old, [*run_of("1", T), *run_of("2", T + 4e9), *run_of("3", T + 100)], None)
     new = core_of("log")
     new.restore(old.save())
-    assert refeed(new, [], LIMITS) == 0
+    assert replay_inputs(new, [], LIMITS) == 0
     assert new.merger.waiting_n() == 3
     assert [e.event[2] for e in new.merger.newly_set_aside] == ["2"] * 3

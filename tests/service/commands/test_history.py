@@ -17,25 +17,25 @@ def record(at_s: float, before: str, after: str, command: str = "mode") -> Comma
 
 async def test_since_when_a_mode_is_in_force_goes_back_to_where_it_began(tmp_path: Path) -> None:
     recording = Recording(tmp_path)
-    told = CommandHistory(recording)
-    assert (told.last_mode, told.since_s("shadow")) == ("", None)
+    history = CommandHistory(recording)
+    assert (history.last_mode, history.since_s("shadow")) == ("", None)
     for one in (record(10.0, "observe", "shadow"), record(20.0, "shadow", "canary"),
                 record(30.0, "canary", "shadow"), record(40.0, "shadow", "shadow")):  # fmt: skip
-        await told.record(one)
-    assert told.last_mode == "shadow"
-    assert told.since_s("shadow") == 30.0, "not when it was in force before"
-    assert told.since_s("canary") is None
+        await history.record(one)
+    assert history.last_mode == "shadow"
+    assert history.since_s("shadow") == 30.0, "not when it was in force before"
+    assert history.since_s("canary") is None
     recording.close()
 
 
 async def test_the_last_hundred_are_told_in_order_also_after_a_restart(tmp_path: Path) -> None:
     recording = Recording(tmp_path)
-    told = CommandHistory(recording)
+    history = CommandHistory(recording)
     for n in range(MAX_SHOWN + 3):
-        await told.record(record(float(n), "shadow", "shadow"))
+        await history.record(record(float(n), "shadow", "shadow"))
     recording.close()
     again = Recording(tmp_path)
-    for one in (told, CommandHistory(again)):
+    for one in (history, CommandHistory(again)):
         assert [row.at_s for row in one.records] == [float(n) for n in range(3, MAX_SHOWN + 3)]
     again.close()
 
@@ -52,9 +52,9 @@ async def test_each_is_a_line_of_the_log(
     tmp_path: Path, one: CommandRecord, event: str, level: str
 ) -> None:
     recording = Recording(tmp_path)
-    told = CommandHistory(recording)
+    history = CommandHistory(recording)
     with capture_logs() as lines:
-        await told.record(one)
+        await history.record(one)
     assert [(line["event"], line["log_level"], line["user"]) for line in lines] == [
         (event, level, "ada")
     ]
@@ -65,16 +65,16 @@ async def test_a_command_that_the_journal_has_no_room_for_is_shown_and_logged(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     recording = Recording(tmp_path)
-    told = CommandHistory(recording)
+    history = CommandHistory(recording)
 
     async def never(_: object) -> None:
         raise TimeoutError
 
     monkeypatch.setattr(recording, "submit", never)
     with capture_logs() as lines:
-        await told.record(record(1.0, "shadow", "canary"))
+        await history.record(record(1.0, "shadow", "canary"))
     assert [line["event"] for line in lines] == ["mode_changed", "command_not_saved"]
-    assert told.last_mode == "canary"
+    assert history.last_mode == "canary"
     recording.close()
 
 

@@ -83,7 +83,7 @@ async def test_a_call_that_hangs_has_a_thread_that_keeps_no_process_from_ending(
     call = in_own_thread(lambda: asked.wait(10), "asking")
     [thread] = [one for one in threading.enumerate() if one.name == "asking"]
     assert thread.daemon
-    call.cancel()  # whoever asked waits no more
+    call.cancel()  # the caller no longer waits
     asked.set()
     await asyncio.to_thread(thread.join, 10)
     await asyncio.sleep(0)

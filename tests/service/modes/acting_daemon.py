@@ -1,4 +1,4 @@
-"""A daemon beside a desk of three jobs, whose lever writes down what it is asked."""
+"""A daemon at a desk with three jobs, whose lever records its calls."""
 
 import asyncio
 import os

@@ -146,7 +146,7 @@ async def test_a_lever_that_hangs_is_let_go_of(
 async def test_it_acts_no_more_at_once_though_another_command_hangs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A reload may hang in a plugin; what stands must not stand until that ends."""
+    """Check that changes are reverted even while a reload hangs in a plugin."""
     goes_on = asyncio.Event()
     state = tmp_path / "state"
 

@@ -1,4 +1,4 @@
-"""A canary trial is registered, goes on over restarts, ends in time, or is broken off."""
+"""Canary trials: registration, continuation over restarts, end, and cancellation."""
 
 import asyncio
 import json
@@ -28,8 +28,8 @@ def site(tmp_path: Path) -> Site:
 
 def test_it_is_registered_once_and_stands_in_the_journal(site: Site) -> None:
     site.look(SUNDAY_S + 60.0)
-    assert [record.command for record in site.told] == ["trial"]
-    assert msgspec.json.decode(site.told[0].detail, type=Trial) == site.registered
+    assert [record.command for record in site.records] == ["trial"]
+    assert msgspec.json.decode(site.records[0].detail, type=Trial) == site.registered
     assert site.on_record() == site.trial
     assert site.registered.registered_s == SUNDAY_S < site.registered.midnights_s[0]
 
@@ -40,8 +40,8 @@ def test_what_waits_is_decided_anew_wherever_acting_begins_or_ends(site: Site) -
         site.look(at(trial, day))
         site.look(at(trial, day, 13.0))
     site.look(trial.midnights_s[-1])
-    told = [False, *trial.acts, False]
-    assert site.asked_anew == sum(a != b for a, b in pairwise(told))
+    acting = [False, *trial.acts, False]
+    assert site.decided_again == sum(a != b for a, b in pairwise(acting))
 
 
 def test_a_restart_goes_on_with_the_same_trial_and_decides_anew_on_an_acting_day(
@@ -52,11 +52,11 @@ def test_a_restart_goes_on_with_the_same_trial_and_decides_anew_on_an_acting_day
     again.look(at(trial, trial.acts.index(True)))
     again.look()
     assert again.registered == trial == again.core.trial.trial
-    assert [record.why for record in again.told] == ["continues after a restart of the daemon"]
+    assert [record.why for record in again.records] == ["continues after a restart of the daemon"]
     assert again.trial is not None
     assert (again.trial.state, again.trial.restarts) == ("running", 1)
     assert again.on_record() == again.trial
-    assert again.asked_anew == 1
+    assert again.decided_again == 1
 
 
 def test_a_trial_over_which_the_configuration_changed_at_a_restart_is_broken_off(
@@ -64,16 +64,16 @@ def test_a_trial_over_which_the_configuration_changed_at_a_restart_is_broken_off
 ) -> None:
     again = Site(tmp_path, configured(canary_days=28), site.on_record())
     again.look(at(site.registered, 3))
-    assert [record.why.split(":")[0] for record in again.told] == ["broken off", "registered"]
+    assert [record.why.split(":")[0] for record in again.records] == ["broken off", "registered"]
 
 
 def test_a_record_that_cannot_be_read_is_told_before_another_trial_begins(site: Site) -> None:
     site.trial, site.trial_lost = None, "Object missing required field `trial`"
     again = TrialWatch(site, site._record)  # type: ignore[arg-type]
     asyncio.run(again.look())
-    told = [record.why for record in site.told]
-    assert told[1].startswith("broken off: its record cannot be read: Object missing")
-    assert told[2].startswith("registered: ")
+    reasons = [record.why for record in site.records]
+    assert reasons[1].startswith("broken off: its record cannot be read: Object missing")
+    assert reasons[2].startswith("registered: ")
 
 
 def test_while_nothing_can_be_recorded_no_step_is_taken(site: Site) -> None:
@@ -107,7 +107,7 @@ def test_another_mode_or_canary_breaks_it_off(site: Site, changed: LoadedConfig,
     site.look(at(site.registered, 3), changed)
     assert site.trial is not None
     assert (site.trial.state, site.trial.why, site.trial.outcome) == ("broken_off", why, None)
-    assert site.told[-1].why == f"broken off: {why}"
+    assert site.records[-1].why == f"broken off: {why}"
     assert site.core.trial.trial is None
     assert site.on_record() == site.trial
 
@@ -115,7 +115,7 @@ def test_another_mode_or_canary_breaks_it_off(site: Site, changed: LoadedConfig,
 def test_another_configuration_breaks_it_off_and_is_a_trial_of_its_own(site: Site) -> None:
     first = site.registered
     site.look(at(first, 3), configured(longest_deferral_s=60.0))
-    assert [record.why.split(":")[0] for record in site.told] == [
+    assert [record.why.split(":")[0] for record in site.records] == [
         "registered", "broken off", "registered",
     ]  # fmt: skip
     assert site.registered.midnights_s[0] == first.midnights_s[4]
@@ -144,8 +144,8 @@ def test_it_ends_a_day_after_its_last_with_what_it_came_to_and_no_other_begins(s
     for more_s in (60.0, 86_400.0):
         site.look(trial.ends_s + more_s)
     assert site.registered == trial
-    assert len(site.told) == 2
-    assert json.loads(site.told[1].detail)["pairs"] == 7
+    assert len(site.records) == 2
+    assert json.loads(site.records[1].detail)["pairs"] == 7
 
 
 def test_after_its_end_a_canary_that_was_left_and_begun_again_is_another_trial(site: Site) -> None:
@@ -154,7 +154,7 @@ def test_after_its_end_a_canary_that_was_left_and_begun_again_is_another_trial(s
     site.look(first.ends_s + 60.0, configured(mode="shadow"))
     site.look(first.ends_s + 120.0, configured())
     assert site.registered.registered_s == first.ends_s + 120.0
-    assert [record.why.split(":")[0] for record in site.told] == [
+    assert [record.why.split(":")[0] for record in site.records] == [
         "registered", "ended at its registered length", "its canary was left", "registered",
     ]  # fmt: skip
 

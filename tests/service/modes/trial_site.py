@@ -34,8 +34,8 @@ class Site:
         self, folder: Path, loaded: LoadedConfig, trial: TrialRecord | None = None
     ) -> None:
         self.loaded, self.trial = loaded, trial
-        self.told: list[CommandRecord] = []
-        self.asked_anew = 0
+        self.records: list[CommandRecord] = []
+        self.decided_again = 0
         self.journal = folder / "journal.sqlite"
         self.limit: ModeLimit | None = None
         self.trial_lost = ""
@@ -67,10 +67,10 @@ class Site:
         return FollowedTrial(*parts)
 
     def _decide_anew(self) -> None:
-        self.asked_anew += 1
+        self.decided_again += 1
 
     async def _record(self, record: CommandRecord, meta: Mapping[str, Any]) -> None:
-        self.told.append(record)
+        self.records.append(record)
         with Journal(self.journal) as journal:
             journal.append(Entry(commands=[record], meta=dict(meta)))
 

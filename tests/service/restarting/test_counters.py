@@ -40,7 +40,7 @@ INPUT_ROWS = 'outrider_ledger_rows_total{table="inputs"}'
 
 
 def counters(site: SmallSite) -> dict[str, str]:
-    """Every sample that goes on, as text: NaN equals itself there."""
+    """Return every continuing sample as text, in which NaN equals itself."""
     prefixes = tuple(f"outrider_{name}" for name in GO_ON)
     return {k: str(v) for k, v in site.metrics().items() if k.startswith(prefixes)}
 

@@ -18,7 +18,7 @@ from tests.service.running.test_failing_repairs import journalled
 
 FLIPS = 120
 HEADER = 100
-"""Bytes at the beginning by which a file says whose it is and of which version."""
+"""Bytes at the beginning of a file that identify its format and version."""
 
 
 def make() -> Core:
@@ -57,7 +57,7 @@ def test_a_flipped_bit_never_keeps_the_daemon_from_starting(
 ) -> None:
     whole = (state / "journal.sqlite").read_bytes()
     chance = random.Random(7)
-    told = 0
+    reported = 0
     for n in range(FLIPS // 2):
         damaged = bytearray(whole)
         at = chance.randrange(HEADER, 4096 if first_page else len(whole))
@@ -65,9 +65,9 @@ def test_a_flipped_bit_never_keeps_the_daemon_from_starting(
         folder = tmp_path / str(n)
         folder.mkdir()
         (folder / "journal.sqlite").write_bytes(damaged)
-        told += bool(started(folder))
+        reported += bool(started(folder))
         shutil.rmtree(folder)
-    assert told > 5
+    assert reported > 5
 
 
 def test_a_journal_whose_schema_is_garbled_is_put_aside_and_another_begun(state: Path) -> None:
@@ -115,4 +115,6 @@ def test_an_input_that_cannot_be_read_is_left_out_and_told(state: Path) -> None:
     recording.close()
     assert any("1 inputs of the journal cannot be read and were left out" in n for n in notes)
     assert cursors == {"log": 1}
-    assert core.accounting.completed == 120  # a start says of a job what its submission would have
+    assert (
+        core.accounting.completed == 120
+    )  # a start contains the same facts of a job as its submission

@@ -41,7 +41,7 @@ start_at = "beginning"
 
 
 def write_config(folder: Path, log: Path) -> Path:
-    """A daemon with a state directory of its own on this log."""
+    """Return a daemon with its own state directory on this log."""
     folder.mkdir()
     path = folder / "outrider.toml"
     path.write_text(CONFIG.format(state=folder / "state", log=log))
@@ -55,7 +55,7 @@ def kinds_in(journal: Journal) -> Counter[str]:
 
 
 def wait_until_recorded(folder: Path, events: int, within_s: float = 30.0) -> None:
-    """Wait until that many events stand in the journal: the core is a batch ahead of it."""
+    """Wait until that many events are in the journal: the core is a batch ahead of it."""
     deadline_s = time.monotonic() + within_s
     while True:
         with Journal(folder / "state" / "journal.sqlite", read_only=True) as journal:
@@ -67,7 +67,7 @@ def wait_until_recorded(folder: Path, events: int, within_s: float = 30.0) -> No
 
 
 def decided(journal: Journal) -> list[tuple[Any, ...]]:
-    """Every decision in a journal, without what the wall clock says of it."""
+    """Return every decision in a journal, without figures of the wall clock."""
     return [
         (d.time_s, d.job, d.action, d.machine, d.reason, d.policy, d.propensity)
         for _, d in journal.decisions()

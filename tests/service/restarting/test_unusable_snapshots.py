@@ -94,7 +94,7 @@ def test_the_state_is_made_anew_of_the_journal(tmp_path: Path, damage: str) -> N
     recording.close()
     assert cursors == {"log": 1}
     assert why in notes[0]
-    assert notes[1].startswith("no snapshot could be used: the state was made anew of the journal")
+    assert notes[1].startswith("no snapshot could be used: the state was rebuilt from the journal")
     assert packed(again.save()["engine"]) == packed(spared.save()["engine"])
     assert again.accounting.completed == 40
 
@@ -169,16 +169,16 @@ def test_the_start_tells_how_far_it_is_and_stops_when_it_is_told_to(tmp_path: Pa
     seen: list[tuple[int, float]] = []
     move = progress.move
 
-    def told() -> None:
+    def stop_later() -> None:
         seen.append((progress.fed, progress.ratio))
         if progress.fed > 200:
             progress.stop()
         move()
 
-    progress.move = told  # type: ignore[method-assign]
+    progress.move = stop_later  # type: ignore[method-assign]
     with pytest.raises(StartStoppedError):
         bring_up(make, recording, progress=progress)
     recording.close()
     assert [fed for fed, _ in seen if fed] == [64, 128, 192, 256]
     assert [ratio for _, ratio in seen] == sorted(ratio for _, ratio in seen)
-    assert "still starting: feeding the journal again, 256 inputs so far" in progress.sentence
+    assert "still starting: replaying the journal, 256 inputs so far" in progress.sentence

@@ -14,7 +14,7 @@ from outrider.model.jobs import JobSpec
 from outrider.service.core.core import Core
 from outrider.service.host.wall_clock import WallClock
 from outrider.service.journal.recording import Recording
-from outrider.service.journal.restart import bring_up, refeed
+from outrider.service.journal.restart import bring_up, replay_inputs
 from tests.fixtures.cores import T, core_of, run_of, tell
 from tests.service.running.test_failing_repairs import journalled
 
@@ -66,9 +66,9 @@ def test_that_older_inputs_were_pruned_is_told_where_the_state_is_made_of_the_re
     core, _, notes = bring_up(make, recording)
     recording.close()
     [note] = notes
-    assert note.startswith("no snapshot could be used: the state was made anew of the journal, ")
+    assert note.startswith("no snapshot could be used: the state was rebuilt from the journal, ")
     assert "whose inputs up to number " in note
-    assert note.endswith("are known again once their source tells of them")
+    assert note.endswith("are known again once their source reports them")
     assert 0 < core.accounting.completed < 4
 
 
@@ -90,8 +90,8 @@ def test_what_is_dated_wrongly_is_set_aside_anew_when_it_is_fed_again_and_record
     ]
     rows.append((4, "log", (T + 60, TICK, "log", None)))
     believing, core = make(), make()
-    assert refeed(believing, rows) == 4
-    assert refeed(core, rows, TimeLimits(0.0, T + 86_400.0)) == 4
+    assert replay_inputs(believing, rows) == 4
+    assert replay_inputs(core, rows, TimeLimits(0.0, T + 86_400.0)) == 4
     assert believing.merger.newly_set_aside == []
     [aside] = core.merger.newly_set_aside
     assert (aside.reason, aside.event[2]) == (IMPLAUSIBLE_TIME, "2.0")

@@ -63,11 +63,11 @@ class Desk(Adapter):
 
     async def batches(self, cursor: Any) -> AsyncIterator[Batch]:
         now_s = time.time()
-        told: list[events.NamedEvent] = [] if cursor else [
+        morning: list[events.NamedEvent] = [] if cursor else [
             *((now_s, events.JOINED, f"m{n}", MachineSpec("lab")) for n in range(2)),
             *((now_s, events.SUBMITTED, job, JobSpec()) for job in ("1", "2", "3")),
         ]  # fmt: skip
         while True:
-            yield Batch(events=told, cursor=1, seen_until_s=time.time(), problem=self.problem)
-            told = []
+            yield Batch(events=morning, cursor=1, seen_until_s=time.time(), problem=self.problem)
+            morning = []
             await asyncio.sleep(0.05)

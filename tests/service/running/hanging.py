@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 MODULE = '''\
-"""Sources that hang. FIFO stands for a dead mount: opened to read, it blocks in the kernel."""
+"""Sources that hang. FIFO simulates a dead mount: opened to read, it blocks in the kernel."""
 
 import asyncio
 import os
@@ -32,7 +32,7 @@ class Mute(Adapter):
 
 
 class Fading(Adapter):
-    """Yields while a file is there, then nothing any more until it is there again."""
+    """Yields batches while a file exists, and nothing while it does not."""
 
     name = "fading"
     description = "gives a sign of life while a file is there"

@@ -42,17 +42,17 @@ def as_user(uid: int, groups: Sequence[int], ask: Callable[[], bytes]) -> bytes:
             os.setgid(groups[0])
             os.setuid(uid)
             try:
-                told = ask()
+                answer = ask()
             except OSError as error:
-                told = type(error).__name__.encode()
-            os.write(writes, told)
+                answer = type(error).__name__.encode()
+            os.write(writes, answer)
         finally:
             os._exit(0)
     os.close(writes)
     with os.fdopen(reads, "rb") as pipe:
-        told = pipe.read()
+        answer = pipe.read()
     os.waitpid(child, 0)
-    return told
+    return answer
 
 
 def get(path: Path, asked: str = "/api/v1/jobs", host: str = "localhost") -> bytes:
@@ -63,7 +63,7 @@ def get(path: Path, asked: str = "/api/v1/jobs", host: str = "localhost") -> byt
         client.sendall(
             f"GET {asked} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n".encode()
         )
-        told = b""
-        while len(told) < 60_000 and (more := client.recv(60_000)):
-            told += more
-        return told
+        answer = b""
+        while len(answer) < 60_000 and (more := client.recv(60_000)):
+            answer += more
+        return answer

@@ -1,4 +1,4 @@
-"""The real daemon in a process of its own, as systemd would run it."""
+"""The real daemon in a separate process, as systemd would run it."""
 
 import json
 import os
@@ -24,7 +24,7 @@ HANGS_AFTER_S = 150.0
 
 
 class DaemonProcess:
-    """``outrider run`` on a configuration file; its log goes to a file beside it.
+    """``outrider run`` on a configuration file, with its log in a file next to it.
 
     Args:
         config: the configuration file; it should say ``listen = "127.0.0.1:0"``.

@@ -35,7 +35,7 @@ class Scripted(Adapter):
         self.cursors.append(cursor)
         script = self.scripts.setdefault(self.label, [])
         while True:
-            step = script.pop(0) if script else told(cursor=cursor)
+            step = script.pop(0) if script else batch_of(cursor=cursor)
             if isinstance(step, Exception):
                 raise step
             if step is None:
@@ -48,7 +48,7 @@ class Scripted(Adapter):
                 await step.wait()
 
 
-def told(*named: events.NamedEvent, cursor: Any = 1, **more: Any) -> Batch:
+def batch_of(*named: events.NamedEvent, cursor: Any = 1, **more: Any) -> Batch:
     """A batch of what was just seen; without events a sign of life."""
     return Batch(**{"events": list(named), "cursor": cursor, "seen_until_s": time.time()} | more)
 

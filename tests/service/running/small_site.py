@@ -1,4 +1,4 @@
-"""A folder with an event log, a configuration and the real daemon beside it."""
+"""A folder with an event log, a configuration and the real daemon."""
 
 import re
 from collections import Counter

@@ -1,4 +1,4 @@
-"""Under admission control who finds no machine is kept: the policy says when a job starts."""
+"""Admission control: jobs without a free machine are held, and the policy starts them."""
 
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ __all__ = ["desk"]
 
 
 def morning(folder: Path, mode: str, carried: tuple[str, ...], **acting: Any) -> Core:
-    """Three jobs on two machines, in a mode, beside a batch system that can do so much."""
+    """Return a core with three jobs on two machines, in a mode, with these actions of levers."""
     loaded = loaded_in(mode, folder, acting={"canary_fraction": 1.0} | acting)
     core = Core(loaded, [SourceState("desk", "desk", False, 5.0)], carried={"desk": carried})
     tell(core, "desk", MORNING, T + 60)

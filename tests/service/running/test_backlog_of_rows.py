@@ -23,7 +23,7 @@ async def test_more_is_read_only_when_what_was_read_is_on_record(tmp_path: Path)
     busy = recording._writer.run(occupied)
     rows = 0
     with capture_logs() as logs:
-        while rows < module._FAR_BEHIND_ROWS:
+        while rows < module._MAX_BACKLOG_ROWS:
             async with asyncio.timeout(5):
                 await recording.keep_up()
             entry = numbered_entry(1, rows=500)
@@ -46,11 +46,13 @@ async def test_while_nothing_can_be_recorded_it_is_read_on(tmp_path: Path) -> No
         recording = Recording(disk / "state")
         await asyncio.to_thread(fill, disk)
         number = 0
-        while recording.failure is None or recording._writer.waiting_rows < module._FAR_BEHIND_ROWS:
+        while (
+            recording.failure is None or recording._writer.waiting_rows < module._MAX_BACKLOG_ROWS
+        ):
             number += 1
             future = await recording.submit(numbered_entry(number, rows=500))
             await asyncio.gather(asyncio.wrap_future(future), return_exceptions=True)
         async with asyncio.timeout(5):
             await recording.keep_up()
-        assert recording._writer.waiting_rows >= module._FAR_BEHIND_ROWS
+        assert recording._writer.waiting_rows >= module._MAX_BACKLOG_ROWS
         recording.close()

@@ -1,4 +1,4 @@
-"""A canary by days beside a simulated campus: registered, acted by its days, then compared."""
+"""A canary by days at a simulated campus: registration, acting days, comparison."""
 
 import datetime as dt
 import json
@@ -23,7 +23,7 @@ DAYS = 14
 
 
 class Watched(NamedTuple):
-    """A trial that ended, and the journal beside it."""
+    """A trial that ended, and its journal."""
 
     folder: Path
     found: TrialRecord
@@ -64,9 +64,9 @@ def test_it_is_registered_before_its_first_day_with_what_the_twin_stated(watched
     assert trial.registered_s < trial.midnights_s[0]
     assert (trial.policy, trial.days, sum(trial.acts)) == ("survival", DAYS, DAYS // 2)
     assert trial.stated_as == "past"
-    told = json.loads((watched.folder / "state" / "twin.json").read_bytes())
-    assert told["longest_deferral_s"] == told["answer"]["longest_deferral_s"] == 14_400.0
-    energy = told["answer"]["past"]["survival"]["energy_ratio"]
+    content = json.loads((watched.folder / "state" / "twin.json").read_bytes())
+    assert content["longest_deferral_s"] == content["answer"]["longest_deferral_s"] == 14_400.0
+    energy = content["answer"]["past"]["survival"]["energy_ratio"]
     assert trial.stated["energy_ratio"] == {k: energy[k] for k in ("estimate", "low", "high")}
     first = journal_of(watched)[0][0]
     assert (first.command, first.to_mode) == ("trial", "canary")

@@ -47,10 +47,10 @@ def post(path: Path, command: dict[str, Any]) -> bytes:
         client.settimeout(20.0)
         client.connect(str(path))
         client.sendall(head.encode() + body)
-        told = b""
+        received = b""
         while more := client.recv(60_000):
-            told += more
-        return told
+            received += more
+        return received
 
 
 def test_members_of_the_admin_group_alone_may_command(site: SmallSite, path: Path) -> None:
@@ -86,8 +86,8 @@ def test_over_the_port_nothing_is_commanded(site: SmallSite) -> None:
 
 def test_the_mode_is_shown_lowered_and_recorded(site: SmallSite) -> None:
     config = ("--config", site.config)
-    told = outrider("mode", *config)
-    assert told.out.splitlines()[0] == "mode       shadow; the configuration's is shadow"
+    shown = outrider("mode", *config)
+    assert shown.out.splitlines()[0] == "mode       shadow; the configuration's is shadow"
     lowered = outrider("mode", "observe", "--why", "upgrade", *config)
     assert (lowered.code, lowered.out.splitlines()[:2]) == (
         0, ["mode: done", "  the mode was shadow and is observe"],

@@ -16,10 +16,10 @@ CONFIG: dict[str, Any] = {
 }
 
 
-def joined(told: MachineSpec, folder: Path) -> MachineSpec:
+def joined(reported: MachineSpec, folder: Path) -> MachineSpec:
     """Return the site's specification of a machine that an adapter reported."""
     core = Core(check_config(CONFIG, str(folder)), [])
-    core.merger.arrive("pool", [(1.0, ev.JOINED, "pc7", told)])
+    core.merger.arrive("pool", [(1.0, ev.JOINED, "pc7", reported)])
     core.engine.feed(core.merger.seen("pool", 2.0))
     spec = core.site.specs[0]
     assert spec is not None
@@ -43,8 +43,8 @@ def test_a_machine_known_from_its_jobs_alone_has_watts_for_them_and_none_for_its
     core = core_of("log", clusters=CONFIG["clusters"])
     tell(core, "log", [(T, ev.STARTED, "1", ("lab-3", 1))], T + 10)
     tell(core, "log", [(T + 3600, ev.COMPLETED, "1", None)], T + 7210)
-    told = status(core, {})["energy_wh"]
-    assert (told["goodput"], told["idle"]) == (80.0, None)
+    energy = status(core, {})["energy_wh"]
+    assert (energy["goodput"], energy["idle"]) == (80.0, None)
 
 
 def test_a_machine_of_a_cluster_that_nobody_configured_stays_unknown(tmp_path: Path) -> None:

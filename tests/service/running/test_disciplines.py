@@ -66,6 +66,6 @@ def test_policies_and_status_have_the_discipline_in_force(name: str) -> None:
     core = Core(loaded({"farm": TWO["farm"]}, discipline=name, policies={"fifo": {}}), ())
     runners: list[PolicyRunner] = core.runners
     assert [runner.discipline for runner in runners] == [name]
-    told = status(core, {})
-    assert told["discipline"] == {"name": name, "source": "configuration", "why": "configured"}
-    assert told["policies"][0]["discipline"] == name
+    shown = status(core, {})
+    assert shown["discipline"] == {"name": name, "source": "configuration", "why": "configured"}
+    assert shown["policies"][0]["discipline"] == name

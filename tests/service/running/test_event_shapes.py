@@ -17,13 +17,13 @@ HALF = "\ud800"
 
 
 class Name(str):
-    """Text of a kind of its own."""
+    """A subclass of text."""
 
     __slots__ = ()
 
 
 class Number(int):
-    """A whole number of a kind of its own."""
+    """A subclass of whole numbers."""
 
 
 RIGHT: list[Any] = [

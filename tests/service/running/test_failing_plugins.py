@@ -30,7 +30,7 @@ def fails(*args: Any, **named: Any) -> NoReturn:
 
 
 def core_with(**broken: Any) -> tuple[Core, PolicyRunner]:
-    """A core whose bandit fails in these methods, beside a fifo that does not."""
+    """Return a core whose bandit fails in these methods, and whose fifo does not."""
     core = core_of("log", policies={"bandit": {}, "fifo": {}})
     runner = core.runners[0]
     for name, method in broken.items():
@@ -62,9 +62,9 @@ def test_a_policy_that_cannot_explain_or_show_itself_says_so_and_keeps_its_seat(
     tell(core, "log", QUEUED, T + 30)
     found = explanation.explain(core, "1", [])
     assert found is not None
-    said = {policy["name"]: policy["explanation"] for policy in found["policies"]}
-    assert said["bandit"].startswith("bandit could not say why: KeyError")
-    assert said["fifo"]
+    explanations = {policy["name"]: policy["explanation"] for policy in found["policies"]}
+    assert explanations["bandit"].startswith("bandit could not say why: KeyError")
+    assert explanations["fifo"]
     shown = {policy["name"]: policy for policy in status.status(core, {})["policies"]}
     assert shown["bandit"]["learned"]["title"].startswith("bandit could not show it")
     assert not runner.broken
@@ -112,7 +112,7 @@ def test_an_estimate_that_cannot_be_counts_as_a_failure(median_s: float) -> None
 def test_a_sound_estimator_is_asked_taught_saved_and_restored() -> None:
     taught: list[Any] = []
     guarded = estimator(
-        learn=lambda *told: taught.append(told), save=lambda: {"n": 3}, restore=taught.append
+        learn=lambda *args: taught.append(args), save=lambda: {"n": 3}, restore=taught.append
     )
     assert guarded.estimate(JobSpec(), T) == RunTimeEstimate(60.0, 1.0, 100.0)
     job = Job(7, JobSpec(), T)
@@ -134,7 +134,7 @@ def test_an_estimator_that_fails_at_learning_saving_or_restoring_is_noted_and_no
     assert "failed: KeyError: 'nobody thought of this'" in guarded.broken
     assert guarded.estimate(JobSpec(), T) is None, "it is asked no more"
     taught: list[Any] = []
-    guarded._estimator.learn = lambda *told: taught.append(told)  # type: ignore[method-assign]
+    guarded._estimator.learn = lambda *args: taught.append(args)  # type: ignore[method-assign]
     guarded.learn(Job(7, JobSpec(), T), 30.0, T)
     assert taught == [], "nor taught"
     for method, nothing in (("save", {}), ("restore", None)):

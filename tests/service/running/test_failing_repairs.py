@@ -104,7 +104,7 @@ def test_a_fault_that_nothing_can_be_left_out_for_is_told_and_ends_nothing(
     assert again.accounting.submitted == 1
     assert not again.unrepaired
     assert notes == [
-        "the state may be inconsistent: Outrider failed, and failed again at repairing it"
+        "the state may be inconsistent: the repair after an internal error failed again"
     ]
 
 

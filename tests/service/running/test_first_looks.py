@@ -1,4 +1,4 @@
-"""The first look at a batch system is what stands there, however long it takes and whenever."""
+"""The first look at a batch system is its present state, however slow and late it is."""
 
 import os
 from pathlib import Path

@@ -24,7 +24,7 @@ def test_what_a_long_log_tells_is_decided_at_its_own_time_whatever_others_are_re
         full.start(job, job % 7)
         full.at(begin_s + 5 * job + 3 + RUN_S)
         full.complete(job)
-    # beside it files of nothing, one of which is read first
+    # besides it, empty files, one of which is read first
     others = [TABLE.format(label=f"a{n}", paths=f'"{empty.path}"') for n in range(3)]
     tables = [*others, TABLE.format(label="full", paths=f'"{full.path}"'), "[policies.fifo]\n"]
     site = SmallSite(tmp_path, tables="".join(tables))

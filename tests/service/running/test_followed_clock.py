@@ -1,4 +1,4 @@
-"""A daemon whose clock was ahead: the site's time goes back with it, or waits and says so."""
+"""A daemon whose clock was ahead: the site's time is set back, or waits with a note."""
 
 import time
 from functools import partial
@@ -15,7 +15,7 @@ from outrider.service.daemon import pump
 from outrider.service.host.wall_clock import EARLIEST_S, RECORD_AHEAD_S, SITE_AHEAD_S, WallClock
 from outrider.service.process.supervisor import Supervisor
 from outrider.service.web.endpoints.status import whole_status
-from tests.service.running.scripted import loaded, running, scripts, told, until
+from tests.service.running.scripted import batch_of, loaded, running, scripts, until
 
 __all__ = ["scripts"]
 YEAR_S = 365 * 86_400.0
@@ -35,7 +35,7 @@ async def submit(daemon: Supervisor, script: list[Any], clock: Clock, job: str) 
     """A job comes while the clock shows what it does, and is counted."""
     before = whole_status(daemon.view)["jobs"]["queued"]
     now_s = clock()
-    script.append(told((now_s, events.SUBMITTED, job, JobSpec()), seen_until_s=now_s))
+    script.append(batch_of((now_s, events.SUBMITTED, job, JobSpec()), seen_until_s=now_s))
     await until(lambda: whole_status(daemon.view)["jobs"]["queued"] > before)
 
 
@@ -107,7 +107,7 @@ async def test_where_nothing_from_before_is_left_time_stands_still_until_the_clo
             "the site's time is 87600 h ahead of this host's clock and stops until the "
             "clock catches up; set the clock if it is wrong"
         )
-        script.append(told((time.time(), events.SUBMITTED, "2", JobSpec())))
+        script.append(batch_of((time.time(), events.SUBMITTED, "2", JobSpec())))
         await until(lambda: not script)
         assert daemon.view.core is core
         assert ahead_s(daemon) == pytest.approx(AHEAD_S, abs=60.0)

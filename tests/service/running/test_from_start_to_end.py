@@ -16,7 +16,7 @@ from outrider.service.config.loaded import load_config
 from outrider.service.config.reading import state_folder
 from outrider.service.host.logs import Mode
 from outrider.service.process import app
-from outrider.service.process.app import _Daemon, tell_status
+from outrider.service.process.app import _Daemon, report_status
 from tests.service.running.event_log import EventLog
 from tests.service.views.test_service_manager import listening
 
@@ -53,7 +53,7 @@ class Running:
     def _announced(self, url: str) -> None:
         self.url = url
 
-    async def told(self, sign: bytes) -> bytes:
+    async def message_with(self, sign: bytes) -> bytes:
         """The service manager's next message with this in it."""
         loop = asyncio.get_running_loop()
         async with asyncio.timeout(20):
@@ -79,7 +79,7 @@ class Running:
 @asynccontextmanager
 async def daemon(folder: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Running]:
     """Run a daemon, stop it at the end, and check its exit code 0."""
-    monkeypatch.setattr(app, "tune_interpreter", lambda: None)  # it is for a process of its own
+    monkeypatch.setattr(app, "tune_interpreter", lambda: None)  # it is for a separate process
     monkeypatch.setattr(app, "_STATUS_EVERY_S", 0.02)
     monkeypatch.delenv("STATE_DIRECTORY", raising=False)
     monkeypatch.delenv("RUNTIME_DIRECTORY", raising=False)
@@ -90,11 +90,11 @@ async def daemon(folder: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator
         running = Running(folder, notify)
         work = asyncio.create_task(running.daemon.live())
         try:
-            message = await running.told(b"READY=1")
+            message = await running.message_with(b"READY=1")
             assert message == b"READY=1\nSTATUS=shadow: watching log"
             yield running
             signal.raise_signal(signal.SIGTERM)
-            assert b"STATUS=stop requested" in await running.told(b"STOPPING=1")
+            assert b"STATUS=stop requested" in await running.message_with(b"STOPPING=1")
             assert await asyncio.wait_for(work, 20) == 0
         finally:
             work.cancel()
@@ -113,7 +113,7 @@ async def test_it_answers_and_tells_systemd_what_it_does_until_it_is_told_to_sto
         status = await running.until(lambda s: s["jobs"]["completed"] == 2)
         assert (status["mode"], status["users"]) == ("shadow", "pseudonyms")
         assert await running.get("/readyz") == (200, {"ready": True, "reasons": []})
-        assert b"shadow since " in await running.told(b" 2 jobs seen")
+        assert b"shadow since " in await running.message_with(b" 2 jobs seen")
     assert list((tmp_path / "state" / "snapshots").iterdir()), "the state is kept at the end"
 
 
@@ -124,8 +124,11 @@ async def test_a_reload_is_announced_put_in_force_and_told_or_refused_with_its_r
         await running.until(lambda s: s["adapters"][0]["up"])
         running.configure('mode = "observe"\nshow_users = "everybody"')
         signal.raise_signal(signal.SIGHUP)
-        assert b"MONOTONIC_USEC=" in await running.told(b"RELOADING=1")
-        assert await running.told(b"READY=1") == b"READY=1\nSTATUS=observe: configuration reloaded"
+        assert b"MONOTONIC_USEC=" in await running.message_with(b"RELOADING=1")
+        assert (
+            await running.message_with(b"READY=1")
+            == b"READY=1\nSTATUS=observe: configuration reloaded"
+        )
         assert running.mode.name == "observe"
         status = await running.until(lambda s: s["mode"] == "observe")
         assert (status["policies"], status["users"]) == ([], "names")
@@ -135,7 +138,7 @@ async def test_a_reload_is_announced_put_in_force_and_told_or_refused_with_its_r
             running.configure(wrong)
             with capture_logs() as lines:
                 signal.raise_signal(signal.SIGHUP)
-                message = await running.told(b"READY=1")
+                message = await running.message_with(b"READY=1")
             assert b"STATUS=kept the old configuration: " in message
             assert wrong.split('"')[1].encode() in message
             assert [line["event"] for line in lines].count("config_reload_failed") == 1
@@ -144,7 +147,7 @@ async def test_a_reload_is_announced_put_in_force_and_told_or_refused_with_its_r
             assert wrong.split('"')[1] in note, "the newest takes the place of the one before"
         running.configure()
         signal.raise_signal(signal.SIGHUP)
-        await running.told(b"READY=1\nSTATUS=shadow: configuration reloaded")
+        await running.message_with(b"READY=1\nSTATUS=shadow: configuration reloaded")
         status = await running.until(lambda s: s["mode"] == "shadow")
         assert status["notes"] == [], "what it learned before it rested is there again"
         assert status["users"] == "pseudonyms"
@@ -155,27 +158,27 @@ async def test_a_sentence_that_cannot_be_made_is_logged_and_tried_again(
 ) -> None:
     monkeypatch.setattr(app, "_STATUS_EVERY_S", 0.01)
     sentences: list[Any] = [ZeroDivisionError("a figure"), "all is well"]
-    told: list[str] = []
+    statuses: list[str] = []
 
     class View:
         def sentence(self) -> str:
-            said = sentences.pop(0) if len(sentences) > 1 else sentences[0]
-            if isinstance(said, Exception):
-                raise said
-            return str(said)
+            sentence = sentences.pop(0) if len(sentences) > 1 else sentences[0]
+            if isinstance(sentence, Exception):
+                raise sentence
+            return str(sentence)
 
     class Manager:
         def status(self, status: str) -> None:
-            told.append(status)
+            statuses.append(status)
 
     made: Any = (Manager(), View())
     with capture_logs() as lines:
-        telling = asyncio.create_task(tell_status(*made))
+        telling = asyncio.create_task(report_status(*made))
         async with asyncio.timeout(20):
-            while not told:  # noqa: ASYNC110
+            while not statuses:  # noqa: ASYNC110
                 await asyncio.sleep(0.01)
         telling.cancel()
-    assert told[0] == "all is well"
+    assert statuses[0] == "all is well"
     assert [line["event"] for line in lines] == ["status_line_failed"]
 
 

@@ -37,7 +37,7 @@ def test_a_full_disk_stops_the_recording_loudly_and_loses_nothing(tmp_path: Path
             assert "not recording: " in ready["reasons"][0]
             assert "full" in ready["reasons"][0]
             assert site.metrics()[FAILURES] > 0
-            daemon.wait_until("said so", lambda _: "recording_stopped" in site.log_text())
+            daemon.wait_until("logged", lambda _: "recording_stopped" in site.log_text())
             assert "[critical ] recording_stopped" in site.log_text()
             assert site.recorded() != site.log.counts
 
@@ -50,7 +50,7 @@ def test_a_full_disk_stops_the_recording_loudly_and_loses_nothing(tmp_path: Path
             relieve(disk)
             daemon.wait_until("recording again", lambda s: s["ledger"]["recording"])
             assert daemon.get("/readyz")["ready"]
-            site.kill()  # what was kept meanwhile is in the journal by now, and in no doubt
+            site.kill()  # what was kept is in the journal by now
             daemon.start()
             status = site.wait_until_applied()
             assert status["jobs"]["completed"] == 2_049

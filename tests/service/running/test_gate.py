@@ -9,7 +9,7 @@ from outrider.model.decisions import DecisionRow
 from outrider.model.events import JOINED, SUBMITTED, TICK, NamedEvent
 from outrider.model.jobs import JobSpec
 from outrider.model.machines import MachineSpec
-from outrider.service.journal.restart import refeed
+from outrider.service.journal.restart import replay_inputs
 from outrider.service.views.status import status
 from tests.fixtures.cores import T, core_of
 
@@ -92,6 +92,6 @@ def test_the_budget_is_the_same_when_the_journal_is_fed_again() -> None:
     rows, shown = rows_of(0.0, max_starts_per_minute=1)
     again = core_of("log", policies={"fifo": {}}, max_starts_per_minute=1)
     inputs = [(n, "log", event) for n, event in enumerate([*MORNING, (T + 10, TICK, "log", None)])]
-    refeed(again, inputs)  # nothing is read yet, so no source is up
+    replay_inputs(again, inputs)  # nothing is read yet, so no source is up
     assert status(again, {})["gate"] == shown
     assert len(rows) == 3

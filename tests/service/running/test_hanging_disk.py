@@ -24,7 +24,7 @@ HANGS_S = 0.6
 
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A disk is said to hang much sooner than thirty seconds."""
+    """Make a disk count as hanging much sooner than after thirty seconds."""
     monkeypatch.setattr(recording_module, "HANGS_S", HANGS_S)
     monkeypatch.setattr(recording, "HANGS_S", HANGS_S)
     monkeypatch.setattr(recording_module, "_RETRY_S", 0.05)
@@ -44,19 +44,17 @@ async def test_a_frozen_disk_is_told_and_what_came_meanwhile_is_recorded_once_it
     with freezable_disk(tmp_path / "disk", tmp_path / "image") as disk:
         recording = Recording(disk / "state")
         assert await recording.snapshot(core)
-        mending = asyncio.create_task(recording.mend())
+        mending = asyncio.create_task(recording.retry_while_failed())
         with capture_logs() as logs:
             with frozen(disk):
                 futures = [await recording.submit(numbered_entry(n)) for n in range(3)]
                 assert recording.failure is None
                 with pytest.raises(LedgerError, match="the disk hangs"):
                     await recording.settle()  # which began to wait before that was known
-                assert "journal.sqlite: the disk hangs: it has taken nothing" in str(
-                    recording.failure
-                )
+                assert "journal.sqlite: the disk hangs: no write for" in str(recording.failure)
                 await until(lambda: recording.figures()["lag_s"] > 0.0)
                 began_s = time.monotonic()
-                assert not await recording.snapshot(core)  # nobody waits for it any more
+                assert not await recording.snapshot(core)  # nothing waits for it any longer
                 with pytest.raises(LedgerError, match="the disk hangs"):
                     await recording.recorded()
                 await recording.keep_up()
@@ -97,7 +95,7 @@ async def test_a_snapshot_that_finds_no_end_holds_up_nobody_and_the_next_one_wai
         assert not await recording.snapshot(core)
         assert time.monotonic() - began_s < HANGS_S
     assert [line["error"].rsplit(": ", 1)[1] for line in logs] == [
-        "no end after 0.6 s", "the last is not written yet",
+        "no end after 0.6 s", "the last snapshot is not written yet",
     ]  # fmt: skip
     assert recording.snapshots.paths() == []
     thaws.set()
@@ -144,7 +142,7 @@ def test_a_daemon_on_a_disk_that_hangs_answers_says_so_and_loses_nothing(tmp_pat
                 assert "recording_stopped" in site.log_text()
                 assert site.metrics()["outrider_ledger_lag_seconds"] > 0.0
             daemon.wait_until("recording again", lambda s: s["ledger"]["recording"])
-            site.wait_until_applied(within_s=60)  # the reader of the log wrote a note of its own
+            site.wait_until_applied(within_s=60)  # the reader of the log wrote its own note
             assert daemon.get("/readyz")["ready"]
             assert daemon.stop() == 0
         assert site.recorded() == site.log.counts

@@ -74,7 +74,7 @@ def test_what_is_no_log_is_down_at_once_and_holds_up_neither_logs_nor_the_end(
     site = SmallSite(tmp_path, tables=LOG_TABLE + both + log_table("odd", odd))
     site.log.run([1])
     with site.daemon as daemon:
-        # twice: the log is followed by an adapter of its own, and by one beside the odd one
+        # twice: the log is followed by its own adapter, and by one together with the odd log
         def all_read(status: dict[str, Any]) -> bool:
             seen = [adapter(status, label) for label in ("log", "both")]
             return bool(sum(sum(a["events"].values()) + a["duplicates"] for a in seen) >= 6)
@@ -98,8 +98,8 @@ def test_what_is_no_log_is_down_at_once_and_holds_up_neither_logs_nor_the_end(
         assert daemon.stop() == 0
         assert time.monotonic() - began_s < 5.0
     assert "abandon" not in site.log_text()
-    told = [line for line in site.log_text().splitlines() if "adapter_down" in line]
-    assert any("odd" in line and "error" in line.lower() for line in told)
+    lines = [line for line in site.log_text().splitlines() if "adapter_down" in line]
+    assert any("odd" in line and "error" in line.lower() for line in lines)
 
 
 @pytest.fixture
@@ -171,15 +171,15 @@ def test_a_source_that_falls_silent_is_down_when_stale_and_refuses_what_is_decid
         (tmp_path / "alive").touch()
         daemon.wait_until("up again", lambda s: adapter(s, "fading")["up"], within_s=10)
         assert daemon.get("/readyz")["ready"]
-        daemon.wait_until("told", lambda s: "adapter_up" in site.log_text(), within_s=10)
+        daemon.wait_until("logged", lambda s: "adapter_up" in site.log_text(), within_s=10)
         assert daemon.stop() == 0
 
 
 @pytest.mark.parametrize(
-    ("kind", "told"), [("blocked", "threads_abandoned"), ("clinging", "adapter_abandoned")]
+    ("kind", "event"), [("blocked", "threads_abandoned"), ("clinging", "adapter_abandoned")]
 )
 def test_a_plugin_that_blocks_or_never_closes_does_not_hold_up_the_end(
-    tmp_path: Path, environ: dict[str, str], kind: str, told: str
+    tmp_path: Path, environ: dict[str, str], kind: str, event: str
 ) -> None:
     site = SmallSite(tmp_path, tables=LOG_TABLE + f"[adapters.{kind}]\n", environ=environ)
     site.log.run([1])
@@ -189,7 +189,7 @@ def test_a_plugin_that_blocks_or_never_closes_does_not_hold_up_the_end(
         began_s = time.monotonic()
         assert daemon.stop() == 0
         assert time.monotonic() - began_s < 5.0
-        assert told in site.log_text()
+        assert event in site.log_text()
         daemon.start()  # from the snapshot that was written all the same
         assert daemon.status()["jobs"]["completed"] == 1
         assert daemon.stop() == 0
@@ -207,13 +207,13 @@ def test_a_log_whose_reading_blocks_holds_up_neither_its_neighbours_nor_the_end(
         site.wait_until_applied(within_s=30)
         site.log.run([2])
         site.wait_until_applied()
-        told = daemon.wait_until("down", lambda s: not adapter(s, "log")["up"], within_s=20)
-        assert "StuckLog: reading it hangs" in adapter(told, "log")["problem"]
+        shown = daemon.wait_until("down", lambda s: not adapter(s, "log")["up"], within_s=20)
+        assert "StuckLog: reading it hangs" in adapter(shown, "log")["problem"]
         began_s = time.monotonic()
         assert daemon.stop() == 0
         assert time.monotonic() - began_s < 5.0
         daemon.start()
-        held = os.open(tmp_path / "fifo", os.O_RDWR)  # from now on nobody blocks
+        held = os.open(tmp_path / "fifo", os.O_RDWR)  # from now on nothing blocks
         daemon.wait_until("read", lambda s: s["jobs"]["completed"] == 3, within_s=30)
         daemon.wait_until("up", lambda s: adapter(s, "log")["up"], within_s=20)
         os.close(held)
@@ -245,10 +245,10 @@ def test_a_log_to_which_nothing_is_written_while_jobs_run_is_told_as_silent(tmp_
         site.log.start(2, 1)
         site.wait_until_applied()
         written_s = site.log.path.stat().st_mtime
-        told = daemon.wait_until("silent", lambda s: adapter(s, "log")["silent"], within_s=20)
-        (since_s,) = adapter(told, "log")["silent"].values()
+        shown = daemon.wait_until("silent", lambda s: adapter(s, "log")["silent"], within_s=20)
+        (since_s,) = adapter(shown, "log")["silent"].values()
         assert since_s == pytest.approx(written_s, abs=0.5)
-        assert adapter(told, "log")["up"]
+        assert adapter(shown, "log")["up"]
         site.log.complete(2)
         daemon.wait_until("not silent", lambda s: not adapter(s, "log")["silent"], within_s=20)
         assert daemon.stop() == 0

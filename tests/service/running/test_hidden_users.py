@@ -28,9 +28,9 @@ def test_a_submission_tells_a_pseudonym_in_the_vo_too() -> None:
 def test_so_does_a_change_that_tells_whose_the_job_is(vo: str | None) -> None:
     names = Pseudonyms(KEY)
     ada = names.of("ada")
-    told = {"user": "ada", "cpus": 4} | ({} if vo is None else {"vo": vo})
+    change = {"user": "ada", "cpus": 4} | ({} if vo is None else {"vo": vo})
     hidden = {"user": ada, "cpus": 4} | ({} if vo is None else {"vo": ada if vo == "ada" else vo})
-    assert names.hide((1.0, CHANGED, "1.0", told)) == (1.0, CHANGED, "1.0", hidden)
+    assert names.hide((1.0, CHANGED, "1.0", change)) == (1.0, CHANGED, "1.0", hidden)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Up to which time a source counts as seen: not beyond the present, whatever its records say."""
+"""Watermark of a source: not beyond the present, even with wrong dates in its records."""
 
 from typing import Any
 
@@ -33,10 +33,10 @@ def seen(own_clock: bool, *at_s: float, seen_until_s: float | None = None) -> fl
         (False, (), None, -5.0),  # a quiet source is seen until it was read
         (False, (-30.0, -10.0, -20.0), None, -15.0),
         (False, (-30.0, 50.0), None, -5.0),
-        (False, (-30.0,), -2.0, -7.0),  # what it says itself counts
+        (False, (-30.0,), -2.0, -7.0),  # its own statement counts
         (False, (), 3_000.0, 2_995.0),
-        (False, (), 5_000.0, 3_595.0),  # an hour ahead is believed, and no more
-        (True, (), None, None),  # on its own clock a silent one tells nothing
+        (False, (), 5_000.0, 3_595.0),  # at most an hour ahead is accepted
+        (True, (), None, None),  # with its own clock a silent one has no watermark
         (True, (-30.0, 1e6), None, 999_995.0),
         (True, (), 1e6, 999_995.0),
     ],

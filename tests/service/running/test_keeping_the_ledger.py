@@ -11,7 +11,7 @@ import pytest
 from outrider.engine.ingest.set_aside import LAST_S
 from outrider.service.host.wall_clock import RECORD_AHEAD_S, WallClock
 from outrider.service.process import supervisor
-from outrider.service.process.supervisor import feed_watchdog, keep_ledger, prune, watch_loop
+from outrider.service.process.supervisor import feed_watchdog, keep_journal, prune, watch_loop
 
 NOW_S = 1_800_000_000.0
 DAY_S = 86_400.0
@@ -76,7 +76,7 @@ async def test_for_a_week_after_a_leap_of_the_clock_that_is_counted_from_before_
 async def for_a_while(state: Kept, rounds: int) -> list[str]:
     """Return the calls of `keep_journal` until it has checked its budget so many times."""
     made: Any = state
-    keeping = asyncio.create_task(keep_ledger(made))
+    keeping = asyncio.create_task(keep_journal(made))
     async with asyncio.timeout(20):
         while sum(what == "keep_within" for what, *_ in state.done) < rounds:  # noqa: ASYNC110
             await asyncio.sleep(0.005)
@@ -108,7 +108,7 @@ async def test_after_a_restart_that_fed_much_a_snapshot_is_written_at_once() -> 
         state: Any = Kept()
         state.loaded.config.snapshot_every_s = 3_600.0
         state.fed = fed
-        keeping = asyncio.create_task(keep_ledger(state))
+        keeping = asyncio.create_task(keep_journal(state))
         await asyncio.sleep(0.05)
         async with asyncio.timeout(20):
             while len(state.done) < written:  # noqa: ASYNC110

@@ -26,7 +26,7 @@ def left(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     codes: list[int] = []
     monkeypatch.setattr(os, "_exit", codes.append)
     monkeypatch.setattr(app, "_ENDS_WITHIN_S", 0.1)
-    monkeypatch.setattr(app, "_TELLS_WITHIN_S", 0.02)
+    monkeypatch.setattr(app, "_ERROR_GRACE_S", 0.02)
     return codes
 
 

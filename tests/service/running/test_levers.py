@@ -1,4 +1,4 @@
-"""The same daemon beside the same site, in shadow and in a mode that acts."""
+"""The same daemon at the same site, in shadow and in an acting mode."""
 
 import asyncio
 from collections.abc import Iterator
@@ -40,7 +40,7 @@ def loaded_in(mode: str, folder: Path, **settings: Any) -> LoadedConfig:
 
 
 async def gates_after(mode: str, folder: Path, **settings: Any) -> list[tuple[str, str | None]]:
-    """The daemon lives until it has recorded its decisions; what the ledger says of the gate."""
+    """Run a daemon until its decisions are recorded; return the gate's answers in the journal."""
     recording = Recording(folder)
     most_asked = {"shadow": 0, "canary": 1, "active": 2}[mode]
     supervisor = Supervisor(loaded_in(mode, folder, **settings), recording, ServiceManager({}))
@@ -91,11 +91,11 @@ WRONG: list[tuple[dict[str, Any], str]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("changed", "said"), WRONG)
+@pytest.mark.parametrize(("changed", "message"), WRONG)
 def test_a_mode_that_acts_is_refused_where_it_is_not_clear_who_acts_on_what(
-    changed: dict[str, Any], said: str
+    changed: dict[str, Any], message: str
 ) -> None:
     given = {"mode": "active", "adapters": {"desk": {}}, "policies": {"fifo": {}}}
     assert check_config(given, "test").config.mode == "active"
-    with pytest.raises(ConfigurationError, match=said):
+    with pytest.raises(ConfigurationError, match=message):
         check_config(given | changed, "test")

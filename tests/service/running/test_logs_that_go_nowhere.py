@@ -62,7 +62,7 @@ def test_the_daemon_lives_on_without_a_log(how: str, style: str, tmp_path: Path)
         assert daemon.poll() is None, f"it ended with {daemon.returncode}"
         site.log.submit(1, 2)
         with site.log.path.open("a") as log:
-            log.write("no record of HTCondor\n...\n" * 20)  # worth a line of the log
+            log.write("no record of HTCondor\n...\n" * 20)  # causes a line of the log
         site.daemon.wait_until("jobs come in", lambda s: s["jobs"]["queued"] == 2, 30.0)
         assert healthy(port)
         daemon.terminate()

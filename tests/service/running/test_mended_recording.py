@@ -1,4 +1,4 @@
-"""A recording that failed is tried again until it works, and goes on where it stopped."""
+"""A failed recording is retried until it works, and continues where it stopped."""
 
 import asyncio
 from collections.abc import Callable
@@ -110,7 +110,7 @@ async def test_a_retry_that_fails_is_followed_by_others_and_told_once(
             return retry()
 
         monkeypatch.setattr(recording._writer, "retry", counted)
-        mending = asyncio.create_task(recording.mend())
+        mending = asyncio.create_task(recording.retry_while_failed())
         await asyncio.to_thread(fill, disk)
         kept = 0
         while recording.failure is None:
@@ -131,5 +131,5 @@ async def test_a_retry_that_fails_is_followed_by_others_and_told_once(
         recording.close()
         with Journal(recording.path, read_only=True) as journal:
             assert entry_numbers(journal)[::3] == list(range(kept + 1))
-    told = [line["event"] for line in logs]
-    assert told.count("recording_stopped") == told.count("recording_resumed") == 1
+    names = [line["event"] for line in logs]
+    assert names.count("recording_stopped") == names.count("recording_resumed") == 1

@@ -87,9 +87,9 @@ def test_an_old_log_builds_state_silently_and_counts_from_now_on(tmp_path: Path)
         assert daemon.stop() == 0
     assert site.recorded() == site.log.counts
     with site.journal() as journal:
-        told = {decision.job for _, decision in journal.decisions()}
+        decided = {decision.job for _, decision in journal.decisions()}
         ended = {outcome.job for _, outcome in journal.outcomes()}
-    assert told <= {f"{site.log.schedd}#{number}.0" for number in (401, 402)}
+    assert decided <= {f"{site.log.schedd}#{number}.0" for number in (401, 402)}
     assert ended == {f"{site.log.schedd}#{number}.0" for number in (400, 402)}
 
 

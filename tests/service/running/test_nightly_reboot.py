@@ -30,8 +30,8 @@ def core(folder: Path, **settings: str) -> Core:
 def test_it_comes_at_its_local_time(now: str, reboot: str, tmp_path: Path) -> None:
     site = core(tmp_path, reboot="03:00").site
     site.now = dt.datetime.fromisoformat(now).replace(tzinfo=ZONE).timestamp()
-    told = dt.datetime.fromtimestamp(site.next_reboot_s(), ZONE)
-    assert told == dt.datetime.fromisoformat(reboot).replace(tzinfo=ZONE)
+    reboot_at = dt.datetime.fromtimestamp(site.next_reboot_s(), ZONE)
+    assert reboot_at == dt.datetime.fromisoformat(reboot).replace(tzinfo=ZONE)
 
 
 def test_a_site_that_names_none_has_none(tmp_path: Path) -> None:

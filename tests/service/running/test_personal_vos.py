@@ -47,12 +47,12 @@ def submitted() -> bytes:
 
 def tell_of_one_more(site: SmallSite) -> None:
     """Write a file of expected starts with an estimate for one more job of a VO."""
-    told = OneMoreTold(
+    estimate = OneMoreTold(
         vo=NAME, job_class="batch", cpus=1, estimate_s=None, n=1, wait_s=None, utility=None
     )
     now_s = time.time()
     starts_file.write(
-        site.state, StartsFile(asked_s=now_s, one_more=[told], one_more_asked_s=now_s)
+        site.state, StartsFile(asked_s=now_s, one_more=[estimate], one_more_asked_s=now_s)
     )
 
 
@@ -67,7 +67,7 @@ def test_what_one_more_job_would_meet_hides_it_too(tmp_path: Path) -> None:
     with site.daemon as daemon:
         daemon.wait_until("started", lambda s: s["jobs"]["running"] == 1)
         tell_of_one_more(site)
-        daemon.wait_until("told", lambda _: bool(kinds_at(daemon)))
+        daemon.wait_until("written", lambda _: bool(kinds_at(daemon)))
         [kind] = kinds_at(daemon)
         (vo,) = daemon.status()["wait_s"]["by_vo"]
         assert kind["vo"] == vo
@@ -154,27 +154,27 @@ def test_beyond_the_most_that_are_kept_every_vo_is_hidden() -> None:
     assert "physics" not in names.vo("physics")
 
 
-def explained(told: str) -> dict[str, Any]:
+def explained(text: str) -> dict[str, Any]:
     return {
-        "policies": [{"name": "p", "explanation": told, "scores": {f"batch {NAME} 1 min": 0.5}}],
+        "policies": [{"name": "p", "explanation": text, "scores": {f"batch {NAME} 1 min": 0.5}}],
         "decisions": [],
     }
 
 
 def test_what_the_batch_system_says_of_a_hold_is_told_to_those_alone_who_may_see_names() -> None:
     answer = explained("") | {"held_because": "via condor_hold (by user ada)"}
-    told = {
+    answers = {
         shown: UserNames(Pseudonyms(b"key"), PersonalVos(), shown).in_explanation(answer, "bob")
         for shown in (True, False)
     }
-    assert told[True]["held_because"] == "via condor_hold (by user ada)"
-    assert told[False]["held_because"] is None
+    assert answers[True]["held_because"] == "via condor_hold (by user ada)"
+    assert answers[False]["held_because"] is None
 
 
 def test_what_a_policy_says_of_a_job_does_not_name_its_user() -> None:
     names = UserNames(Pseudonyms(b"key"), PersonalVos(), shown=False)
-    told = "ada has 3 jobs; ada@site waits, adamant does not, canada neither; Ada? (ada)"
-    answer = names.in_explanation(explained(told), "ada")
+    text = "ada has 3 jobs; ada@site waits, adamant does not, canada neither; Ada? (ada)"
+    answer = names.in_explanation(explained(text), "ada")
     hidden = names.user("ada")
     assert answer["policies"][0]["explanation"] == (
         f"{hidden} has 3 jobs; {hidden}@site waits, adamant does not, canada neither; Ada? "
@@ -190,8 +190,8 @@ def test_an_explanation_does_not_name_the_users_in_vos_of_other_jobs() -> None:
     personal = PersonalVos()
     personal.note([(0.0, SUBMITTED, "2.0", JobSpec(user=NAME, vo=NAME))], lambda name: None)
     names = UserNames(Pseudonyms(b"key"), personal, shown=False)
-    told = f"batch {NAME} 10 min before it, physics after. Then {NAME}."
-    answer = names.in_explanation(explained(told), "")
+    text = f"batch {NAME} 10 min before it, physics after. Then {NAME}."
+    answer = names.in_explanation(explained(text), "")
     hidden = names.vo(NAME)
     assert answer["policies"][0]["scores"] == {f"batch {hidden} 1 min": 0.5}
     assert answer["policies"][0]["explanation"] == (
@@ -261,9 +261,9 @@ def test_metrics_hide_a_personal_vo_in_every_label_that_names_one_and_nowhere_el
     store.set("evictions_total", 3, "owner", NAME)
     buckets = store.snapshot().observations["job_wait_seconds"]["batch", NAME].buckets
     store.set_observations("job_wait_seconds", [2, *buckets[1:]], 7.0, "batch", NAME)
-    told = store.snapshot()
-    assert shown_to(shown, told) is told
-    vo, of = hidden.vo(NAME), shown_to(hidden, told)
+    snapshot = store.snapshot()
+    assert shown_to(shown, snapshot) is snapshot
+    vo, of = hidden.vo(NAME), shown_to(hidden, snapshot)
     assert of.numbers["vo_share_ratio"] == {(vo,): 0.25}
     assert of.numbers["evictions_total"]["owner", NAME] == 3.0, "a machine group is no VO"
     waits = {labels: seen.total for labels, seen in of.observations["job_wait_seconds"].items()}

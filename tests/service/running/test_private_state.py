@@ -119,5 +119,5 @@ def test_what_is_not_ours_to_close_is_a_note() -> None:
         folder = above / "state"
         folder.mkdir()
         folder.chmod(0o777)
-        told = as_user(NOBODY, [NOBODY], lambda: "\n".join(make_private(folder, ())).encode())
-    assert b"other users may be able to read it" in told
+        output = as_user(NOBODY, [NOBODY], lambda: "\n".join(make_private(folder, ())).encode())
+    assert b"other users may be able to read it" in output

@@ -15,7 +15,7 @@ from outrider.plugins.finding import load_adapter
 from outrider.service.core.core import CLOCK_EVERY_S, Core
 from outrider.service.core.source_state import HANGS_AFTER_S, SourceState
 from outrider.service.daemon.sources import seen_until
-from outrider.service.journal.restart import refeed
+from outrider.service.journal.restart import replay_inputs
 from outrider.service.metrics import expose
 from outrider.service.metrics.exporter import MetricsExporter
 from outrider.service.views import explanation, status
@@ -130,7 +130,7 @@ def test_the_moves_of_the_clock_are_few_and_are_fed_again(tmp_path: Path) -> Non
         kinds = [event[1] for _, _, event in journal.inputs_after(0)]
         assert kinds.count(TICK) <= 2 * HOUR_S / CLOCK_EVERY_S + 2
         again = core_of("log")
-        refeed(again, journal.inputs_after(0))
+        replay_inputs(again, journal.inputs_after(0))
     assert core.now_s >= T + 2 * HOUR_S - CLOCK_EVERY_S
     assert packed(again.engine.save()) == packed(core.engine.save())
 

@@ -14,7 +14,7 @@ from outrider.service.core import source_state
 from outrider.service.daemon import pump
 from outrider.service.process import supervisor
 from outrider.service.web.endpoints.status import whole_status
-from tests.service.running.scripted import Scripted, loaded, running, scripts, told, until
+from tests.service.running.scripted import Scripted, batch_of, loaded, running, scripts, until
 
 __all__ = ["scripts"]
 
@@ -40,8 +40,8 @@ async def test_it_is_opened_again_later_and_later_until_it_gives_something(
 ) -> None:
     state = tmp_path / "state"
     scripts["a"] = [
-        told(submitted("1"), cursor="one"), None, PeerError("no schedd"), KeyError("x"), None,
-        told(submitted("2"), cursor="two"), PeerError("gone"),
+        batch_of(submitted("1"), cursor="one"), None, PeerError("no schedd"), KeyError("x"), None,
+        batch_of(submitted("2"), cursor="two"), PeerError("gone"),
     ]  # fmt: skip
     with capture_logs() as lines:
         async with running(loaded(state, "a"), state) as daemon:
@@ -64,7 +64,7 @@ async def test_what_is_wrong_with_it_is_told_once_and_that_it_is_right_again(
     tmp_path: Path, scripts: dict[str, list[Any]]
 ) -> None:
     state = tmp_path / "state"
-    scripts["a"] = [told(), *[PeerError("no schedd")] * 3, PeerError("no such host")]
+    scripts["a"] = [batch_of(), *[PeerError("no schedd")] * 3, PeerError("no such host")]
     with capture_logs() as lines:
         async with running(loaded(state, "a", "b"), state):
             await until(lambda: named(lines, "adapter_up"))
@@ -78,7 +78,7 @@ async def test_a_batch_that_is_none_is_a_fault_of_its_source_and_nothing_of_it_c
     tmp_path: Path, scripts: dict[str, list[Any]]
 ) -> None:
     state = tmp_path / "state"
-    scripts["a"] = [told(submitted("1"), cursor=object()), told(submitted("2"), cursor=2)]
+    scripts["a"] = [batch_of(submitted("1"), cursor=object()), batch_of(submitted("2"), cursor=2)]
     with capture_logs() as lines:
         async with running(loaded(state, "a"), state) as daemon:
             await until(lambda: whole_status(daemon.view)["jobs"]["queued"] == 1)
@@ -93,8 +93,8 @@ async def test_what_a_source_held_before_it_was_first_read_does_not_count(
     state = tmp_path / "state"
     async with running(loaded(state, "a"), state) as daemon:
         scripts["b"] = [
-            told(submitted("old"), cursor="past", history=True),
-            told(submitted("new"), cursor="now"),
+            batch_of(submitted("old"), cursor="past", history=True),
+            batch_of(submitted("new"), cursor="now"),
         ]
         await until(lambda: daemon.view.recording.last_seq)  # it counts
         await daemon.reload(loaded(state, "a", "b"))
@@ -112,8 +112,8 @@ async def test_one_that_hangs_from_the_start_is_down_and_the_others_go_on_withou
 ) -> None:
     monkeypatch.setattr(source_state, "HANGS_AFTER_S", 0.2)
     state, let_go = tmp_path / "state", asyncio.Event()
-    scripts["hangs"] = [let_go, told(submitted("late"), cursor="there")]
-    scripts["lives"] = [told(submitted("1"))]
+    scripts["hangs"] = [let_go, batch_of(submitted("late"), cursor="there")]
+    scripts["lives"] = [batch_of(submitted("1"))]
     with capture_logs() as lines:
         async with running(loaded(state, "hangs", "lives"), state) as daemon:
             await until(lambda: whole_status(daemon.view)["jobs"]["queued"] == 1)

@@ -1,4 +1,4 @@
-"""SIGHUP: the new configuration is built beside and swapped in, or the old stays and says why."""
+"""SIGHUP: the new configuration is built and swapped in, or the old one stays with a note."""
 
 import signal
 from pathlib import Path
@@ -10,11 +10,11 @@ TWO_POLICIES = "[policies.bandit]\nepsilon = {epsilon}\n[policies.fifo]\n"
 
 
 def reload(site: SmallSite, sign: str) -> None:
-    """Ask for a reload and wait until the log says this of it."""
-    said = site.log_text().count(sign)
+    """Request a reload and wait until this event is logged."""
+    count = site.log_text().count(sign)
     assert site.daemon.process is not None
     site.daemon.process.send_signal(signal.SIGHUP)
-    site.daemon.wait_until(sign, lambda _: site.log_text().count(sign) > said, within_s=10)
+    site.daemon.wait_until(sign, lambda _: site.log_text().count(sign) > count, within_s=10)
 
 
 def counters(site: SmallSite) -> dict[str, float]:
@@ -124,7 +124,7 @@ def test_adapters_come_go_and_change(tmp_path: Path) -> None:
         site.configure(tables=more + "inotify = false\n")  # one goes, the other changes
         reload(site, "config_reloaded")
         daemon.wait_until("up", lambda s: s["adapters"][0]["up"])
-        site.log.run([4])  # nobody reads this one any more
+        site.log.run([4])  # no adapter reads this one any longer
         site.log.path = tmp_path / "MoreLog"
         site.log.run([5])
         alone = daemon.wait_until("all taken in", lambda s: s["jobs"]["completed"] == 4)

@@ -11,7 +11,7 @@ from outrider.api import JobSpec, events
 from outrider.journal.snapshots import LEAST_LEAP_S
 from outrider.model.errors import ConfigurationError
 from outrider.service.web.endpoints.status import whole_status
-from tests.service.running.scripted import Scripted, loaded, running, scripts, told, until
+from tests.service.running.scripted import Scripted, batch_of, loaded, running, scripts, until
 
 __all__ = ["scripts"]
 
@@ -20,8 +20,8 @@ async def test_a_source_that_stays_the_same_is_read_on_and_the_others_come_and_g
     tmp_path: Path, scripts: dict[str, list[Any]]
 ) -> None:
     state = tmp_path / "state"
-    # that the second batch of a source is asked for says that the first is taken in
-    scripts["a"], scripts["b"] = [told(cursor="here")] * 2, [told(cursor="there")] * 2
+    # a request for a source's second batch shows that the first is taken in
+    scripts["a"], scripts["b"] = [batch_of(cursor="here")] * 2, [batch_of(cursor="there")] * 2
     async with running(loaded(state, "a", "b"), state) as daemon:
         await until(lambda: len(Scripted.cursors) == 2 and not scripts["a"] + scripts["b"])
         before = daemon.view.core
@@ -30,7 +30,7 @@ async def test_a_source_that_stays_the_same_is_read_on_and_the_others_come_and_g
         assert daemon.adapters == ["a", "c"]
         assert daemon.view.core is not before
         assert whole_status(daemon.view)["notes"] == []
-        scripts["a"].append(told((time.time(), events.SUBMITTED, "1", JobSpec())))
+        scripts["a"].append(batch_of((time.time(), events.SUBMITTED, "1", JobSpec())))
         await until(lambda: whole_status(daemon.view)["jobs"]["queued"] == 1)
         assert len(Scripted.cursors) == 3, "it is not opened again"
         await daemon.reload(loaded(state, "a", "c", "b"))

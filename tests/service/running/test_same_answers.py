@@ -127,5 +127,5 @@ def test_every_documented_endpoint_answers_as_it_did(repository: Path, tmp_path:
     }
     new = {place for place in then if place not in first and place not in second}
     assert not differs, f"{len(differs)} differ, before and now: {list(differs.items())[:20]}"
-    assert not gone, f"not told any more: {sorted(gone)[:20]}"
+    assert not gone, f"no longer returned: {sorted(gone)[:20]}"
     assert not new, f"new: {sorted(new)[:20]}"

@@ -1,4 +1,4 @@
-"""A journal written without waiting is the one that a daemon beside the same campus writes."""
+"""A journal of a simulation equals that of a daemon at the same campus."""
 
 import asyncio
 import datetime as dt
@@ -54,7 +54,7 @@ def inputs(path: Path) -> list[tuple[str, NamedEvent]]:
 
 def events(path: Path) -> list[tuple[str, NamedEvent]]:
     """Return all inputs of a journal except ticks."""
-    return [told for told in inputs(path) if told[1][1] != TICK]
+    return [row for row in inputs(path) if row[1][1] != TICK]
 
 
 def seen(path: Path) -> Campus:
@@ -105,12 +105,12 @@ def test_the_incumbent_does_what_it_does_in_a_replay_with_the_same_seed(folder: 
     policy = make_policy("random_match", {}, SEED, "test")
     report = CampusRun(campus, [policy], lambda *_: None, until_s=NOON_S).run()
     again = folder / "again.sqlite"
-    told = write_journal(folder / "campus", again, seed=SEED, until_s=NOON_S)
-    assert told["starts"] == report["starts"] > 100
-    assert told["evictions"] == report["evictions"]
+    result = write_journal(folder / "campus", again, seed=SEED, until_s=NOON_S)
+    assert result["starts"] == report["starts"] > 100
+    assert result["evictions"] == report["evictions"]
     for name in ("submitted", "completed", "removed"):
-        assert told["jobs"][name] == report["jobs"][name]
-    assert told["set_aside"] == 0
+        assert result["jobs"][name] == report["jobs"][name]
+    assert result["set_aside"] == 0
 
 
 def test_a_journal_until_some_second_is_the_beginning_of_the_whole_one(
@@ -118,7 +118,7 @@ def test_a_journal_until_some_second_is_the_beginning_of_the_whole_one(
 ) -> None:
     whole, part = events(folder / "whole.sqlite"), events(noon)
     start_s = whole[0][1][0]
-    assert part == [told for told in whole if told[1][0] <= start_s + NOON_S]
+    assert part == [row for row in whole if row[1][0] <= start_s + NOON_S]
     assert inputs(noon)[-1][1][:2] == (start_s + NOON_S, TICK)
 
 
@@ -143,8 +143,8 @@ def test_the_same_command_writes_the_same_and_another_seed_other_starts(
 
 
 def test_at_second_0_there_are_the_machines_alone(folder: Path, tmp_path: Path) -> None:
-    told = write_journal(folder / "campus", tmp_path / "first.sqlite", until_s=0.0)
-    assert (told["machines"], told["starts"], told["span_s"]) == (40, 0, 0.0)
+    result = write_journal(folder / "campus", tmp_path / "first.sqlite", until_s=0.0)
+    assert (result["machines"], result["starts"], result["span_s"]) == (40, 0, 0.0)
     assert not any(event[1] == SUBMITTED for _, event in inputs(tmp_path / "first.sqlite"))
 
 

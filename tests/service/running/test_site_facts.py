@@ -17,7 +17,7 @@ from outrider.service.config.loaded import check_config
 from outrider.service.config.reading import JOURNAL_NAME
 from outrider.service.daemon.daemon_state import site_facts
 from outrider.service.daemon.sources import make_adapters
-from tests.service.running.scripted import Scripted, Step, loaded, running, scripts, told, until
+from tests.service.running.scripted import Scripted, Step, batch_of, loaded, running, scripts, until
 
 __all__ = ["scripts"]
 
@@ -29,7 +29,7 @@ def job(name: str) -> events.NamedEvent:
 async def tell(scripts: dict[str, list[Step]], supervisor: Any, name: str) -> None:
     """A job is submitted and on record."""
     before = supervisor.view.recording.last_seq
-    scripts["site"].append(told(job(name)))
+    scripts["site"].append(batch_of(job(name)))
     await until(lambda: supervisor.view.recording.last_seq > before)
 
 
@@ -134,5 +134,5 @@ def test_what_an_adapter_tells_wrongly_is_not_known_and_the_daemon_runs(
     facts = facts_on_record(tmp_path / JOURNAL_NAME)
     assert facts is not None
     assert (facts.incumbent, facts.habits.wake_s) == (None, None)
-    (said,) = [line for line in lines if line["event"] == "site_facts_ignored"]
-    assert said["adapter"] == "site"
+    (ignored,) = [line for line in lines if line["event"] == "site_facts_ignored"]
+    assert ignored["adapter"] == "site"

@@ -10,7 +10,7 @@ from outrider.api import Batch
 from outrider.model.events import SUBMITTED
 from outrider.model.jobs import JobSpec
 from outrider.service.daemon import pump
-from tests.service.running.scripted import Step, loaded, running, scripts, told, until
+from tests.service.running.scripted import Step, batch_of, loaded, running, scripts, until
 
 __all__ = ["scripts"]
 
@@ -23,7 +23,7 @@ def batches(began_s: float) -> list[Step]:
     for first in range(0, IN_A_BATCH * BATCHES, IN_A_BATCH):
         jobs = range(first, first + IN_A_BATCH)
         made.append(
-            told(
+            batch_of(
                 *((began_s + n, SUBMITTED, f"{n}.0", JobSpec()) for n in jobs),
                 cursor=jobs[-1],
                 seen_until_s=began_s + jobs[-1],

@@ -22,7 +22,7 @@ def rows(n: int) -> list[Input]:
 def test_rows_pass_through_and_the_share_of_the_journal_is_told_every_64() -> None:
     progress = StartProgress()
     assert progress.sentence == "still starting: opening the journal"
-    progress.begin("feeding the journal again")
+    progress.begin("replaying the journal")
     watched = progress.watch(rows(200), 100, 300)
     seen = [(row[0], progress.fed, progress.ratio) for row in watched]
     assert [one[0] for one in seen] == list(range(101, 301))
@@ -31,7 +31,7 @@ def test_rows_pass_through_and_the_share_of_the_journal_is_told_every_64() -> No
     assert seen[-1][1:] == (192, 0.96)
     assert progress.ratio == 1.0
     assert progress.sentence == (
-        "still starting: feeding the journal again, 192 inputs so far (100% of the journal)"
+        "still starting: replaying the journal, 192 inputs so far (100% of the journal)"
     )
     assert list(progress.watch([], 100, 100)) == []
     assert (progress.fed, progress.ratio) == (0, 1.0)
@@ -52,7 +52,7 @@ def test_a_start_that_is_told_to_stop_ends_at_its_next_sign_of_life() -> None:
 @pytest.fixture(autouse=True)
 def _often(monkeypatch: pytest.MonkeyPatch) -> None:
     """Report the progress of a start often."""
-    monkeypatch.setattr(app, "_TELL_EVERY_S", 0.02)
+    monkeypatch.setattr(app, "_REPORT_EVERY_S", 0.02)
 
 
 async def test_systemd_is_asked_for_time_as_long_as_it_goes_on(
@@ -73,11 +73,13 @@ async def test_systemd_is_asked_for_time_as_long_as_it_goes_on(
         start = Start(progress, service, asyncio.Event(), within_s=1.0)
         work = asyncio.create_task(start.run(make))
         loop = asyncio.get_running_loop()
-        told = b""
+        message = b""
         async with asyncio.timeout(20):
-            while b"64 inputs so far" not in told:
-                told = await loop.sock_recv(listener, 4096)
-        assert told.startswith(b"EXTEND_TIMEOUT_USEC=60000000\nWATCHDOG=1\nSTATUS=still starting: ")
+            while b"64 inputs so far" not in message:
+                message = await loop.sock_recv(listener, 4096)
+        assert message.startswith(
+            b"EXTEND_TIMEOUT_USEC=60000000\nWATCHDOG=1\nSTATUS=still starting: "
+        )
         monkeypatch.setattr(app, "_STUCK_S", 0.0)  # no sign of life for so long
         while not work.done():
             may_end.set()

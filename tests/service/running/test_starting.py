@@ -83,7 +83,7 @@ def test_the_daemon_answers_while_it_reads_and_asks_systemd_for_time(
             url = address(site)
             while "inputs so far" not in (ready := ask(f"{url}/readyz"))[1]:
                 assert ready[0] == 503, "the start was over before it was looked at"
-            assert re.search(r"still starting: feeding the journal again, [\d,]+ inputs", ready[1])
+            assert re.search(r"still starting: replaying the journal, [\d,]+ inputs", ready[1])
             assert ask(f"{url}/healthz")[0] == 200
             assert ask(f"{url}/")[0] == 200
             scrape = ask(f"{url}/metrics")[1]
@@ -100,15 +100,15 @@ def test_the_daemon_answers_while_it_reads_and_asks_systemd_for_time(
                 time.sleep(0.2)
             assert json.loads(ask(f"{url}/api/v1/status")[1])["jobs"]["completed"] == JOBS
             assert "outrider_start_ratio 1.0" in ask(f"{url}/metrics")[1]
-            told = list(datagrams(listener))
-            ready_at = next(n for n, message in enumerate(told) if "READY" in message)
-            extended = told[:ready_at]
+            messages = list(datagrams(listener))
+            ready_at = next(n for n, message in enumerate(messages) if "READY" in message)
+            extended = messages[:ready_at]
             assert len(extended) >= 2
             for message in extended:
                 assert int(message["EXTEND_TIMEOUT_USEC"]) >= 30_000_000
                 assert message["WATCHDOG"] == "1"
                 assert message["STATUS"].startswith("still starting: ")
-            assert not any("EXTEND_TIMEOUT_USEC" in message for message in told[ready_at:])
+            assert not any("EXTEND_TIMEOUT_USEC" in message for message in messages[ready_at:])
             assert site.daemon.stop() == 0
         finally:
             process.kill()

@@ -12,7 +12,7 @@ from outrider.journal import Journal
 from outrider.service.daemon import pump
 from outrider.service.journal.restart import bring_up
 from outrider.service.web.endpoints.status import whole_status
-from tests.service.running.scripted import loaded, running, scripts, told, until
+from tests.service.running.scripted import batch_of, loaded, running, scripts, until
 
 __all__ = ["scripts"]
 
@@ -36,7 +36,7 @@ async def test_it_is_tried_again_after_a_while_and_told_as_long_as_it_fails(
     state = tmp_path / "state"
     with capture_logs() as lines:
         async with running(loaded(state, "a"), state) as daemon:
-            scripts["a"].append(told(submitted("1")))
+            scripts["a"].append(batch_of(submitted("1")))
             await until(lambda: whole_status(daemon.view)["jobs"]["queued"] == 1)
             doubtful = daemon.view.core
             snapshots = len(daemon.view.recording.snapshots.paths())
@@ -53,7 +53,7 @@ async def test_it_is_tried_again_after_a_while_and_told_as_long_as_it_fails(
             notes = whole_status(daemon.view)["notes"]
             assert notes[1] == "the state was rebuilt after an unrecoverable internal error"
             assert whole_status(daemon.view)["jobs"]["queued"] == 1
-            scripts["a"].append(told(submitted("2")))
+            scripts["a"].append(batch_of(submitted("2")))
             await until(lambda: whole_status(daemon.view)["jobs"]["queued"] == 2)
             assert await daemon._state.snapshot()
     told_events = [line["event"] for line in lines]
@@ -66,7 +66,7 @@ async def test_events_that_could_not_be_repaired_are_left_out_and_the_others_kep
 ) -> None:
     state = tmp_path / "state"
     async with running(loaded(state, "a"), state) as daemon:
-        scripts["a"].append(told(submitted("1"), submitted("2")))
+        scripts["a"].append(batch_of(submitted("1"), submitted("2")))
         await until(lambda: whole_status(daemon.view)["jobs"]["queued"] == 2)
         doubtful = daemon.view.core
         await until(lambda: inputs_of("2", daemon.view.recording.path))  # it is written later

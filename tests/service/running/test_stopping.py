@@ -37,8 +37,8 @@ class Manager:
         while (left_s := until_s - time.monotonic()) > 0:
             self.socket.settimeout(left_s)
             with contextlib.suppress(TimeoutError):
-                told = self.socket.recv(65_536).decode()
-                facts = dict(line.split("=", 1) for line in told.splitlines())
+                text = self.socket.recv(65_536).decode()
+                facts = dict(line.split("=", 1) for line in text.splitlines())
                 self.heard.append((time.monotonic(), facts))
 
     def wait_for(self, key: str, within_s: float = 15.0) -> dict[str, str]:
@@ -55,7 +55,7 @@ class Manager:
 
 @pytest.fixture
 def manager(tmp_path: Path) -> Iterator[Manager]:
-    """A stand-in service manager: its socket, and what it received."""
+    """A fake service manager: its socket and the messages received."""
     made = Manager(tmp_path / "notify")
     yield made
     made.socket.close()
@@ -69,7 +69,7 @@ def test_the_service_manager_hears_of_start_reload_watchdog_and_stop(
     with site.daemon as daemon:
         first = manager.wait_for("READY")
         assert first["STATUS"] == "shadow: watching log"
-        assert daemon.get("/healthz") == {"ok": True}  # it was ready when it said so
+        assert daemon.get("/healthz") == {"ok": True}  # it was ready when it reported that
         status = manager.wait_for("STATUS")["STATUS"]
         assert status.startswith("shadow since ")
         assert status.endswith("saving: not estimated yet")

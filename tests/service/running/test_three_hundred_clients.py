@@ -81,7 +81,7 @@ async def clients(daemon: DaemonProcess, says: list[bytes]) -> AsyncIterator[Non
 
 
 async def longest_health_check_s(daemon: DaemonProcess, during_s: float) -> float:
-    """The slowest of health checks, one after the other, each on a connection of its own."""
+    """Return the slowest of successive health checks, each on a new connection."""
     longest_s, until_s = 0.0, time.monotonic() + during_s
     while time.monotonic() < until_s:
         began_s = time.monotonic()

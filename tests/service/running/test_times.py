@@ -10,7 +10,7 @@ from outrider.api import Batch
 from outrider.model.events import TICK, NamedEvent
 from outrider.plugins.finding import load_adapter
 from outrider.service.daemon.sources import seen_until
-from outrider.service.journal.restart import refeed
+from outrider.service.journal.restart import replay_inputs
 from outrider.service.views.status import status
 from tests.fixtures.cores import T, core_of, packed, run_of, tell
 from tests.service.running.event_log import EventLog
@@ -43,7 +43,7 @@ def test_a_later_event_is_applied_and_counted_as_late() -> None:
 def test_two_sources_wait_for_each_other_and_for_nobody_who_is_away() -> None:
     core = core_of("a", "b")
     tell(core, "a", run_of("1", T), T + 60)
-    assert core.accounting.completed == 0  # b may still tell of an earlier moment
+    assert core.accounting.completed == 0  # b may still report an earlier event
     tell(core, "b", run_of("2", T - 20), T + 30)
     assert core.accounting.completed == 2
     assert core.merger.late == 0
@@ -71,7 +71,7 @@ def test_what_was_taken_in_can_be_fed_again_from_its_inputs_alone() -> None:
             inputs += entry.inputs
     assert TICK in {event[1] for _, event in inputs}
     again = core_of("a")
-    refeed(again, ((n, label, event) for n, (label, event) in enumerate(inputs)))
+    replay_inputs(again, ((n, label, event) for n, (label, event) in enumerate(inputs)))
     assert packed(again.engine.save()) == packed(core.engine.save())
 
 

@@ -88,7 +88,7 @@ def test_a_schedd_whose_spool_was_reset_begins_anew_and_nothing_dies(
     one.submit(1, 2)
     one.start(1, 1)
     points.wait(queued=1, running=1)
-    one.ahead_s += 5.0  # a reset takes its time; within a second it would be told again
+    one.ahead_s += 5.0  # a reset takes its time; within a second it would be reported again
     one.submit(1, 2)
     points.wait(queued=2, running=0, removed=2)
     jobs = {row["job"] for row in points.daemon.get("/api/v1/jobs")["jobs"]}
@@ -110,8 +110,8 @@ def test_a_short_form_is_explained_where_one_job_has_it_and_else_lists_who_has(
         two.submit(1)
         points.wait(queued=3)
         url = daemon.url
-        told = outrider("explain", "2.0", "2", "--url", url, "--json").json()
-        assert [found["job"] for found in told["jobs"]] == [f"{AP1}#2.0"] * 2
+        answer = outrider("explain", "2.0", "2", "--url", url, "--json").json()
+        assert [found["job"] for found in answer["jobs"]] == [f"{AP1}#2.0"] * 2
         several = outrider("explain", "1.0", "--url", url, "--json")
         assert several.code == 1
         candidates = [f"{AP1}#1.0", f"{AP2}#1.0"]
@@ -137,7 +137,7 @@ def test_a_short_form_is_explained_where_one_job_has_it_and_else_lists_who_has(
         points.wait(running=1, completed=1)
         daemon.wait_until("recorded", lambda s: s["ledger"]["rows"] == s["ledger"]["last_seq"])
     journal = points.site.state / "journal.sqlite"
-    told = outrider("explain", "2.0", "--ledger", journal, "--json").json()
-    assert told["job"] == f"{AP1}#2.0"
+    answer = outrider("explain", "2.0", "--ledger", journal, "--json").json()
+    assert answer["job"] == f"{AP1}#2.0"
     gone = outrider("explain", "1.0", "--ledger", journal, "--json")
     assert (gone.code, sorted(json.loads(gone.out)["candidates"])) == (1, candidates)

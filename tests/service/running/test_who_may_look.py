@@ -137,9 +137,9 @@ def test_names_are_shown_over_the_port_to_nobody_without_the_token(looked_at: Lo
 
 
 def test_the_page_says_how_to_see_names(looked_at: LookedAt) -> None:
-    told = json.loads(over_port(looked_at.site.daemon.url, "/api/v1/status")[1])
-    assert (told["users"], told["sign_in"]) == ("pseudonyms", False)
-    assert "outrider token" in told["users_hint"]
+    shown = json.loads(over_port(looked_at.site.daemon.url, "/api/v1/status")[1])
+    assert (shown["users"], shown["sign_in"]) == ("pseudonyms", False)
+    assert "outrider token" in shown["users_hint"]
 
 
 def made_token(site: SmallSite) -> str:
@@ -186,15 +186,15 @@ def test_the_name_that_is_asked_for_has_to_be_ours(
     named: SmallSite, host: str, status: int
 ) -> None:
     for asked in ("/", "/api/v1/jobs", "/healthz", "/metrics"):
-        told, text = over_port(named.daemon.url, asked, Host=host)
-        assert told == status, asked
+        answered, text = over_port(named.daemon.url, asked, Host=host)
+        assert answered == status, asked
         if status == 421:
             assert "host_names" in text
 
 
 @pytest.fixture(scope="module")
 def named(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SmallSite]:
-    """A daemon with a name of its own beside the address."""
+    """A daemon with a host name besides its address."""
     site = SmallSite(tmp_path_factory.mktemp("named"), head='host_names = ["pool.example"]\n')
     with site.daemon:
         yield site
@@ -251,8 +251,8 @@ def test_without_the_group_the_socket_is_for_us_alone(tmp_path: Path, path: Path
 
 
 def test_commands_ask_the_socket_of_the_configuration(site: SmallSite, path: Path) -> None:
-    told: Any = outrider("explain", "1.0", "--config", site.config, "--json").json()
-    assert told["source"] == "daemon"
+    explained: Any = outrider("explain", "1.0", "--config", site.config, "--json").json()
+    assert explained["source"] == "daemon"
     assert outrider("status", "--url", f"unix:{path}", "--json").json()["users"] == "names"
     site.daemon.stop()
     done = outrider("status", "--url", f"unix:{path}")
@@ -278,7 +278,7 @@ def test_a_command_of_another_user_asks_the_port_and_says_so(
 
 
 @pytest.mark.parametrize(
-    ("setting", "told"),
+    ("setting", "message"),
     [
         ('socket = "outrider.sock"\n', "expected a whole path"),
         ('host_names = ["https://x.example"]\n', "expected a name alone"),
@@ -287,8 +287,8 @@ def test_a_command_of_another_user_asks_the_port_and_says_so(
         (f'socket = "/tmp/{"x" * 120}"\n', "longer than 107 bytes"),
     ],
 )
-def test_a_wrong_setting_is_refused(tmp_path: Path, setting: str, told: str) -> None:
-    assert told in refused(SmallSite(tmp_path, head=setting))
+def test_a_wrong_setting_is_refused(tmp_path: Path, setting: str, message: str) -> None:
+    assert message in refused(SmallSite(tmp_path, head=setting))
 
 
 def test_a_secret_comes_from_systemds_folder(tmp_path: Path) -> None:

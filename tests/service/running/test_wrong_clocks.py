@@ -1,4 +1,4 @@
-"""The daemon beside records dated wrongly, and on a host whose clock was years ahead."""
+"""The daemon with wrongly dated records, and on a host whose clock was years ahead."""
 
 import time
 from pathlib import Path
@@ -119,7 +119,7 @@ def test_a_clock_put_back_wrongly_loses_nothing(tmp_path: Path) -> None:
         daemon = site.daemon
         daemon.wait_until("two", lambda s: s["jobs"]["completed"] == 2)
         clock.put(-30 * 86_400.0)
-        daemon.wait_until("told", lambda s: any("stands still" in note for note in s["notes"]))
+        daemon.wait_until("noted", lambda s: any("stops until" in note for note in s["notes"]))
         site.log.run([3, 4])
         daemon.kill()
         daemon.start()
@@ -127,5 +127,5 @@ def test_a_clock_put_back_wrongly_loses_nothing(tmp_path: Path) -> None:
         clock.put(0.0)
         status = daemon.wait_until("all", lambda s: s["jobs"]["completed"] == 4)
         assert status["set_aside"]["implausible_time"] == 0
-        assert not [note for note in status["notes"] if "stands still" in note]
+        assert not [note for note in status["notes"] if "stops until" in note]
         assert daemon.stop() == 0

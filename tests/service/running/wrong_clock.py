@@ -1,4 +1,4 @@
-"""A clock for a whole daemon process, ahead of this machine's by what a file says."""
+"""A clock for a whole daemon process, ahead of this machine's by the seconds in a file."""
 
 from pathlib import Path
 

@@ -8,7 +8,7 @@ import pytest
 
 from outrider.service.daemon.daemon_view import DaemonView
 from outrider.service.host.sdnotify import ServiceManager
-from outrider.service.process.app import tell_status
+from outrider.service.process.app import report_status
 
 
 def fail() -> str:
@@ -38,7 +38,7 @@ async def test_a_sentence_that_cannot_be_made_does_not_end_the_daemon(
             return next(sentences)()
 
     line, view = Line(), View()
-    telling = asyncio.create_task(tell_status(line, _as_view(view)))
+    telling = asyncio.create_task(report_status(line, _as_view(view)))
     assert await asyncio.wait_for(line.told.get(), 5) == "all is well"
     telling.cancel()
     await asyncio.gather(telling, return_exceptions=True)

@@ -19,7 +19,7 @@ def starting() -> StartingView:
     rows = progress.watch([(n, "log", (float(n), 0, "x", None)) for n in range(1, 1_001)], 0, 1_000)
     for _ in range(640):
         next(rows)
-    progress.begin("feeding the journal again")
+    progress.begin("replaying the journal")
     return StartingView(progress, "shadow")
 
 
@@ -36,7 +36,7 @@ async def statuses(access: Access | None = None) -> dict[str, int]:
                 if endpoint.path not in WHILE_STARTING and answer.status == 503:
                     assert answer.headers["Retry-After"] == "5"
                     assert (await answer.json())["error"] == (
-                        "still starting: feeding the journal again, 640 inputs so far (64% of the "
+                        "still starting: replaying the journal, 640 inputs so far (64% of the "
                         "journal)"
                     )
     return found

@@ -16,7 +16,7 @@ from outrider.twin.answer_file import Ratio, Ratios, Window
 _SHADOW: Final = "shadow"
 _ACTIVE: Final = "active"
 GAIN_MEASURES: Final = ("energy_ratio", "badput_ratio")
-"""At least one of these ratios must be below 1 with its whole interval."""
+"""Ratios of which at least one must be below 1 with its whole interval."""
 OVERHEAD: Final = "overhead_mean_ratio"
 
 

@@ -136,7 +136,7 @@ class DaemonState:
 
     @property
     def site_clock(self) -> WallClock | None:
-        """This host's clock if the site's time follows it; None if the site has its own clock."""
+        """The host's clock if the site's time follows it; None if the site has its own clock."""
         own = any(adapter.own_clock for adapter in self.adapters.values())
         return None if own else self.clock
 

@@ -155,7 +155,7 @@ class UndoFile(UndoLog):
             self.entries = self._read()
 
     def write(self, entries: Mapping[str, Undo]) -> None:
-        """See `UndoLog.write`."""
+        """Write entries to the file, see `UndoLog.write`."""
         if not entries:
             return
         rows = [(self._label, job, msgspec.json.encode(one)) for job, one in entries.items()]
@@ -165,7 +165,7 @@ class UndoFile(UndoLog):
             super().write(entries)
 
     def forget(self, jobs: Iterable[str]) -> None:
-        """See `UndoLog.forget`."""
+        """Remove jobs from the file, see `UndoLog.forget`."""
         gone = self.entries.keys() & set(jobs)
         if not gone:
             return

@@ -220,7 +220,7 @@ class InProgressFile(InProgress):
         self._is_clear = self.left is None
 
     def note(self, what: Any) -> None:
-        """See `InProgress.note`."""
+        """Write the record to the file, see `InProgress.note`."""
         if what is None and self._is_clear:
             return
         line = b"\n" if what is None else msgspec.json.encode(what) + b"\n"
@@ -246,7 +246,7 @@ def _read(path: Path) -> Any:
 # Rebuild the state from the journal after an unrecoverable internal error, like a restart.
 #
 # The same happens after the host's clock was ahead and has been set back. The advance of the site's
-# time is undone, and inputs recorded since then are replayed with corrected times (`put_right`).
+# time is undone, and inputs recorded since then are replayed with `correct_times`.
 
 _RETRY_AFTER_S: Final = 60.0
 _CLOCK_STOPPED: Final = " and stops until the clock catches up; set the clock if it is wrong"

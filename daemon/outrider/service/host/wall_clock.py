@@ -1,4 +1,4 @@
-"""This host's clock, with bounds against wrongly dated records and against a wrong clock.
+"""The host's clock, with bounds against wrongly dated records and against a wrong clock.
 
 A record dated 2099 must have no permanent effect, and neither must a clock that was years ahead for
 an hour. So there are two bounds. Records more than `RECORD_AHEAD_S` ahead are rejected. Records

@@ -1,4 +1,4 @@
-"""Journal, snapshots and their writer thread, as the daemon uses them."""
+"""Recording of the daemon: journal, snapshots, their writer threads and retention."""
 
 import asyncio
 import fcntl
@@ -24,28 +24,30 @@ from outrider.service.host.private_folder import make_private, make_private_file
 
 ROWS_KEY = "rows"
 _ROW_KINDS: Final = ("inputs", "decisions", "outcomes", "set_aside")
-_FAR_BEHIND_ROWS: Final = 20_000
-"""Rows, some 6 MB, that may wait for the writer while more is read: two of its transactions."""
-_LOOK_S = 0.5
+_MAX_BACKLOG_ROWS: Final = 20_000
+"""Largest number of rows that may wait for the writer while input is read.
+
+They take some 6 MB, and are two transactions of the writer."""
+_POLL_S = 0.5
 _RETRY_S = 2.0
 _STOP_S = 3.0
 
 
 class Recording:
-    """The state directory of one daemon. Only one daemon at a time may use it.
+    """The state directory of one daemon, which no other daemon may use at the same time.
 
     Args:
-        folder: the state directory; made if it is not there, and closed to other users.
+        folder: the state directory, created if necessary, and closed to other users.
 
     Attributes:
-        notes: what an operator should know of state directory and journal, one sentence each.
-        retention: removes what is too old.
-        last_seq: of the last entry that is safe on the disk.
-        fed: inputs that a restart had to feed again.
-        snapshot_used: whether there is a snapshot that no restart found to be of no use.
+        notes: notes for operators on state directory and journal, one sentence each.
+        retention: removes old rows.
+        last_seq: sequence number of the last entry that is safe on the disk.
+        fed: number of inputs that a restart had to replay.
+        snapshot_used: True if there is a snapshot that no restart found unusable.
 
     Raises:
-        LedgerError: it cannot be written, holds a newer journal, or another daemon uses it.
+        LedgerError: it cannot be written, has a newer journal, or another daemon uses it.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -72,13 +74,13 @@ class Recording:
         self._waiting_since: float | None = None
 
     def cursor(self, label: str) -> Any:
-        """From where an adapter resumes, or None if it never reported."""
+        """Return where an adapter resumes, or None if it never reported."""
         with Journal(self.path, read_only=True) as journal:
             return journal.cursor(label)
 
     @cached_property
     def pseudonyms(self) -> Pseudonyms:
-        """Those of this state directory; while its key cannot be kept, others until the end."""
+        """Pseudonyms of this state directory; temporary ones if its key cannot be stored."""
         try:
             return Pseudonyms(load_key(self.folder / KEY_NAME))
         except LedgerError as error:
@@ -89,37 +91,37 @@ class Recording:
 
     @property
     def is_new(self) -> bool:
-        """True if nothing was ever recorded here, or nothing that can be used."""
+        """True if nothing usable was ever recorded here."""
         return self.last_seq == 0 and not self.snapshot_used
 
     # -- while running ------------------------------------------------------------------------
 
     @property
     def failure(self) -> str | None:
-        """Why nothing is recorded at present, or None; from any thread."""
+        """The cause why nothing can be recorded now, or None; thread-safe."""
         if self._writer.failure is None and self._writer.stalled_s > HANGS_S:
-            return f"{self.path}: the disk hangs: it has taken nothing for {HANGS_S:g} s and longer"
+            return f"{self.path}: the disk hangs: no write for {HANGS_S:g} s or longer"
         return self._writer.failure
 
     async def keep_up(self) -> None:
-        """Before more is read: wait until what was submitted is recorded, if that is much.
+        """Wait before more is read if many submitted rows are not recorded yet.
 
-        A backlog is read faster than it is written. While recording has failed, or the disk hangs,
-        this does not wait: entries are kept then, as long as there is room for them.
+        Input is read faster than it is written. While recording has failed, or the disk hangs,
+        this does not wait: entries are then kept in memory as long as there is space for them.
         """
-        if self.failure is None and self._writer.waiting_rows >= _FAR_BEHIND_ROWS:
+        if self.failure is None and self._writer.waiting_rows >= _MAX_BACKLOG_ROWS:
             with suppress(LedgerError):
                 await self.recorded()
 
     async def submit(self, entry: Entry) -> "Future[int]":
-        """Hand an entry to the writer; waits only while it has no room (the disk is full).
+        """Pass an entry to the writer; waits only while its buffer is full (the disk is full).
 
         Returns:
-            resolves once the entry is on record; fails if that has to wait.
+            a future that resolves once the entry is recorded; it fails if that is delayed.
         """
-        told = False
+        is_reported = False
         while True:
-            # anew each time: while this waited, another may have been taken
+            # recomputed each time: another entry may have been accepted during the wait
             rows = self.rows.copy()
             rows.update({kind: len(getattr(entry, kind)) for kind in _ROW_KINDS})
             entry.meta[ROWS_KEY] = dict(rows)
@@ -127,9 +129,9 @@ class Recording:
                 future = self._writer.submit(entry)
                 break
             except LedgerError as error:
-                if not told:
+                if not is_reported:
                     log.error("input_paused", error=str(error))
-                told = True
+                is_reported = True
                 await asyncio.sleep(_RETRY_S)
         self.rows = rows
         future.add_done_callback(self._note_outcome)
@@ -141,40 +143,40 @@ class Recording:
         else:
             self.failures += 1
 
-    async def mend(self) -> None:
-        """For ever: while recording has failed, say so and try again."""
-        told = False
+    async def retry_while_failed(self) -> None:
+        """Watch the recording endlessly; while it has failed, log that and retry."""
+        is_reported = False
         while True:
             await asyncio.sleep(_RETRY_S)
             if self.failure is None:
-                if told:
+                if is_reported:
                     log.info("recording_resumed", path=str(self.path))
-                told = False
+                is_reported = False
                 self._waiting_since = None
                 continue
-            if not told:
+            if not is_reported:
                 log.critical(
                     "recording_stopped", path=str(self.path), error=self.failure,
-                    hint="the batch system is not touched; recording goes on when this is mended",
+                    hint="the batch system is not affected; recording continues when this is fixed",
                 )  # fmt: skip
                 self._waiting_since = time.monotonic()
-            told = True
+            is_reported = True
             try:
                 await asyncio.wrap_future(self._writer.retry())
             except LedgerError:
                 continue
 
     async def settle(self) -> None:
-        """Wait until everything that was submitted is safe on the disk.
+        """Wait until everything submitted is safe on the disk.
 
         Raises:
             LedgerError: the journal cannot be written at present.
         """
-        # the writer seals after all that was submitted before, and not while it has failed
+        # the writer seals after all earlier entries, and not while it has failed
         self.last_seq = await self._run(_seal)
 
     async def recorded(self) -> None:
-        """Wait until everything that was submitted is on record, though not yet flushed to disk.
+        """Wait until everything submitted is recorded, though not yet flushed to disk.
 
         Raises:
             LedgerError: the journal cannot be written at present.
@@ -182,29 +184,29 @@ class Recording:
         await self._run(Journal.last_seq)
 
     async def _run(self, task: Callable[[Journal], int]) -> int:
-        """What a short task gave, after all that was submitted before.
+        """Return the result of a short task that runs after all earlier entries.
 
         Raises:
-            LedgerError: it failed, or the disk hangs; then it may still be done later.
+            LedgerError: it failed, or the disk hangs; then it may still run later.
         """
         if (why := self.failure) is not None:
             raise LedgerError(why)
         running: asyncio.Future[int] = asyncio.wrap_future(self._writer.run(task))
-        while not (await asyncio.wait({running}, timeout=_LOOK_S))[0]:
+        while not (await asyncio.wait({running}, timeout=_POLL_S))[0]:
             if (why := self.failure) is not None:
                 running.cancel()
                 raise LedgerError(why)
         return running.result()
 
     async def snapshot(self, core: Core, now_s: float | None = None) -> bool:
-        """Write the state beside the journal; whether that went well.
+        """Write a snapshot of the state next to the journal; return whether that succeeded.
 
-        The caller keeps the core from changing, and has submitted everything that led to it;
-        `now_s` is the daemon's clock, Unix seconds; None: as the files' system has it.
+        The caller keeps the core from changing, and has submitted everything that led to it.
+        `now_s` is the daemon's clock, in Unix seconds; None: the time of the file system.
         """
         try:
             await self.settle()
-            core.accounting.work_out()  # or the thread and a reader of metrics might do it at once
+            core.accounting.work_out()  # or thread and metrics reader might do it together
             await self._saver.save(core, self.last_seq, now_s)
         except Exception as error:  # noqa: BLE001 - a policy's `save` is a plugin's code
             self.failures += 1
@@ -215,7 +217,7 @@ class Recording:
         return True
 
     def figures(self) -> dict[str, Any]:
-        """For status and metrics."""
+        """Return the figures of the recording for status and metrics."""
         size = sum(p.stat().st_size for p in self.folder.glob(JOURNAL_NAME + "*"))
         return {
             "recording": self.failure is None,
@@ -233,7 +235,7 @@ class Recording:
         }
 
     def close(self, within_s: float = _STOP_S) -> None:
-        """Write what waits, then release the state directory. Logs what could not be written."""
+        """Write waiting entries, log those that cannot be written, and release the directory."""
         try:
             self._writer.stop(min(within_s, _STOP_S))
         except LedgerError as error:
@@ -244,7 +246,7 @@ class Recording:
 
 
 def _counts(journal: Journal, key: str, none: dict[str, int]) -> dict[str, int]:
-    """Counts that an entry recorded; what cannot be read begins again."""
+    """Return recorded counts; unreadable ones start again at 0."""
     try:
         return none | {name: int(n) for name, n in journal.meta(key, none).items()}
     except (AttributeError, LedgerError, TypeError, ValueError) as error:
@@ -253,31 +255,31 @@ def _counts(journal: Journal, key: str, none: dict[str, int]) -> dict[str, int]:
 
 
 def _seal(journal: Journal) -> int:
-    """Make everything recorded so far safe; returns its last sequence number."""
+    """Flush everything recorded so far; return the last sequence number."""
     journal.sync()
     return journal.last_seq()
 
 
 # -- journal retention -----------------------------------------------------------------------------
-# What the daemon removes from its journal: what is too old, and what is beyond the budget.
+# Removal of journal rows that are too old or beyond the budget.
 
 DROPPED_KEY: Final = "dropped"
 log = structlog.get_logger()
 
 
 class JournalRetention:
-    """Removes rows, in the writer's thread, but none that a restart needs.
+    """Removes rows in the writer's thread, but none that a restart needs.
 
     Args:
-        writer: of the journal.
-        snapshots: the oldest of which a restart may begin with.
+        writer: the journal's writer.
+        snapshots: the snapshots; a restart may begin with the oldest.
         submit: records an entry.
-        dropped_rows: that the budget has taken before.
+        dropped_rows: number of rows dropped for the budget before.
 
     Attributes:
-        budget_bytes: most that the journal may take; None before the first check.
-        over_budget: what an operator should know of the budget; None: nothing.
-        dropped_rows: that the budget took so far.
+        budget_bytes: largest size of the journal; None before the first check.
+        over_budget: a note for operators on the budget; None: there is none.
+        dropped_rows: number of rows dropped for the budget so far.
     """
 
     def __init__(
@@ -297,9 +299,9 @@ class JournalRetention:
     async def prune(
         self, before_s: float, latest_s: float, runs_before_s: float | None = None
     ) -> None:
-        """Forget what is older than the retention allows: events and decisions, and runs.
+        """Remove events, decisions and runs that are older than the retention.
 
-        Rows that are dated later than can be keep nothing.
+        Rows with impossible later dates do not prevent this.
         """
         oldest = self._snapshots.oldest_seq()
 
@@ -319,7 +321,7 @@ class JournalRetention:
             log.info("journal_pruned", rows=n)
 
     async def keep_within(self, budget_bytes: int) -> None:
-        """Drop the oldest rows while the journal takes more than its budget, and say so."""
+        """Drop the oldest rows while the journal exceeds its budget, and report that."""
         self.budget_bytes = budget_bytes
         oldest = self._snapshots.oldest_seq()
 
@@ -350,17 +352,17 @@ class JournalRetention:
 
 
 # -- snapshot saver --------------------------------------------------------------------------------
-# Snapshots are written in a thread of their own, and nobody waits for ever for their disk.
+# Snapshots are written in a dedicated thread, with a time limit for the disk.
 
 HANGS_S: Final = 30.0
-"""Seconds after which a disk that has taken nothing is said to hang."""
+"""Seconds without a completed write after which a disk counts as hanging."""
 
 
 class SnapshotSaver:
     """The thread that writes the snapshots of one daemon.
 
     Args:
-        store: where they go.
+        store: the snapshots' files.
     """
 
     def __init__(self, store: SnapshotStore) -> None:
@@ -373,15 +375,17 @@ class SnapshotSaver:
 
         Args:
             core: the state.
-            seq: of the last entry of the journal that led to it.
-            now_s: the daemon's clock, Unix seconds; None: as the files' system has it.
+            seq: sequence number of the last journal entry that led to it.
+            now_s: the daemon's clock, in Unix seconds; None: the time of the file system.
 
         Raises:
-            LedgerError: it could not be written, or not within `HANGS_S`; then it may still be.
-            Exception: what a policy raised as it was saved.
+            LedgerError: it could not be written within `HANGS_S`; it may still be written later.
+            Exception: any error of a policy while it is saved.
         """
         if self._writing is not None and not self._writing.done():
-            raise LedgerError(f"{self._store.folder}: the disk hangs: the last is not written yet")
+            raise LedgerError(
+                f"{self._store.folder}: the disk hangs: the last snapshot is not written yet"
+            )
         loop = asyncio.get_running_loop()
         packed = await loop.run_in_executor(self._thread, self._packed, core, seq)
         self._writing = loop.run_in_executor(self._thread, self._store.write, seq, packed, now_s)
@@ -393,7 +397,7 @@ class SnapshotSaver:
 
     def _packed(self, core: Core, seq: int) -> bytes:
         collects = gc.isenabled()
-        gc.disable()  # a hundred thousand small lists would set off collections that hold up all
+        gc.disable()  # many small lists would trigger collections that block all threads
         try:
             return self._store.packed(seq, core.save())
         finally:
@@ -401,18 +405,18 @@ class SnapshotSaver:
                 gc.enable()
 
     def close(self) -> None:
-        """End the thread, once the last snapshot is written."""
+        """End the thread once the last snapshot is written."""
         self._thread.shutdown(cancel_futures=True)
 
 
 def _ignore(writing: "asyncio.Future[Path]") -> None:
-    """It was told that this snapshot could not be written; how it ended is of no account."""
+    """Ignore the late result of a snapshot that was reported as not written."""
     if not writing.cancelled():
         writing.exception()
 
 
 # -- locked folder ---------------------------------------------------------------------------------
-# The state directory, which one daemon at a time may use.
+# The state directory, locked against other daemons.
 
 SNAPSHOTS_NAME: Final = "snapshots"
 _LOCK_NAME: Final = "lock"
@@ -421,14 +425,14 @@ _OURS: Final = (
     "mode-limit.*", "undo.sqlite*", "twin.*", "starts.json*",
     f"before-schema-*-{JOURNAL_NAME}*", f"damaged-*-{JOURNAL_NAME}*",
 )  # fmt: skip
-"""Patterns of the names that the daemon gives files in its state directory."""
+"""Patterns of the names of the daemon's files in its state directory."""
 
 
 def open_locked(folder: Path) -> tuple[list[str], TextIO]:
-    """Make the folder, close it to other users, and lock it until the file returned is closed.
+    """Create the folder, close it to other users, and lock it until the file is closed.
 
     Returns:
-        notes for the operator, one sentence each, and the lock's file.
+        notes for operators, one sentence each, and the lock's file.
 
     Raises:
         LedgerError: it cannot be written, or another daemon uses it.
@@ -452,12 +456,12 @@ def open_locked(folder: Path) -> tuple[list[str], TextIO]:
 
 
 def is_in_use(folder: Path) -> bool:
-    """Return whether a daemon runs with this state directory, as far as we may know."""
+    """Return whether a daemon uses this state directory; False if that cannot be checked."""
     try:
         with (folder / _LOCK_NAME).open("rb") as file:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
         return True
     except OSError:
-        return False  # there is no such folder, or it is not open to us
+        return False  # there is no such folder, or we may not read it
     return False

@@ -1,4 +1,4 @@
-"""Bringing a core to where the journal ends: after a restart, or with its state in doubt."""
+"""Rebuild a core from snapshot and journal, after a restart or an internal error."""
 
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -19,34 +19,33 @@ from outrider.service.host.wall_clock import SITE_AHEAD_S, WallClock
 from outrider.service.journal.recording import Recording
 
 _TRIES: Final = 3
-"""Each leaves out the events after which the one before could not repair its state."""
+"""Number of attempts; each leaves out the events whose repair failed in the one before."""
 log = structlog.get_logger()
-# -- put right -------------------------------------------------------------------------------------
-# Inputs that were recorded while the clock was ahead, moved back to when they came.
+# -- time correction -------------------------------------------------------------------------------
+# Correction of the times of inputs that were recorded while the host clock was ahead.
 #
-# While a clock is years ahead, the daemon's own moves of the watermark are dated then, and so is
-# what a batch system on the same host writes. How far it was ahead is in the journal itself: by as
-# much as the first such watermark is ahead of the last one that is believed. Sources whose clocks
-# were right meanwhile keep their times.
+# While a clock is years ahead, the daemon's own watermarks have wrong dates, and so do the records
+# of a batch system on the same host. The journal itself shows the error: the difference between the
+# first such watermark and the last plausible one. Sources with correct clocks keep their times.
 
 Input: TypeAlias = tuple[int, str, NamedEvent]
-"""Sequence number, adapter, event; as the journal gives them."""
+"""Sequence number, adapter and event, as in the journal."""
 
 
 # -- start progress --------------------------------------------------------------------------------
-# How far the start of the daemon has come: told by the thread that starts it, read by the loop.
+# Progress of the daemon's start: written by the starting thread, read by the event loop.
 
 
 class StartProgress:
-    """What is done at the start, and how much of it.
+    """Progress of the start: the current step, and its completed share.
 
-    One thread writes, others read: each attribute is replaced whole.
+    One thread writes and others read: each attribute is replaced as a whole.
 
     Attributes:
-        doing: what is done now, in a few words.
-        fed: inputs of the journal that were fed again.
-        ratio: share of the journal that has been read, 0 to 1; 1 once nothing is left.
-        moved_at: `time.monotonic` of the last sign that the start goes on.
+        doing: the current step, in a few words.
+        fed: number of replayed inputs of the journal.
+        ratio: share of the journal that has been read, 0 to 1.
+        moved_at: `time.monotonic` of the last progress.
     """
 
     def __init__(self) -> None:
@@ -57,7 +56,7 @@ class StartProgress:
         self._stopped = False
 
     def begin(self, doing: str) -> None:
-        """Something else is done from now on.
+        """Note that another step begins.
 
         Raises:
             StartStoppedError: the daemon is to stop.
@@ -66,22 +65,22 @@ class StartProgress:
         self.move()
 
     def move(self) -> None:
-        """The start goes on. Raises `StartStoppedError` if it should not."""
+        """Note that the start progresses. Raises `StartStoppedError` if it is to stop."""
         self.moved_at = time.monotonic()
         if self._stopped:
             raise StartStoppedError("stop requested while starting")
 
     def stop(self) -> None:
-        """End the start at its next sign of life."""
+        """End the start at its next progress."""
         self._stopped = True
 
     def watch(self, rows: Iterable[Input], first_seq: int, last_seq: int) -> Iterator[Input]:
-        """The same rows, counted.
+        """Yield the same rows, and count them as progress.
 
         Args:
             rows: inputs in order.
-            first_seq: they stand after this sequence number.
-            last_seq: the journal ends at this one.
+            first_seq: sequence number before the first of them.
+            last_seq: last sequence number of the journal.
 
         Raises:
             StartStoppedError: the daemon is to stop.
@@ -97,11 +96,11 @@ class StartProgress:
 
     @property
     def sentence(self) -> str:
-        """For the page, the probes and systemd."""
-        told = f"still starting: {self.doing}"
+        """The progress as a sentence for the page, the probes and systemd."""
+        text = f"still starting: {self.doing}"
         if self.fed:
-            told += f", {self.fed:,} inputs so far ({self.ratio:.0%} of the journal)"
-        return told
+            text += f", {self.fed:,} inputs so far ({self.ratio:.0%} of the journal)"
+        return text
 
 
 def bring_up(
@@ -111,22 +110,22 @@ def bring_up(
     clock: WallClock | None = None,
     progress: StartProgress | None = None,
 ) -> tuple[Core, dict[str, Any], list[str]]:
-    """A core in the state in which the journal ends.
+    """Return a core in the state at the end of the journal.
 
     Args:
-        make: gives an empty core.
+        make: returns an empty core.
         recording: the state directory.
-        left_out: events that are set aside without being tried.
-        clock: what was recorded while it was ahead is put right; None: the site has its own.
-        progress: is told how far it has come.
+        left_out: events that are rejected without being tried.
+        clock: times recorded while it was ahead are corrected; None: the site has its own.
+        progress: receives the progress.
 
     Returns:
-        The core, the cursors by adapter (None: it never reported), and notes for the person on
-        call. No snapshot that can be used is such a note, and no error: the journal is the truth.
+        The core, the cursors by adapter (None: it never reported), and notes for operators. A
+        missing snapshot is such a note, and no error: the journal is sufficient.
 
     Raises:
         LedgerError: the journal cannot be read.
-        StartStoppedError: `progress` was told to stop.
+        StartStoppedError: `progress.stop` was called.
     """
     progress = progress or StartProgress()
     skipped = set(left_out)
@@ -136,7 +135,7 @@ def bring_up(
             break
         skipped |= {key for key in core.unrepaired if key is not None}
     else:
-        note = "the state may be inconsistent: Outrider failed, and failed again at repairing it"
+        note = "the state may be inconsistent: the repair after an internal error failed again"
         log.critical("state_inconsistent", reason=note)
         notes.append(note)
         core.unrepaired.clear()
@@ -150,10 +149,10 @@ def _recall(
     clock: WallClock | None,
     progress: StartProgress,
 ) -> tuple[Core, dict[str, Any], list[str]]:
-    """A core where the journal ends, by the newest snapshot that fits and what came after.
+    """Return a core at the end of the journal, from the newest usable snapshot and later inputs.
 
-    Where that snapshot is of a time that the clock has not reached, the clock was ahead then and
-    has been put back: it is begun from the newest one before that, if there is one still.
+    If the clock has not reached the time of that snapshot, the clock was ahead then and has been
+    set back. The newest snapshot before that is then used, if there is one.
     """
     latest_s = None if clock is None else clock.latest_site_s()
     progress.begin("reading the last snapshot")
@@ -161,24 +160,24 @@ def _recall(
     core.merger.leave_out = skipped
     progress.begin("checking the end of the journal")
     notes += check_end(recording.path)
-    progress.begin("feeding the journal again")
+    progress.begin("replaying the journal")
     left_out: list[str] = []
     with Journal(recording.path, read_only=True) as journal:
         if recording.last_seq and not recording.snapshot_used:
-            notes += _made_anew(journal, had_snapshots=bool(recording.snapshots.paths()))
+            notes += _without_snapshot(journal, had_snapshots=bool(recording.snapshots.paths()))
         rows = progress.watch(journal.inputs_after(seq, left_out), seq, recording.last_seq)
         core.personal_vos.recall(journal.meta(PERSONAL_VOS_KEY, {}))
         limits = None
         if clock is not None and recording.snapshot_used:
             believed_s = core.merger.now
-            if believed_s > -inf:  # or a clock that is behind would decide alone
+            if believed_s > -inf:  # or a clock that is behind would decide
                 limits = clock.limits(believed_s)
             if latest_s is not None:
-                rows = put_right(rows, believed_s, max(latest_s, believed_s + SITE_AHEAD_S))
-        recording.fed = refeed(core, rows, limits)
+                rows = correct_times(rows, believed_s, max(latest_s, believed_s + SITE_AHEAD_S))
+        recording.fed = replay_inputs(core, rows, limits)
         for _, early in journal.set_aside_after(seq, IMPLAUSIBLE_TIME):
             core.merger.recount(early.adapter, early.kind, early.reason)
-        # without a snapshot or a row, history was not read to its end: it is read again
+        # without a snapshot or a row, the history was not read completely: it is read again
         cursors: dict[str, Any] = {}
         for label, source in core.sources.items():
             try:
@@ -201,10 +200,10 @@ def _recall(
 def _from_snapshot(
     make: Callable[[], Core], recording: Recording, latest_s: float | None
 ) -> tuple[Core, int, list[str]]:
-    """A core in the state of the newest snapshot that fits it, or an empty one.
+    """Return a core in the state of the newest usable snapshot, or an empty one.
 
     Returns:
-        The core, the sequence number at which it stands, and notes.
+        The core, its sequence number in the journal, and notes.
     """
     snapshots = recording.snapshots
     snapshots.notes.clear()
@@ -222,7 +221,7 @@ def _from_snapshot(
                 f"{snapshots.folder}: the snapshot at {seq_of_it} does not fit this Outrider and "
                 f"its configuration, and was not used: {why}"
             )
-            core = make()  # the one before may be half in another's state
+            core = make()  # the one before may be partly restored
             continue
         recording.snapshot_used, seq = True, seq_of_it
         if fresh:
@@ -232,7 +231,7 @@ def _from_snapshot(
 
 
 def _in_order(snapshots: Iterable[Snapshot], latest_s: float | None) -> Iterator[Snapshot]:
-    """Those of a time that the clock has reached, newest first; then the newest of the others."""
+    """Yield snapshots of past times, newest first; then the newest of later times."""
     ahead: Snapshot | None = None
     for snapshot in snapshots:
         if latest_s is None or _time_of(snapshot.state) <= latest_s:
@@ -244,43 +243,43 @@ def _in_order(snapshots: Iterable[Snapshot], latest_s: float | None) -> Iterator
 
 
 def _time_of(state: Any) -> float:
-    """The time of a state; minus infinity for one of another release, which will not fit."""
+    """Return the time of a state; minus infinity for one of another release, which is unusable."""
     try:
         return site_time_of(state)
     except (LookupError, TypeError):
         return -inf
 
 
-def _made_anew(journal: Journal, *, had_snapshots: bool) -> list[str]:
-    """What to know of a state that is made of the journal alone.
+def _without_snapshot(journal: Journal, *, had_snapshots: bool) -> list[str]:
+    """Return notes on a state that is rebuilt from the journal alone.
 
-    Nothing where it is young: a daemon that is killed soon after its first start has no snapshot.
+    There are none for a young journal: a daemon killed soon after its first start has no snapshot.
     """
     pruned = journal.pruned_inputs_seq()
     if not (had_snapshots or pruned):
         return []
-    told = "no snapshot could be used: the state was made anew of the journal"
+    note = "no snapshot could be used: the state was rebuilt from the journal"
     if pruned:
-        told += f", whose inputs up to number {pruned} were pruned"
-    return [f"{told}; jobs that are older are known again once their source tells of them"]
+        note += f", whose inputs up to number {pruned} were pruned"
+    return [f"{note}; older jobs are known again once their source reports them"]
 
 
-LEAST_LEAP_S: Final = 3_600.0
-"""A clock that went on by less at once did so because nothing happened meanwhile."""
-_MOST_HELD: Final = 100_000
+MIN_LEAP_S: Final = 3_600.0
+"""Smallest step of the clock that counts as a leap; shorter ones are quiet periods."""
+_MAX_HELD: Final = 100_000
 
 
-def put_right(rows: Iterable[Input], believed_s: float, latest_s: float) -> Iterator[Input]:
-    """The inputs, with the times of those that a wrong clock dated put right.
+def correct_times(rows: Iterable[Input], believed_s: float, latest_s: float) -> Iterator[Input]:
+    """Yield the inputs, with corrected times for those dated by a wrong clock.
 
     Args:
         rows: in order of arrival.
-        believed_s: the time at the site before them.
+        believed_s: the plausible time at the site before them.
         latest_s: later times are wrong.
 
     Yields:
         All of them. An event later than `latest_s` that came while the clock was right keeps its
-        time: nobody knows when it was. So do all where the clock never leapt.
+        time, since the true time is unknown. So do all events if the clock never leapt.
     """
     ahead_s: float | None = None
     held: list[Input] = []
@@ -290,8 +289,8 @@ def put_right(rows: Iterable[Input], believed_s: float, latest_s: float) -> Iter
             if time_s <= latest_s and not held:
                 yield row
                 continue
-            held.append(row)  # the next watermark tells whether the clock was wrong
-            if len(held) > _MOST_HELD:
+            held.append(row)  # the next watermark shows whether the clock was wrong
+            if len(held) > _MAX_HELD:
                 yield from _moved(held, ahead_s, latest_s)
                 held = []
             continue
@@ -300,7 +299,7 @@ def put_right(rows: Iterable[Input], believed_s: float, latest_s: float) -> Iter
             believed_s = max(believed_s, time_s)
         else:
             moved_s = time_s - (ahead_s or 0.0)
-            if LEAST_LEAP_S < moved_s - believed_s < inf:
+            if MIN_LEAP_S < moved_s - believed_s < inf:
                 ahead_s = time_s - believed_s
             believed_s = max(believed_s, time_s - (ahead_s or 0.0))
         yield from _moved(held, ahead_s, latest_s)
@@ -318,19 +317,19 @@ def _moved(rows: Iterable[Input], ahead_s: float | None, latest_s: float) -> Ite
             yield seq, label, (time_s - ahead_s, kind, subject, extra)
 
 
-# -- refeeding -------------------------------------------------------------------------------------
-# Feeding a core what stands in the journal, so that it ends in the same state.
+# -- journal replay --------------------------------------------------------------------------------
+# Rebuild a core's state by replaying journal entries into it.
 
-_AT_ONCE: Final = 10_000
+_STEP_EVENTS: Final = 10_000
 
 
-def refeed(
+def replay_inputs(
     core: Core, rows: Iterable[tuple[int, str, NamedEvent]], limits: TimeLimits | None = None
 ) -> int:
-    """Feed inputs of the journal again and record no decisions; returns how many inputs.
+    """Replay inputs of the journal without recording decisions; return the number of inputs.
 
-    Events of other times than `limits` were believed when they came: they are set aside now, and
-    that is still to be recorded.
+    Events beyond `limits` were accepted when they arrived. They are rejected now, and that must
+    still be recorded.
     """
     merger = core.merger
     core.decision_log.replaying = True
@@ -343,20 +342,20 @@ def refeed(
         n += 1
         if event[1] == TICK:
             feed = GuardedFeed(merger, core.engine, core.unrepaired, event[0])
-            while feed.step(_AT_ONCE):
+            while feed.step(_STEP_EVENTS):
                 pass
         elif limits is None or merger.admit(label, (event,), limits):
             core.arrive(label, (event,))
         else:
             early += merger.take_set_aside()[-1:]
-    merger.newly_set_aside[:] = early  # the others were recorded when they came first
+    merger.newly_set_aside[:] = early  # the others were recorded when they arrived
     core.decision_log.replaying = False
     return n
 
 
 _LOOK_EVERY: Final = 64
-"""Inputs between two looks at the clock and at `stop`."""
+"""Number of inputs between two updates of the progress."""
 
 
 class StartStoppedError(OutriderError):
-    """The daemon was told to stop while it was starting; nothing is wrong."""
+    """The daemon was stopped while it was starting, which is no failure."""

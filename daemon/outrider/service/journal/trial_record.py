@@ -1,4 +1,4 @@
-"""A canary trial as the journal has it: what was registered, its state, and what came of it."""
+"""Record of a canary trial in the journal: its registration, state and outcome."""
 
 import hashlib
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ from outrider.model.localtime import time_zone
 from outrider.service.config.declarations import Config, acting_of, policies_of
 
 TRIAL_KEY: Final = "trial"
-"""Where the journal keeps the present one; all steps of all are among the commands."""
+"""Key of the present trial in the journal; the steps of all trials are commands."""
 BY_DAYS: Final = "days"
 RUNNING: Final = "running"
 ENDED: Final = "ended"
@@ -27,7 +27,7 @@ _TERMS: Final = (
     "policies", "reboot", "reconsider_s", "seed", "shares", "stale_after_s", "timezone",
     "utilities",
 )  # fmt: skip
-"""Settings that bear on what is decided, carried out or counted."""
+"""Settings that affect what is decided, applied or counted."""
 log = structlog.get_logger()
 
 
@@ -37,11 +37,11 @@ class TrialRecord(msgspec.Struct, frozen=True):
     Attributes:
         trial: as registered.
         state: ``running``, ``ended`` at its registered length, or ``broken_off`` before.
-        ended_s: when it ended, by the site's clock; None: it goes on.
-        why: for which reason it was broken off; else empty.
-        outcome: only of one that ended.
-        left: the canary was left since it ended: the next canary is another trial.
-        restarts: how often the daemon was started anew while it went on.
+        ended_s: when it ended, by the site's clock; None: it is running.
+        why: the reason why it was broken off; else empty.
+        outcome: the outcome of an ended trial.
+        left: True if the canary was left since it ended: the next canary is a new trial.
+        restarts: number of restarts of the daemon while it was running.
     """
 
     trial: Trial
@@ -54,7 +54,7 @@ class TrialRecord(msgspec.Struct, frozen=True):
 
 
 def trial_on_record(path: Path) -> tuple[TrialRecord | None, str]:
-    """The last trial of a journal, None where there is none; and why it cannot be read, or ""."""
+    """Return the last trial of a journal, or None; and the error in reading it, or empty text."""
     try:
         with Journal(path, read_only=True) as journal:
             kept: Any = journal.meta(TRIAL_KEY, None)
@@ -65,33 +65,33 @@ def trial_on_record(path: Path) -> tuple[TrialRecord | None, str]:
 
 
 def wants_trial(config: Config) -> bool:
-    """Return whether the configuration is one in which a trial goes on."""
+    """Return whether the configuration is one in which a trial runs."""
     return config.mode == CANARY and acting_of(config).canary_by == BY_DAYS
 
 
 def terms_of(config: Config) -> str:
-    """Digest of the settings that must stay as they are while a trial goes on."""
+    """Return a digest of the settings that must not change during a trial."""
     terms = {key: getattr(config, key) for key in _TERMS}
     return hashlib.sha256(msgspec.json.encode(terms, order="sorted")).hexdigest()
 
 
 def active_trial(record: TrialRecord | None, config: Config) -> Trial | None:
-    """The trial that decides on which days this configuration acts; None: there is none."""
+    """Return the trial that defines the days on which this configuration acts, or None."""
     if record is None or record.state != RUNNING or not wants_trial(config):
         return None
     return record.trial if record.trial.terms == terms_of(config) else None
 
 
 # -- registering -----------------------------------------------------------------------------------
-# Registering a canary trial: everything about it is settled before its first day.
+# Registration of a canary trial: everything about it is fixed before its first day.
 
 
 class Stated(NamedTuple):
-    """What the twin states of a policy before a trial.
+    """The twin's statement on a policy before a trial.
 
     Attributes:
-        as_: ``next``: as a forecast; ``past``: as what would have been; empty: nothing.
-        ratios: by measure, estimate, low and high.
+        as_: ``next``: a forecast; ``past``: a simulated past; empty: nothing.
+        ratios: estimate, low and high by measure.
     """
 
     as_: str = ""
@@ -99,12 +99,12 @@ class Stated(NamedTuple):
 
 
 def registered(config: Config, now_s: float, stated: Stated) -> Trial:
-    """The trial of a configuration, from the next midnight of the site's wall clock on.
+    """Return the trial of a configuration, starting at the next midnight of the site's clock.
 
     Args:
-        config: in force; its mode is canary.
-        now_s: of the site, Unix seconds.
-        stated: what the twin states of it.
+        config: the active configuration, in mode canary.
+        now_s: time at the site, in Unix seconds.
+        stated: the twin's statement on the policy.
     """
     acting = acting_of(config)
     policy, settings = next(iter(policies_of(config).items()))
@@ -124,49 +124,49 @@ def registered(config: Config, now_s: float, stated: Stated) -> Trial:
 
 
 # -- shown -----------------------------------------------------------------------------------------
-# The canary trial as status, evidence and commands show it.
+# The canary trial as shown in status, evidence and commands.
 
 
 class TrialShown(Struct, frozen=True, kw_only=True):
-    """A canary trial by days: registered beforehand, and compared only at its end."""
+    """A canary trial by days, registered in advance and compared only at its end."""
 
     state: Literal["running", "ended", "broken_off"]
-    why: Annotated[str, Meta(description="For which reason it was broken off; else empty.")]
+    why: Annotated[str, Meta(description="Why it was broken off; else empty.")]
     policy: str
     registered_s: Annotated[float, Meta(description="Unix seconds by the site's clock.")]
-    begins_s: Annotated[float, Meta(description="The midnight with which its first day begins.")]
-    ends_s: Annotated[float, Meta(description="When its outcome is worked out.")]
+    begins_s: Annotated[float, Meta(description="The midnight at which its first day begins.")]
+    ends_s: Annotated[float, Meta(description="When its outcome is computed.")]
     days: Annotated[int, Meta(description="Its registered length.")]
     days_done: int
-    seed: Annotated[int, Meta(description="Of the draw of the days.")]
-    restarts: Annotated[int, Meta(description="How often the daemon was started anew meanwhile.")]
-    acts_now: Annotated[bool, Meta(description="Whether today is one on which it is acted.")]
+    seed: Annotated[int, Meta(description="Random seed of the drawn days.")]
+    restarts: Annotated[int, Meta(description="Restarts of the daemon during the trial.")]
+    acts_now: Annotated[bool, Meta(description="True if it acts today.")]
     next_change_s: Annotated[
-        float | None, Meta(description="When acting next begins or ends; null: not any more.")
+        float | None, Meta(description="When acting next begins or ends; null: never.")
     ]
     stated_as: Annotated[
         str,
         Meta(
-            description="What the twin had stated when it was registered: next: a forecast; past: "
-            "what would have been; empty: nothing."
+            description="The twin's statement at registration: next: a forecast; past: a "
+            "simulated past; empty: nothing."
         ),
     ]
     outcome: Annotated[
         TrialOutcome | None,
-        Meta(description="Acting over not acting; null until it ends at its registered length."),
+        Meta(description="Acting / not acting; null until it ends at its registered length."),
     ]
 
 
 def trial_shown(record: TrialRecord | None, now_s: float) -> TrialShown | None:
-    """The last trial; None: there was none. While it goes on, no ratio is shown or worked out.
+    """Return the last trial, or None. While it runs, no ratio is computed or shown.
 
     Args:
-        record: of the journal.
-        now_s: of the site.
+        record: the record in the journal.
+        now_s: time at the site.
     """
     if record is None:
         return None
-    trial, goes_on = record.trial, record.state == RUNNING
+    trial, is_running = record.trial, record.state == RUNNING
     until_s = now_s if record.ended_s is None else record.ended_s
     return TrialShown(
         state=record.state,
@@ -179,8 +179,8 @@ def trial_shown(record: TrialRecord | None, now_s: float) -> TrialShown | None:
         days_done=sum(end_s <= until_s for end_s in trial.midnights_s[1:]),
         seed=trial.seed,
         restarts=record.restarts,
-        acts_now=goes_on and trial.acts_at(now_s),
-        next_change_s=trial.next_change_s(now_s) if goes_on else None,
+        acts_now=is_running and trial.acts_at(now_s),
+        next_change_s=trial.next_change_s(now_s) if is_running else None,
         stated_as=trial.stated_as,
         outcome=record.outcome,
     )

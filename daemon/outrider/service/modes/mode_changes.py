@@ -50,7 +50,7 @@ class ModeChanges:
 
     @property
     def mode(self) -> str:
-        """The effective mode."""
+        """The effective mode of the daemon."""
         return self._state.loaded.config.mode
 
     @property

@@ -1,4 +1,4 @@
-"""``outrider run``: everything together, from a checked configuration to a clean end."""
+"""The process of ``outrider run``, from a checked configuration to a clean end."""
 
 import asyncio
 import contextlib
@@ -37,12 +37,12 @@ from outrider.service.web.unix_socket import listening_at
 
 _STOP_S = 4.5
 _WORK_STOPS_S = 3.5
-"""Of that, for the sources and the last snapshot; what is left is the writer's and the page's."""
+"""Part of `_STOP_S` for the sources and the last snapshot; the rest is for writer and page."""
 _STATUS_EVERY_S = 10.0
 
 
 def run(loaded: LoadedConfig, announce: Callable[[str], None] | None = None) -> int:
-    """Run the daemon until it is told to stop (SIGTERM, SIGINT); returns the exit code.
+    """Run the daemon until SIGTERM or SIGINT; return the exit code.
 
     Args:
         loaded: the configuration; SIGHUP reads it again from its file.
@@ -52,7 +52,7 @@ def run(loaded: LoadedConfig, announce: Callable[[str], None] | None = None) -> 
         OutriderError: it could not start.
     """
     os.environ.setdefault("OMP_NUM_THREADS", "1")
-    os.umask(0o077)  # whoever starts us: what we write is nobody else's business
+    os.umask(0o077)  # our files must not be readable by other users
     mode = Mode(effective_config(loaded, state_folder(loaded))[0].config.mode)
     set_up_logs(mode, style=loaded.config.log_format, zone=loaded.config.timezone)
     before = threads()
@@ -77,7 +77,7 @@ class _Daemon:
         self._stop_by = math.inf
 
     async def live(self) -> int:
-        """Start, serve until told to stop, and stop within `_STOP_S`."""
+        """Start, serve until stopped, and stop within `_STOP_S`."""
         config = self.loaded.config
         loop = asyncio.get_running_loop()
         loop.set_exception_handler(LoopFaults())
@@ -105,7 +105,7 @@ class _Daemon:
                 return await self._start(starting, folder, host, bound)
 
     async def _start(self, starting: StartingView, folder: Path, host: str, port: int) -> int:
-        """Bring the state up while the page says how far it is; then do the work."""
+        """Restore the state while the page shows the progress; then serve."""
         loop, progress = asyncio.get_running_loop(), starting.progress
         start = Start(progress, self._service, self._stop, within_s=_WORK_STOPS_S)
         try:
@@ -119,7 +119,7 @@ class _Daemon:
                     recording,
                     self._service,
                     progress=progress,
-                    tell_mode=self._follow_mode,
+                    on_mode=self._follow_mode,
                 )
             )
             tune_interpreter()
@@ -136,8 +136,10 @@ class _Daemon:
         url = f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}"
         async with asyncio.TaskGroup() as tasks:
             work = tasks.create_task(supervisor.run(), name="supervisor")
-            tellers = [
-                tasks.create_task(tell_status(self._service, supervisor.view), name="tell-status"),
+            reporters = [
+                tasks.create_task(
+                    report_status(self._service, supervisor.view), name="report-status"
+                ),
                 tasks.create_task(self._reload_on_request(supervisor), name="reload-on-request"),
             ]
             log.info("daemon_started", version=__version__, url=url, pid=os.getpid())
@@ -148,7 +150,7 @@ class _Daemon:
             log.info("daemon_stopped", reason="stop requested")
             self._service.stopping("stop requested")
             self._stop_by = asyncio.get_running_loop().time() + _STOP_S
-            for task in [*tellers, work]:
+            for task in [*reporters, work]:
                 task.cancel()
             done, _ = await asyncio.wait([work], timeout=_WORK_STOPS_S)
             if not done:
@@ -170,28 +172,28 @@ class _Daemon:
             except OutriderError as error:
                 log.error("config_reload_failed", error=str(error))
                 supervisor.view.note_refusal(str(error))
-                told = f"kept the old configuration: {error}"
+                status = f"kept the old configuration: {error}"
             else:
                 self.loaded = loaded
                 self._access.follow(access)
                 log.info("config_reloaded", source=loaded.source)
-                told = f"{self._mode.name}: configuration reloaded"
-            self._service.ready(told)
+                status = f"{self._mode.name}: configuration reloaded"
+            self._service.ready(status)
 
     def _follow_mode(self, mode: str) -> None:
         self._mode.name = mode
 
     def _access_after(self, loaded: LoadedConfig) -> Access:
-        """The rules of a new configuration, at the address that we really listen on."""
+        """Return the access rules of a new configuration, for the address we listen on."""
         stays = {key: getattr(self.loaded.config, key) for key in ("listen", "token_file")}
         config = msgspec.structs.replace(loaded.config, **stays)
         return Access.configured(config, state_folder(self.loaded))
 
 
-async def tell_status(service: ServiceManager, view: DaemonView) -> None:
-    """Keep the service manager's line about us up to date, for ever.
+async def report_status(service: ServiceManager, view: DaemonView) -> None:
+    """Periodically update the service manager's status line.
 
-    A fault in the making of a sentence is logged; it must not end the daemon.
+    An error in making the sentence is logged; it must not end the daemon.
     """
     while True:
         try:
@@ -202,40 +204,40 @@ async def tell_status(service: ServiceManager, view: DaemonView) -> None:
 
 
 # -- leaving ---------------------------------------------------------------------------------------
-# The end of the process: it does not wait for threads that hang.
+# Process shutdown: exit even if threads are stuck.
 
 _ENDS_WITHIN_S: Final = 1.0
-_TELLS_WITHIN_S: Final = 2.0
+_ERROR_GRACE_S: Final = 2.0
 _FAULT: Final = 70
-"""Exit code of a fault of Outrider's own."""
+"""Exit code of an internal error of Outrider."""
 
 
 class LeavingExecutor(ThreadPoolExecutor):
-    """The event loop's own threads, whose shutdown waits for none of them.
+    """Thread pool of the event loop, whose shutdown does not wait for its threads.
 
-    A plugin's `asyncio.to_thread` may hang in the kernel, as on a dead mount, and the event loop
+    A plugin's `asyncio.to_thread` may hang in the kernel, as on a dead mount. The event loop
     ends only after the shutdown of these threads.
     """
 
     def __init__(self) -> None:
-        super().__init__(thread_name_prefix="asyncio")  # as the event loop names its own
+        super().__init__(thread_name_prefix="asyncio")  # the event loop's own prefix
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Let the threads end once they have nothing to do; `leave` sees to those that hang."""
+        """Let idle threads end without waiting; `leave` handles those that hang."""
         super().shutdown(wait=False, cancel_futures=cancel_futures)
 
 
 def threads() -> set[threading.Thread]:
-    """The threads for whose end Python would wait."""
+    """Return the threads for whose end Python would wait."""
     return {thread for thread in threading.enumerate() if not thread.daemon}
 
 
 def leave(code: int, before: Collection[threading.Thread]) -> int:
-    """End at once with this code if threads that began since then do not end; else return it.
+    """Exit immediately with this code if our threads do not end; else return the code.
 
     Args:
-        code: of the process.
-        before: the threads that are none of ours.
+        code: the exit code of the process.
+        before: the threads that are not ours.
     """
     if _hung(before):
         sys.stdout.flush()
@@ -245,7 +247,7 @@ def leave(code: int, before: Collection[threading.Thread]) -> int:
 
 
 def leave_after_error(before: Collection[threading.Thread]) -> None:
-    """Leave somebody else the time to tell an error; then end, if threads hang as in `leave`."""
+    """Exit after a delay if our threads hang, so that the caller can report an error."""
     if _hung(before):
         threading.Thread(target=_end_soon, name="end-soon", daemon=True).start()
 
@@ -262,29 +264,29 @@ def _hung(before: Collection[threading.Thread]) -> list[str]:
 
 
 def _end_soon() -> None:
-    time.sleep(_TELLS_WITHIN_S)
+    time.sleep(_ERROR_GRACE_S)
     os._exit(_FAULT)
 
 
 # -- loop faults -----------------------------------------------------------------------------------
-# What goes wrong in the event loop itself: logged, each kind once a minute, and nothing ends.
+# Errors in the event loop itself: logged, each kind at most once a minute, without ending anything.
 
 
 class LoopFaults:
     """The loop's exception handler (`asyncio.loop.set_exception_handler`).
 
-    Without descriptors for a new connection, asyncio calls it once a second for as long as that
-    lasts; a log of that helps nobody.
+    Without descriptors for a new connection, asyncio calls it once a second; such a log would be
+    useless.
 
     Args:
-        clock: seconds that only grow.
+        clock: monotonic seconds.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._limit = RateLimit(clock)
 
     def __call__(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-        """Log it, unless the same was logged less than a minute ago."""
+        """Log an error, unless the same kind was logged less than a minute ago."""
         error = context.get("exception")
         kind = self._limit.kind_of(
             f"{context.get('message', 'no message')}: {type(error).__name__}"
@@ -297,27 +299,27 @@ class LoopFaults:
 
 
 # -- start -----------------------------------------------------------------------------------------
-# The start of the daemon, in a thread: the page answers meanwhile, and systemd waits for it.
+# The start of the daemon, in a thread: the page answers during it, and systemd waits for it.
 
 T = TypeVar("T")
 
-_TELL_EVERY_S: Final = 5.0
+_REPORT_EVERY_S: Final = 5.0
 _EXTEND_S: Final = 60.0
-"""How much longer systemd is asked to wait, each time."""
+"""Seconds by which systemd's timeout is extended each time."""
 _STUCK_S: Final = 300.0
-"""A start without a sign of life for so long is stuck: systemd is not asked to wait any more."""
+"""Seconds without progress after which the start counts as stuck: no more extensions."""
 
 log = structlog.get_logger()
 
 
 class Start:
-    """Runs what takes long at the start, so that nothing else waits for it.
+    """Runs the long steps of the start in a thread, so that nothing else is blocked.
 
     Args:
-        progress: told by what is run.
-        service: is asked for time while the start goes on.
+        progress: the progress, updated by the steps.
+        service: asked for more time while the start makes progress.
         stopped: set when the daemon is to stop.
-        within_s: how long a start that was told to stop may take to end; then the process ends.
+        within_s: seconds that a stopped start may take to end; then the process ends.
     """
 
     def __init__(
@@ -333,20 +335,20 @@ class Start:
         self._within_s = within_s
 
     async def run(self, make: Callable[[], T]) -> T:
-        """What `make`, in a thread, returns.
+        """Return the result of `make`, called in a thread.
 
         Raises:
             StartStoppedError: the daemon is to stop.
-            OutriderError: whatever `make` raises.
+            OutriderError: raised by `make`.
         """
         share_threads()
         work = asyncio.create_task(asyncio.to_thread(make))
         stop = asyncio.create_task(self._stopped.wait())
         try:
             while not work.done() and not stop.done():
-                self._tell()
+                self._report()
                 await asyncio.wait(
-                    {work, stop}, timeout=_TELL_EVERY_S, return_when=asyncio.FIRST_COMPLETED
+                    {work, stop}, timeout=_REPORT_EVERY_S, return_when=asyncio.FIRST_COMPLETED
                 )
             if not work.done():
                 await self._end(work)
@@ -354,7 +356,7 @@ class Start:
             stop.cancel()
         return work.result()
 
-    def _tell(self) -> None:
+    def _report(self) -> None:
         progress = self._progress
         if time.monotonic() - progress.moved_at < _STUCK_S:
             self._service.starting(progress.sentence, _EXTEND_S)
@@ -366,39 +368,38 @@ class Start:
         self._service.stopping("stop requested while starting")
         self._progress.stop()
         done, _ = await asyncio.wait([work], timeout=self._within_s)
-        if not done:  # a thread cannot be ended from outside, and waiting for it would be for ever
+        if not done:  # a thread cannot be ended from outside, and might never end
             log.error("start_abandoned", doing=self._progress.doing, after_s=self._within_s)
             sys.stderr.flush()
             os._exit(1)
 
 
 # -- interpreter -----------------------------------------------------------------------------------
-# The interpreter's own settings, so that nothing holds up decisions for long.
+# Settings of the interpreter, so that nothing delays decisions for long.
 
 _YOUNG, _MIDDLE, _FULL = 700, 10, 1_000
 _THREAD_TURN_S = 0.001
 
 
 def share_threads() -> None:
-    """Call before a thread computes for long, beside the event loop.
+    """Tune thread switching and garbage collection for threads next to the event loop.
 
-    A thread that computes (the start, a scrape that is rendered, a snapshot that is packed) gives
-    way to the event loop after 1 ms in place of 5. The loop may wait for several such turns in a
-    row.
+    Call it before a thread computes for long (the start, rendering a scrape, packing a snapshot).
+    Such a thread yields to the event loop after 1 ms instead of 5. The loop may wait for several
+    such turns in a row.
 
-    Full garbage collections become a hundred times rarer. One looks at every job that is known:
-    some 20 ms at 10,000 jobs, in the middle of a round. It is there for cycles of objects, and
-    the engine makes none; those of others (tracebacks, closed connections) are mostly caught
-    young.
+    Full garbage collections become a hundred times rarer. Each visits every known job: some 20 ms
+    at 10,000 jobs, in the middle of a round. They are for cycles of objects, and the engine makes
+    none. Those of others (tracebacks, closed connections) are mostly caught young.
     """
     gc.set_threshold(_YOUNG, _MIDDLE, _FULL)
     sys.setswitchinterval(_THREAD_TURN_S)
 
 
 def tune_interpreter() -> None:
-    """Call when the daemon is ready: as `share_threads`, and what is there now is never collected.
+    """Exclude all present objects from garbage collection, and call `share_threads`.
 
-    What was built until now is never looked at again.
+    Call it when the daemon is ready.
     """
     gc.freeze()
     share_threads()

@@ -1,9 +1,9 @@
-"""The supervisor: which tasks run, who owns them, and how they end.
+"""Supervisor of the daemon: the tasks that run, and how they end.
 
-One task for each source pumps its batches through the core into the ledger; others watch the disk,
+One task for each source passes its batches through the core to the journal. Others watch the disk,
 the watchdog and the event loop itself. All share one core, which only changes under one lock. A
-source that fails is stale until it can be read again; a policy that fails loses its runner;
-neither ends the daemon.
+failed source is stale until it can be read again, and a failed policy loses its runner. Neither
+ends the daemon.
 """
 
 import asyncio
@@ -46,9 +46,9 @@ class Supervisor:
         loaded: the configuration.
         recording: the state directory.
         service: the service manager that started the daemon.
-        clock: Unix seconds now.
-        progress: is told how far the start has come.
-        tell_mode: is told which mode is in force, whenever that may have changed.
+        clock: returns Unix seconds.
+        progress: receives the progress of the start.
+        on_mode: called with the effective mode whenever it may have changed.
 
     Raises:
         OutriderError: the daemon cannot start with this configuration and state directory.
@@ -61,33 +61,33 @@ class Supervisor:
         service: ServiceManager,
         clock: Callable[[], float] = time.time,
         progress: StartProgress | None = None,
-        tell_mode: Callable[[str], None] = lambda mode: None,
+        on_mode: Callable[[str], None] = lambda mode: None,
     ) -> None:
         self._state = DaemonState(loaded, recording, clock, progress)
         self._service = service
-        self._tell_mode = tell_mode
+        self._on_mode = on_mode
         self._reloading = asyncio.Lock()
         history = CommandHistory(recording)
         self._history = history
         self._watched = WatchedTime(_watched_before(recording))
-        self._modes = ModeChanges(self._state, self._put_in_force, history, self._watched)
+        self._modes = ModeChanges(self._state, self._activate, history, self._watched)
         self._guards = GuardWatch(self._state, self._modes.fall_back)
         self._trials = TrialWatch(self._state, history.record)
         self._commander = Commander(self._state, self._modes, history, self._evidence)
-        tell_mode(self._state.loaded.config.mode)
+        on_mode(self._state.loaded.config.mode)
 
     @property
     def view(self) -> DaemonView:
-        """What the web may see of the daemon."""
+        """The daemon's view for the web layer."""
         return self._state.view
 
     @property
     def adapters(self) -> list[str]:
-        """Labels of the adapters in force."""
+        """Labels of the active adapters."""
         return list(self._state.adapters)
 
     async def run(self) -> None:
-        """Pump every source and keep the ledger, until cancelled; then write a last snapshot."""
+        """Read every source and keep the journal until cancelled; then write a last snapshot."""
         state = self._state
         state.await_history()
         await state.record_set_aside()
@@ -97,9 +97,9 @@ class Supervisor:
                 self._pumps = Pumps(state, tasks)
                 for label in state.adapters:
                     self._pumps.start(label)
-                tasks.create_task(state.recording.mend(), name="mend-recording")
+                tasks.create_task(state.recording.retry_while_failed(), name="retry-recording")
                 tasks.create_task(state.publisher.run(), name="publish")
-                tasks.create_task(keep_ledger(state), name="keep-ledger")
+                tasks.create_task(keep_journal(state), name="keep-journal")
                 watch = SourceWatch(state, self._pumps)
                 tasks.create_task(watch.run(), name="watch-sources")
                 tasks.create_task(self._guards.run(), name="watch-guards")
@@ -113,7 +113,7 @@ class Supervisor:
                     lambda: twin_of(state.loaded.config).asks_about_starts,
                 )  # fmt: skip
                 tasks.create_task(plans, name="keep-planned-starts")
-                if not self._service.is_there:  # else outrider-twin.service does that
+                if not self._service.is_there:  # else outrider-twin.service runs it
                     child = TwinChild(lambda: state.loaded)
                     tasks.create_task(child.run(), name="twin")
                 if every_s is not None:
@@ -132,30 +132,28 @@ class Supervisor:
             await close_levers(state.levers)
 
     async def reload(self, loaded: LoadedConfig) -> None:
-        """Put another configuration in force; see `outrider.service.daemon.reload.reload`.
+        """Activate another configuration; see `outrider.service.daemon.reload.reload`.
 
         Raises:
-            OutriderError: it cannot be put in force; nothing has changed.
+            OutriderError: it cannot be activated; nothing has changed.
         """
         async with self._reloading:
             await self._replace(loaded)
             self._state.configured = loaded
         await self._note_mode("the configuration was read again")
 
-    async def _put_in_force(
-        self, choose: Callable[[], LoadedConfig], note: str | None = None
-    ) -> None:
-        """Reload, one at a time; what to is asked once the one before is done."""
+    async def _activate(self, choose: Callable[[], LoadedConfig], note: str | None = None) -> None:
+        """Reload, one at a time; the configuration is chosen once the previous one is done."""
         async with self._reloading:
             await self._replace(choose(), note)
 
     async def _replace(self, loaded: LoadedConfig, note: str | None = None) -> None:
         await reload(self._state, self._pumps, loaded, note)
         await self._trials.look_now()  # another mode or configuration may break a trial off
-        self._tell_mode(self._state.loaded.config.mode)
+        self._on_mode(self._state.loaded.config.mode)
 
     async def _note_mode(self, why: str) -> None:
-        """Record that another mode is in force than was last, though nobody commanded it."""
+        """Record a change of the effective mode that no command made."""
         before, mode = self._history.last_mode, self._state.loaded.config.mode
         if before != mode:
             await self._history.record(
@@ -168,7 +166,7 @@ class Supervisor:
 
 
 def _watched_before(recording: Recording) -> Any:
-    """Return how long policies had decided here before, as the journal has it."""
+    """Return the watched time of policies as recorded in the journal."""
     try:
         with Journal(recording.path, read_only=True) as journal:
             return journal.meta(WATCHED_KEY)
@@ -178,7 +176,7 @@ def _watched_before(recording: Recording) -> Any:
 
 
 # -- housekeeping ----------------------------------------------------------------------------------
-# What runs beside the sources for as long as the daemon lives: snapshots, retention, watching.
+# Periodic tasks of the daemon besides the sources: snapshots, retention and monitoring.
 
 _LAG_EVERY_S = 0.5
 _PRUNE_EVERY_S = 6 * 3600.0
@@ -187,13 +185,13 @@ _MANY_FED = 5_000
 _WATCHED_EVERY_S: Final = 10.0
 _WATCHED_LOOKS: Final = 6
 _FIRST_SNAPSHOT_S: Final = 10.0
-"""How soon a snapshot is tried again that failed."""
+"""Seconds until a failed snapshot is retried."""
 
 
-async def keep_ledger(state: DaemonState) -> None:
-    """Write snapshots and remove what is older than the retention, for ever."""
-    pruned_at = -math.inf  # a daemon that is often started again must prune, too
-    # should the daemon be killed soon, as many inputs need not be fed again
+async def keep_journal(state: DaemonState) -> None:
+    """Periodically write snapshots and remove rows older than the retention."""
+    pruned_at = -math.inf  # a daemon that is often restarted must prune, too
+    # if the daemon is killed soon, these inputs need not be replayed again
     pause_s = 0.0 if state.recording.fed > _MANY_FED else _FIRST_SNAPSHOT_S
     while True:
         await asyncio.sleep(min(pause_s, state.loaded.config.snapshot_every_s))
@@ -207,10 +205,10 @@ async def keep_ledger(state: DaemonState) -> None:
 
 
 async def prune(state: DaemonState) -> None:
-    """Remove what is older than the retention, as long as it is known what time it is.
+    """Remove rows older than the retention, based on a plausible time.
 
-    After a leap of the clock that is counted from before it for a week: should the clock have been
-    put ahead wrongly, nothing is lost by that.
+    For a week after a leap of the clock, the age is counted from before the leap: nothing is lost
+    if the clock was set ahead wrongly.
     """
     clock, now_s = state.site_clock, state.core.site.now
     leaps = state.recording.snapshots.leaps()
@@ -226,7 +224,7 @@ async def prune(state: DaemonState) -> None:
 
 
 async def keep_watched_time(state: DaemonState, watched: WatchedTime) -> None:
-    """Count, for ever, how long the policies have decided here, and record that every minute."""
+    """Count how long the policies have decided here, and record that every minute."""
     looks = 0
     while True:
         await asyncio.sleep(_WATCHED_EVERY_S)
@@ -237,14 +235,14 @@ async def keep_watched_time(state: DaemonState, watched: WatchedTime) -> None:
 
 
 def note_watched_time(state: DaemonState, watched: WatchedTime) -> None:
-    """Count the time since this was last called."""
+    """Count the watched time since the last call."""
     config = state.loaded.config
     decides = config.mode != "observe" and state.history_read.is_set()
     watched.look(config.mode, policies_of(config), decides and state.core.is_fresh)
 
 
 async def watch_loop(view: DaemonView) -> None:
-    """Measure, for ever, how much later than asked the event loop wakes this task."""
+    """Measure endlessly how late the event loop wakes this task."""
     loop = asyncio.get_running_loop()
     while True:
         due = loop.time() + _LAG_EVERY_S
@@ -253,14 +251,14 @@ async def watch_loop(view: DaemonView) -> None:
 
 
 async def feed_watchdog(service: ServiceManager, every_s: float) -> None:
-    """Tell the service manager, for ever, that the event loop is alive."""
+    """Periodically report to the service manager that the event loop is alive."""
     while True:
         service.alive()
         await asyncio.sleep(every_s)
 
 
 # -- source watch ----------------------------------------------------------------------------------
-# Watching the sources: one that hangs holds up nobody, and the log says which is down, and why.
+# Watch over the sources: a hanging one does not block others, and down ones are logged.
 
 _EVERY_S: Final = 1.0
 
@@ -268,7 +266,7 @@ log = structlog.get_logger()
 
 
 class SourceWatch:
-    """Looks at every source once a second.
+    """Checks every source once a second.
 
     Args:
         state: the daemon's state.
@@ -278,28 +276,28 @@ class SourceWatch:
     def __init__(self, state: DaemonState, pumps: Pumps) -> None:
         self._state = state
         self._pumps = pumps
-        self._told: dict[str, str] = {}  # of the sources that are down: the problem that was told
+        self._reported: dict[str, str] = {}  # the reported problem of each source that is down
 
     async def run(self) -> None:
-        """Watch, for ever."""
+        """Check the sources once a second, endlessly."""
         while True:
             await asyncio.sleep(_EVERY_S)
             sources = dict(self._state.core.sources)
-            for label in self._told.keys() - sources.keys():
-                del self._told[label]
+            for label in self._reported.keys() - sources.keys():
+                del self._reported[label]
             for label, source in sources.items():
-                self.tell(source)
+                self.report(source)
                 if source.hangs and not source.up:
                     await self._pumps.continue_without(label)
 
-    def tell(self, source: SourceState) -> None:
-        """Write a line when a source goes down, for another reason, or is up again."""
-        told = self._told.get(source.label)
+    def report(self, source: SourceState) -> None:
+        """Log when a source goes down, has another problem, or is up again."""
+        reported = self._reported.get(source.label)
         if source.up:
-            if told is not None:
-                del self._told[source.label]
+            if reported is not None:
+                del self._reported[source.label]
                 log.info("adapter_up", adapter=source.label)
             return
-        if not source.is_opening and told != source.problem:
-            self._told[source.label] = source.problem
+        if not source.is_opening and reported != source.problem:
+            self._reported[source.label] = source.problem
             log.error("adapter_down", adapter=source.label, error=source.down_because)

@@ -25,7 +25,7 @@ from outrider.service.config.declarations import acting_of, twin_of
 from outrider.service.config.loaded import LoadedConfig
 from outrider.service.core.core import Core
 from outrider.service.journal.recording import SNAPSHOTS_NAME
-from outrider.service.journal.restart import refeed
+from outrider.service.journal.restart import replay_inputs
 from outrider.service.twin.cycle import candidates_of, maker_of
 from outrider.service.twin.starts_file import StartTold
 
@@ -233,7 +233,7 @@ def recall_core(
             log.warning("snapshot_skipped", error=f"{type(error).__name__}: {error}")
             core = Core(loaded, [], clusters)
     with Journal(journal, read_only=True) as opened:
-        refeed(core, _until(opened.inputs_after(seq), until_seq))
+        replay_inputs(core, _until(opened.inputs_after(seq), until_seq))
     return core, fresh
 
 

@@ -7,7 +7,7 @@ import pytest
 from outrider.model.events import COMPLETED, STARTED, SUBMITTED, TICK
 from outrider.model.jobs import JobSpec
 from outrider.service.journal import restart
-from outrider.service.journal.restart import Input, put_right
+from outrider.service.journal.restart import Input, correct_times
 from tests.fixtures.cores import T
 
 YEAR_S = 365.25 * 86_400.0
@@ -23,7 +23,7 @@ def tick(time_s: float) -> Input:
 
 
 def times(*rows: Input, believed_s: float = T) -> list[float]:
-    return [row[2][0] - T for row in put_right(rows, believed_s, LATEST_S)]
+    return [row[2][0] - T for row in correct_times(rows, believed_s, LATEST_S)]
 
 
 def test_what_came_while_the_clock_was_right_stays() -> None:
@@ -56,7 +56,7 @@ def test_two_faults_in_a_row_have_each_their_own_distance() -> None:
 def test_where_no_watermark_comes_for_long_what_came_goes_on_by_the_distance_known_before(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(restart, "_MOST_HELD", 2)
+    monkeypatch.setattr(restart, "_MAX_HELD", 2)
     ahead = T + 10 * YEAR_S
     many = [job(str(n), ahead + 11 + n) for n in range(5)]
     assert times(tick(T + 10), tick(ahead + 10), *many) == [10, 10, 11, 12, 13, 14, 15]
@@ -74,8 +74,8 @@ def test_without_a_time_to_go_by_nothing_is_moved() -> None:
 
 def test_a_clock_that_goes_on_by_an_hour_has_not_leapt() -> None:
     late = LATEST_S + 10.0
-    hour = [tick(late), tick(late + restart.LEAST_LEAP_S)]
-    assert times(*hour, believed_s=LATEST_S) == [7_210.0, 7_210.0 + restart.LEAST_LEAP_S]
+    hour = [tick(late), tick(late + restart.MIN_LEAP_S)]
+    assert times(*hour, believed_s=LATEST_S) == [7_210.0, 7_210.0 + restart.MIN_LEAP_S]
 
 
 def test_a_clock_behind_the_site_moves_nothing() -> None:
