@@ -1,4 +1,4 @@
-"""Adapters: who tells Outrider what happens at a site. One file or folder each, found by name.
+"""Adapters: sources of a site's events. Each is a file or folder, found by name.
 
-They know only `outrider.api` and are strangers to the policies.
+They depend only on `outrider.api` and are independent of the policies.
 """

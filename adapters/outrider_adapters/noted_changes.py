@@ -1,7 +1,7 @@
-"""Begin times of jobs, moved a lease ahead and renewed: until then they stay in the queue.
+"""Leases by begin times: jobs stay in the queue until a begin time that is renewed.
 
-A begin time lapses by itself. It also writes over one that the job's user asked for: that is in the
-undo log before. Nothing here asks a batch system: it says what is to be changed.
+A begin time expires automatically. It also overwrites one that the job's user requested, so that is
+written to the undo log first. This module queries no batch system: it plans the changes.
 """
 
 import threading
@@ -14,24 +14,24 @@ import msgspec
 from outrider.api import PeerError, Undo, UndoLog
 
 # -- changes ---------------------------------------------------------------------------------------
-# Changes of jobs: planned, noted, made, read back, and un-noted where they are not shown.
+# Changes of jobs: planned, noted in the undo log, made, read back, and un-noted if they failed.
 
-GONE: Final = "it waits in the queue no more"
+GONE: Final = "it no longer waits in the queue"
 JobT = TypeVar("JobT")
-"""A job as the batch system shows it while it waits."""
+"""Type of a waiting job in the batch system's answer."""
 
 
 class GivenUpError(PeerError):
-    """The rest was not asked for; the message says why. It may be asked for again."""
+    """Raised if the remaining changes were not requested; they may be requested again."""
 
 
 class Plan(NamedTuple):
-    """What one attribute of several jobs is to be.
+    """Plan of new values of one attribute of several jobs.
 
     Attributes:
-        notes: what is noted before, by the name of each job.
-        values: what each gets; a job that is noted and gets nothing has it already.
-        refused: jobs that are left as they are, and why.
+        notes: entries for the undo log, by job name.
+        values: new values by job name; a noted job without a value already has it.
+        refused: jobs that are not changed, and why.
     """
 
     notes: dict[str, Undo]
@@ -40,27 +40,27 @@ class Plan(NamedTuple):
 
     @classmethod
     def empty(cls) -> Self:
-        """One for no job yet."""
+        """Return a plan without jobs."""
         return cls({}, {}, {})
 
     def without(self, names: Collection[str]) -> "Plan":
-        """The same, but for some jobs."""
+        """Return the plan without some jobs."""
         notes = {name: note for name, note in self.notes.items() if name not in names}
         values = {name: value for name, value in self.values.items() if name not in names}
         return Plan(notes, values, self.refused)
 
 
 class Change(NamedTuple, Generic[JobT]):
-    """A plan, and how it is carried out.
+    """A plan, with functions that check its result.
 
     Attributes:
-        plan: see there.
-        attribute: its name, for whoever makes the change.
-        undo_log: where it is noted.
-        wrong: what a waiting job shows instead of what was noted; empty: it shows that, or cannot.
-        may_have_gone: whether a job that waits no more may have got it all the same.
-        forgotten: whether a waiting job shows what Outrider gave it before. The batch system had
-            what is noted, and was killed before it had saved it.
+        plan: the plan.
+        attribute: name of the attribute that is changed.
+        undo_log: the undo log of the change.
+        wrong: describes how a waiting job differs from its note; empty: it does not, or cannot.
+        may_have_gone: True if a job that no longer waits may have got the value nevertheless.
+        forgotten: True if a waiting job shows an earlier value of Outrider's. The batch system was
+            then killed before it had saved the noted value.
     """
 
     plan: Plan
@@ -71,22 +71,23 @@ class Change(NamedTuple, Generic[JobT]):
     forgotten: Callable[[Undo, JobT], bool] = lambda noted, job: False
 
 
-def carry_out(
+def apply_changes(
     changes: Sequence[Change[JobT]],
     make: Callable[[Mapping[str, Mapping[str, int]]], str],
     waiting: Callable[[], Mapping[str, JobT]],
 ) -> dict[str, str]:
-    """Make changes of jobs that wait; those for which it is not so then, and why.
+    """Apply changes to waiting jobs; return the jobs that were not changed, and why.
 
     Args:
-        changes: each of another attribute, or of other jobs.
-        make: gives each job, by name, its values by attribute; returns what the batch system said
-            when it refused, if it did, or raises `GivenUpError`.
-        waiting: asks for the jobs that wait now, by name.
+        changes: changes of different attributes, or of different jobs.
+        make: sets the values of jobs, by job name and attribute; returns the batch system's message
+            if it refused, or raises `GivenUpError`.
+        waiting: queries the jobs that wait now, by name.
 
     Raises:
-        PeerError: something cannot be noted, so nothing is changed; nobody answers; it was given up
-            in its middle; or the batch system refused nothing and has forgotten it.
+        PeerError: something cannot be noted, so nothing is changed; the batch system does not
+            answer; it was stopped half way; or the batch system accepted the changes and has lost
+            them.
     """
     changes = [change for change in changes if change.plan.notes]
     before = [change.undo_log.entries for change in changes]
@@ -96,14 +97,14 @@ def carry_out(
     for change in changes:
         for name, value in change.plan.values.items():
             edits.setdefault(name, {})[change.attribute] = value
-    if not edits:  # all stands already, and was renewed
+    if not edits:  # all values are set already, and were renewed
         return {}
     given_up: GivenUpError | None = None
     try:
-        said = make(edits)
+        answer = make(edits)
     except GivenUpError as error:
-        said, given_up = str(error), error
-    shown = waiting()  # may fail: what is noted and not done is found out the next time
+        answer, given_up = str(error), error
+    shown = waiting()  # may fail: notes of changes that were not made are found the next time
     refused: dict[str, str] = {}
     forgotten: dict[str, str] = {}
     for change, noted_before in zip(changes, before, strict=True):
@@ -112,8 +113,8 @@ def carry_out(
             name: why for name, why in wrong.items()
             if name in shown and change.forgotten(change.plan.notes[name], shown[name])
         }  # fmt: skip
-        refused |= {name: why if why == GONE else said or why for name, why in wrong.items()}
-        # one that was let go may have begun since, with what is noted
+        refused |= {name: why if why == GONE else answer or why for name, why in wrong.items()}
+        # a job that was released may have begun since, with the noted value
         as_it_was = [
             name for name, why in wrong.items()
             if why != GONE or not change.may_have_gone(change.plan.notes[name])
@@ -122,7 +123,7 @@ def carry_out(
         change.undo_log.forget(set(as_it_was) - noted_before.keys())
     if given_up is not None:
         raise given_up
-    if forgotten and not said:
+    if forgotten and not answer:
         name, why = next(iter(forgotten.items()))
         raise PeerError(f"{len(forgotten)} jobs are as Outrider changed them before: {name}: {why}")
     return refused
@@ -139,30 +140,30 @@ def _wrong(change: Change[JobT], shown: Mapping[str, JobT]) -> dict[str, str]:
 
 # -- begin times -----------------------------------------------------------------------------------
 
-_NOT_ELIGIBLE: Final = "the batch system keeps it back itself: it has no eligible time"
-_CHANGED: Final = "somebody else changed its start time since Outrider did"
+_NOT_ELIGIBLE: Final = "the batch system itself holds it: it has no eligible time"
+_CHANGED: Final = "its start time was changed since Outrider set it"
 
 
 class MayBegin(Protocol):
-    """A job that waits."""
+    """Interface of a job that waits."""
 
     @property
     def eligible_s(self) -> float | None:
-        """When it may begin, Unix seconds; 0: at once, None: the batch system keeps it back."""
+        """Unix seconds when it may begin; 0: immediately, None: the batch system holds it."""
         ...
 
 
 Waiting = Mapping[str, MayBegin | None]
-"""Jobs by name, as they wait now; None: it does not."""
+"""Jobs that wait now, by name; None: the job does not wait."""
 
 
 class BeginTimes:
-    """Says which begin times jobs are to get, and what to note of them.
+    """Planner of begin times of jobs, and of their entries in the undo log.
 
     Args:
-        undo_log: where what stood before is noted.
+        undo_log: the log of the values before our changes.
         lease_s: how long a begin time that is not renewed keeps a job in the queue.
-        late_s: as of `outrider_adapters.noted_changes.is_own`.
+        late_s: see `outrider_adapters.noted_changes.is_own`.
     """
 
     def __init__(self, undo_log: UndoLog, lease_s: float, late_s: float = 0.0) -> None:
@@ -171,9 +172,9 @@ class BeginTimes:
         self._late_s = late_s
 
     def deferred(self, waiting: Waiting, now_s: int) -> Plan:
-        """Keep jobs in the queue for a lease from now.
+        """Plan to keep jobs in the queue for a lease from now.
 
-        A job whose user wants it to begin later than that is kept by that alone.
+        A job whose user wants it to begin later than that needs no change.
 
         Args:
             waiting: the jobs.
@@ -187,7 +188,7 @@ class BeginTimes:
                 plan.refused[name] = GONE if job is None else _NOT_ELIGIBLE
                 continue
             at_s = job.eligible_s
-            # noted and never done, or the batch system has lost it
+            # noted and never set, or lost by the batch system
             is_free = is_as_before(known, at_s) or not is_kept(known, now_s)
             if is_own(known, at_s, self._late_s) or (at_s <= until_s and is_free):
                 plan.notes[name] = lease_of(until_s, at_s, known, now_s, self._late_s)
@@ -197,7 +198,7 @@ class BeginTimes:
         return plan
 
     def released(self, waiting: Waiting, now_s: int) -> Plan:
-        """Let jobs begin, or let their users' own begin times hold again; as `deferred`."""
+        """Plan to let jobs begin, or to restore their users' begin times; see `deferred`."""
         plan = Plan.empty()
         for name, job in waiting.items():
             known = self._undo_log.entries.get(name)
@@ -211,17 +212,17 @@ class BeginTimes:
                 plan.notes[name] = lease_of(begin_s, at_s, known, now_s, self._late_s)
                 plan.values[name] = begin_s
             else:
-                plan.notes[name] = let_go_of(known, now_s)
-                plan.values[name] = now_s  # a time that has passed is taken for the present one
+                plan.notes[name] = released_undo(known, now_s)
+                plan.values[name] = now_s  # a batch system takes a past time as now
         return plan
 
     def kept(self, now_s: int) -> list[str]:
-        """The jobs that Outrider keeps in the queue, by what is noted."""
+        """Return the jobs that Outrider keeps in the queue, by the undo log."""
         noted = self._undo_log.entries
         return [name for name, undo in noted.items() if is_kept(undo, now_s)]
 
     def change(self, plan: Plan) -> Change[Any]:
-        """How a plan of these is carried out: each job is given `begin_s`."""
+        """Return the change for a plan: it sets `begin_s` of each job."""
         return Change(
             plan, "begin_s", self._undo_log, self._wrong, _may_have_gone, self._is_forgotten
         )
@@ -232,10 +233,10 @@ class BeginTimes:
         return f"its start time is {job.eligible_s or 0:.0f} and not {noted.until_s:.0f}"
 
     def _is_forgotten(self, noted: Undo, job: MayBegin) -> bool:
-        """Return whether a job is kept by our time of before, which this one was to renew or to end."""
+        """Return whether a job still has our earlier time, which this one should replace."""
         before = before_of(noted)
         asked_s = noted.until_s - (0 if before.let_go else int(self._lease_s))
-        # one that is over keeps nobody: who refuses without a word is not asked for ever
+        # an expired time keeps no job: a system that refuses silently is not asked indefinitely
         return before.had(job.eligible_s) and (job.eligible_s or 0.0) > asked_s
 
 
@@ -244,30 +245,30 @@ def _may_have_gone(noted: Undo) -> bool:
 
 
 # -- begin notes -----------------------------------------------------------------------------------
-# Begin times of jobs that are Outrider's own, told from those that users asked for.
+# Distinguish begin times that Outrider set from those that users requested.
 
 _LET_GO_WITHIN_S: Final = 30.0
-"""A job that may begin is given the time at which it was told so: so soon after it was asked."""
+"""Seconds within which a released job gets its begin time, which is the time of release."""
 _SAVED_WITHIN_S: Final = 30.0
-"""What a batch system was told longer ago than this it has saved: Slurm takes five seconds."""
+"""Seconds after which a batch system has saved a change: Slurm takes five."""
 
 
 class Before(msgspec.Struct, frozen=True, gc=False):
-    """What stood before a begin time of ours; all times are Unix seconds.
+    """State before a begin time of ours; all times are Unix seconds.
 
     Attributes:
-        eligible_s: since when the job might begin; 0: the batch system had not said it yet.
-        begin_s: the same if it lay ahead: a begin time that its user asked for.
-        earlier_s: the begin time of ours that is about to be renewed; None: there was none.
-        let_go: the job was told to begin at once.
-        older_s: those before it that a batch system may show again if it is killed now.
+        eligible_s: since when the job might begin; 0: not yet known from the batch system.
+        begin_s: the same if it was in the future: a begin time that its user requested.
+        earlier_s: our begin time that is about to be renewed; None: there was none.
+        let_go: the job was released to begin immediately.
+        older_s: our earlier times that a batch system may show again if it is killed now.
     """
 
     eligible_s: float
     begin_s: float | None = None
     earlier_s: float | None = None
     let_go: bool = False
-    older_s: list[float] = []  # no tuple: what is noted is equal once it was read back
+    older_s: list[float] = []  # a list, since a tuple is not equal after it was read back
 
     def had(self, at_s: float | None) -> bool:
         """Return whether a begin time is an earlier one of ours."""
@@ -275,14 +276,14 @@ class Before(msgspec.Struct, frozen=True, gc=False):
 
 
 def lease_of(until_s: int, at_s: float, known: Undo | None, now_s: float, late_s: float) -> Undo:
-    """What is noted before a job is given another begin time.
+    """Return the undo entry for a job that gets a new begin time.
 
     Args:
-        until_s: the begin time.
-        at_s: when it might begin until now.
-        known: what is noted of it already.
+        until_s: the new begin time.
+        at_s: the time when it might begin until now.
+        known: its present undo entry.
         now_s: Unix seconds now.
-        late_s: as of `is_own`.
+        late_s: see `is_own`.
     """
     if known is not None and is_own(known, at_s, late_s):
         before = before_of(known)
@@ -294,19 +295,19 @@ def lease_of(until_s: int, at_s: float, known: Undo | None, now_s: float, late_s
     return Undo(float(until_s), msgspec.to_builtins(before))
 
 
-def let_go_of(known: Undo, now_s: float) -> Undo:
-    """What is noted before a job that Outrider keeps is told to begin at once."""
+def released_undo(known: Undo, now_s: float) -> Undo:
+    """Return the undo entry for a deferred job that is released to begin immediately."""
     before = msgspec.structs.replace(before_of(known), earlier_s=known.until_s, let_go=True)
     return Undo(float(now_s), msgspec.to_builtins(before))
 
 
 def is_own(known: Undo | None, at_s: float | None, late_s: float = 0.0) -> bool:
-    """Return whether a job might begin when Outrider said, in place of its user.
+    """Return whether a job's begin time was set by Outrider, not by its user.
 
     Args:
-        known: what is noted of it.
-        at_s: when it may begin, or might.
-        late_s: how much later than it was told a batch system says that it might.
+        known: its undo entry.
+        at_s: its begin time.
+        late_s: seconds by which the batch system may report a later time than was set.
     """
     if known is None or at_s is None:
         return False
@@ -315,37 +316,37 @@ def is_own(known: Undo | None, at_s: float | None, late_s: float = 0.0) -> bool:
 
 
 def is_done(noted: Undo, at_s: float | None, late_s: float = 0.0) -> bool:
-    """Return whether a job may begin when it was noted that it is to; `late_s` as of `is_own`."""
+    """Return whether a job has the noted begin time; see `is_own` for `late_s`."""
     late_s = max(late_s, _LET_GO_WITHIN_S) if before_of(noted).let_go else late_s
     return at_s is not None and noted.until_s <= at_s <= noted.until_s + late_s
 
 
 def is_as_before(known: Undo | None, at_s: float) -> bool:
-    """Return whether a job may begin when it might before the first change that was noted."""
+    """Return whether a job has the begin time from before our first change."""
     return known is not None and at_s == before_of(known).eligible_s
 
 
 def before_of(known: Undo) -> Before:
-    """What stood before, as it was noted. Raises `msgspec.ValidationError`: we did not note it."""
+    """Return the state before our change. Raises `msgspec.ValidationError`: not our entry."""
     return msgspec.convert(known.before, Before)
 
 
 def is_kept(known: Undo | None, at_s: float) -> bool:
-    """Return whether Outrider keeps a job in the queue at a time, by what is noted of it."""
+    """Return whether Outrider keeps a job in the queue at a time, by its undo entry."""
     return known is not None and known.until_s > at_s and known.until_s != before_of(known).begin_s
 
 
 # -- pace ------------------------------------------------------------------------------------------
-# Not more than so many changes in a second.
+# Rate limit of changes.
 
 
 class Pace:
-    """Waits until so many more are allowed.
+    """Rate limit of requests.
 
     Args:
-        per_s: how many in a second.
-        clock: seconds that only ever go on.
-        wait: waits for so many seconds unless it is told to end, and says whether it was.
+        per_s: maximum number in a second.
+        clock: seconds of a monotonic clock.
+        wait: waits for some seconds or until it has to end; returns True if it has to.
     """
 
     def __init__(
@@ -361,12 +362,12 @@ class Pace:
         self._next_s = 0.0
 
     @property
-    def at_once(self) -> int:
-        """How many to ask for together: short bursts, and pauses between them."""
+    def burst_n(self) -> int:
+        """Number of requests in one burst; there are pauses between bursts."""
         return max(1, int(self._per_s / 2))
 
-    def waited_and_ended(self, n: int) -> bool:
-        """Wait until so many more may be asked for; whether it is to end instead."""
+    def wait_or_end(self, n: int) -> bool:
+        """Wait until `n` more requests are allowed; return True if it has to end instead."""
         now_s = self._clock()
         pause_s = self._next_s - now_s
         if pause_s > 0.0 and self._wait(pause_s):
@@ -375,5 +376,5 @@ class Pace:
         return False
 
     def hurry(self) -> None:
-        """Wait no more. From any thread."""
+        """End all waits immediately, from any thread."""
         self._ended.set()

@@ -1,4 +1,4 @@
-"""A simulated campus as a batch system: owners, jobs and an incumbent that starts them.
+"""Simulated campus as a batch system: owners, jobs and an incumbent that starts them.
 
 For demonstrations, tests and training: the daemon sees it as a real site. The incumbent (by
 default HTCondor's random matching) is a separate policy on a separate engine; decisions of the
@@ -49,17 +49,16 @@ from outrider.replay.run import CampusRun, keep_nothing
 from outrider.simulation.generators.campus import generate_campus
 
 # -- simulated leases ------------------------------------------------------------------------------
-# Acting on a simulated campus: what was asked for a while, and an incumbent that heeds it.
+# Acting on a simulated campus: leases, and an incumbent that honours them.
 #
-# As beside a real batch system, Outrider only leaves notes that lapse. The incumbent matches jobs
-# in cycles, and looks at the notes as it does: a deferred job stays in the queue, one that is to
-# start goes to the machine that was decided for, or to another of its group; where that has none,
-# to any.
+# As with a real batch system, Outrider only sets leases that expire. The incumbent matches jobs in
+# cycles and reads the leases then. A deferred job stays in the queue. A job that is to start goes
+# to the machine of the decision, or to another of its group or, if that has none, to any.
 
-_PHASE_S: Final = 0.5
-"""Of the cycles: beside full seconds, on which reboots and shifts fall."""
-_SAME_S: Final = 1e-3
-_MORE: Final = (Groups, Learns, Listens, Orders, Plans, Ranks)
+_CYCLE_OFFSET_S: Final = 0.5
+"""Offset of the cycles from full seconds, on which reboots and shifts fall."""
+_TIME_TOLERANCE_S: Final = 1e-3
+_UNSUPPORTED: Final = (Groups, Learns, Listens, Orders, Plans, Ranks)
 
 
 class _Lease(NamedTuple):
@@ -69,13 +68,13 @@ class _Lease(NamedTuple):
 
 
 class LeaseBoard:
-    """What Outrider asked for, by job, until when; all times are seconds of the campus.
+    """Leases that Outrider set, by job; all times are seconds of the campus.
 
     Args:
-        cycle_s: between two matchings; 0: nothing can be asked for.
+        cycle_s: seconds between two matchings; 0: no leases are possible.
 
     Attributes:
-        now_s: the present.
+        now_s: the current time.
     """
 
     def __init__(self, cycle_s: float) -> None:
@@ -85,7 +84,7 @@ class LeaseBoard:
         self._leases: dict[str, _Lease] = {}
 
     def follow(self, site: Site, campus: Campus) -> None:
-        """The jobs that wait are those of this site."""
+        """Set the site whose waiting jobs can get leases."""
         numbers = {name: number for number, name in enumerate(campus.job_names)}
 
         def is_queued(name: str) -> bool:
@@ -95,7 +94,7 @@ class LeaseBoard:
         self.is_queued = is_queued
 
     def put(self, job: str, action: str, machine: str | None, lease_s: float) -> None:
-        """Ask for something, for a while from now; what has lapsed is forgotten."""
+        """Set a lease that starts now, and forget expired ones."""
         leases = self._leases
         leases.pop(job, None)
         leases[job] = _Lease(action, machine, self.now_s + lease_s)
@@ -103,25 +102,25 @@ class LeaseBoard:
             del leases[oldest]
 
     def take(self, job: str) -> bool:
-        """Take back what was asked for a job; whether anything was."""
+        """Revoke the lease of a job; return whether it had one."""
         return self._leases.pop(job, None) is not None
 
     def take_all(self) -> int:
-        """Take back everything; of how many jobs."""
+        """Revoke all leases; return how many were active."""
         n = sum(lease.until_s > self.now_s for lease in self._leases.values())
         self._leases.clear()
         return n
 
-    def standing(self, job: str) -> tuple[str, str | None] | None:
-        """Action and machine that stand for a job now; None: nothing does."""
+    def lease_now(self, job: str) -> tuple[str, str | None] | None:
+        """Return action and machine of a job's active lease; None: it has none."""
         lease = self._leases.get(job)
         return None if lease is None or lease.until_s <= self.now_s else lease[:2]
 
 
 class SimulatedLever(Lever):
-    """Keeps jobs of a simulated campus in the queue, or sends them to a group of machines.
+    """Lever that defers jobs of a simulated campus, or sends them to a group of machines.
 
-    It needs `cycle_s` of the adapter: else jobs are matched before anybody could act.
+    It needs `cycle_s` of the adapter: without it jobs are matched before a policy can act.
     """
 
     name = "simulated_leases"
@@ -135,10 +134,10 @@ class SimulatedLever(Lever):
         self.lease_s = self._lease_s / (adapter.settings.speed or 1.0)
 
     def apply(self, decisions: Sequence[DecisionRow]) -> dict[str, str]:
-        """As `Lever.apply`; refused are jobs that do not wait."""
+        """Apply decisions; jobs that do not wait are refused. See `Lever.apply`."""
         board, refused = self._board, {}
         if not board.cycle_s:
-            raise PeerError("jobs are matched at once; expected cycle_s above 0")
+            raise PeerError("jobs are matched immediately; expected cycle_s above 0")
         for decision in decisions:
             if board.is_queued(decision.job):
                 board.put(decision.job, decision.action, decision.machine, self._lease_s)
@@ -147,36 +146,36 @@ class SimulatedLever(Lever):
         return refused
 
     def withdraw(self, jobs: Sequence[str]) -> dict[str, str]:
-        """As `Lever.withdraw`."""
+        """Withdraw leases; see `Lever.withdraw`."""
         for job in jobs:
             self._board.take(job)
         return {}
 
     def withdraw_all(self) -> int:
-        """As `Lever.withdraw_all`."""
+        """Withdraw all leases; see `Lever.withdraw_all`."""
         return self._board.take_all()
 
 
-class HeedingIncumbent(Policy):
-    """An incumbent that heeds what stands on a board, and otherwise does what it does.
+class LeaseAwareIncumbent(Policy):
+    """Incumbent that honours the leases on a board, and otherwise decides as before.
 
     Args:
-        incumbent: decides job by job, and learns nothing.
-        board: what was asked for.
-        campus: knows the names.
-        where: of the setting, for errors.
+        incumbent: a policy that decides job by job, and learns nothing.
+        board: the leases.
+        campus: the campus, for names.
+        where: the place of the setting, for errors.
 
     Raises:
         ConfigurationError: the incumbent is another kind of policy.
     """
 
     name = "heeding_incumbent"
-    description = "an incumbent that heeds what Outrider asks for"
+    description = "an incumbent that honours Outrider's leases"
     api_version = 1
 
     def __init__(self, incumbent: Policy, board: LeaseBoard, campus: Campus, where: str) -> None:
         super().__init__(incumbent.settings, incumbent.rng)
-        if isinstance(incumbent, _MORE):
+        if isinstance(incumbent, _UNSUPPORTED):
             raise ConfigurationError(
                 f'{where}: "cycle_s" with the incumbent "{incumbent.name}"; expected one '
                 "that decides job by job and learns nothing, such as random_match"
@@ -188,10 +187,10 @@ class HeedingIncumbent(Policy):
         self.reconsider_s = board.cycle_s
 
     def choose(self, job: Job, evaluation: Any, view: SiteView, may_defer: bool) -> Choice:
-        """As the board says, else as the incumbent does."""
-        standing = self._board.standing(self._names[job.number])
-        if standing is not None:
-            action, machine = standing
+        """Choose by the board's lease, else by the incumbent."""
+        lease = self._board.lease_now(self._names[job.number])
+        if lease is not None:
+            action, machine = lease
             if action == DEFER:
                 return Choice(NOWHERE, "kept")
             at = self._place(machine, view)
@@ -200,7 +199,7 @@ class HeedingIncumbent(Policy):
         return self._incumbent.choose(job, evaluation, view, may_defer)
 
     def _place(self, machine: str | None, view: SiteView) -> int | None:
-        """This machine if it is free, else another of its group; None: there is none."""
+        """Return this machine if it is free, else another of its group; None: there is none."""
         number = self._numbers.get(machine or "")
         if number is None:
             return None
@@ -211,16 +210,16 @@ class HeedingIncumbent(Policy):
 
 
 def in_cycles(run: CampusRun, cycle_s: float) -> Iterator[events.Event]:
-    """The events of a run whose incumbent matches every `cycle_s` seconds, where there is a need.
+    """Yield the events of a run whose incumbent matches every `cycle_s` seconds, if needed.
 
-    Each is yielded after the engine has handled it, as of `TraceRun.stream`, but for ticks: these
-    are yielded before, so that what is asked for until the next event is asked for counts.
+    Each is yielded after the engine has handled it, like `TraceRun.stream`, except ticks. These are
+    yielded before, so that leases set until the next event is requested count.
     """
     for event in run.simulation.events():
         time_s, kind = event[:2]
         if kind == events.TICK:
             due_s = _cycle_from(time_s, cycle_s)
-            if due_s > time_s + _SAME_S:
+            if due_s > time_s + _TIME_TOLERANCE_S:
                 run.simulation.wake_at(due_s)
                 continue
             yield event
@@ -231,14 +230,14 @@ def in_cycles(run: CampusRun, cycle_s: float) -> Iterator[events.Event]:
 
 
 def _cycle_from(time_s: float, cycle_s: float) -> float:
-    """The first matching at a time or after it."""
-    due_s = floor((time_s - _PHASE_S) / cycle_s) * cycle_s + _PHASE_S
+    """Return the time of the first matching at or after a time."""
+    due_s = floor((time_s - _CYCLE_OFFSET_S) / cycle_s) * cycle_s + _CYCLE_OFFSET_S
     return due_s if due_s >= time_s else due_s + cycle_s
 
 
 # -- simulated -------------------------------------------------------------------------------------
 
-_MOST_EVENTS = 2_000
+_MAX_EVENTS = 2_000
 
 
 class SimulatedSettings(AdapterSettings, frozen=True):
@@ -265,28 +264,27 @@ class SimulatedSettings(AdapterSettings, frozen=True):
     ] = 1.0
     head_start_s: Annotated[
         float,
-        Meta(ge=0, description="Simulated seconds delivered at once before the clock starts."),
+        Meta(ge=0, description="Simulated seconds delivered immediately before the clock starts."),
     ] = 0.0
     incumbent: Annotated[
-        str, Meta(description="The policy that starts jobs, as a batch system would.")
+        str, Meta(description="Policy that starts jobs in the role of the batch system.")
     ] = "random_match"
     batch_s: Annotated[float, Meta(gt=0, description="Real seconds between two batches.")] = 0.25
     cycle_s: Annotated[
         float,
         Meta(
             ge=0,
-            description="Simulated seconds between two matchings of the batch system: what waits "
-            "is looked at no sooner, and Outrider can act before it is. 0: jobs are matched at "
-            "once, and nothing can be changed before.",
+            description="Simulated seconds between two matchings of the batch system. Waiting jobs "
+            "are matched only then, and Outrider can act before. 0: jobs are matched "
+            "immediately, and Outrider cannot act.",
         ),
     ] = 0.0
     lease_s: Annotated[
         float,
         Meta(
             gt=0,
-            description="In the modes canary and active: how long a change lasts that is not "
-            "renewed, simulated seconds. At a speed it should be many times what passes in a real "
-            "second.",
+            description="In the modes canary and active: simulated seconds after which a change "
+            "expires if it is not renewed. It should be many times `speed`.",
         ),
     ] = 3600.0
     until_s: Annotated[
@@ -296,15 +294,15 @@ class SimulatedSettings(AdapterSettings, frozen=True):
 
 
 class SimulatedAdapter(Adapter):
-    """A simulated campus with its own incumbent, on a clock of real time x `speed`.
+    """Adapter of a simulated campus with its own incumbent, on a clock of real time x `speed`.
 
-    Event times are the campus's wall clock read as UTC. The cursor is the number of events
-    yielded: the same seed gives the same events, so a restart simulates up to there and goes on.
-    But for what was changed by its lever: a restart simulates a site in which nobody acted.
+    Event times are the campus's wall clock read as UTC. The cursor is the number of events yielded:
+    the same seed gives the same events, so a restart simulates up to there and continues. Changes
+    by its lever are the exception: a restart simulates a site without them.
     """
 
     name = "simulated"
-    description = "a simulated campus with owners, jobs and an incumbent of its own"
+    description = "a simulated campus with owners, jobs and its own incumbent"
     api_version = 1
     settings_type = SimulatedSettings
     sees = (
@@ -328,16 +326,16 @@ class SimulatedAdapter(Adapter):
             self._end_s = min(settings.until_s, self._end_s)
 
     def clusters(self) -> list[ClusterSpec]:
-        """The campus's clusters with their opening hours and sleep."""
+        """Return the campus's clusters with their opening hours and sleep."""
         return self._campus.clusters
 
     async def batches(self, cursor: Any) -> AsyncIterator[Batch]:
         """Yield the events up to the present moment of simulated time, without end."""
         yielded_n = int(cursor or 0)
         stream = self._events()
-        told = (event for event in stream if event[1] != events.TICK)
-        for skipped in range(0, yielded_n, _MOST_EVENTS):
-            for _ in itertools.islice(told, min(_MOST_EVENTS, yielded_n - skipped)):
+        reported = (event for event in stream if event[1] != events.TICK)
+        for skipped in range(0, yielded_n, _MAX_EVENTS):
+            for _ in itertools.islice(reported, min(_MAX_EVENTS, yielded_n - skipped)):
                 pass
             await asyncio.sleep(0)
         clock = _SimulatedClock(self.settings.speed)
@@ -350,18 +348,18 @@ class SimulatedAdapter(Adapter):
             due = _due(ahead, now)
             batch, ahead = ahead[:due], ahead[due:]
             seen = self._seen_until(batch, ahead, now)
-            if batch and batch[-1][1] == events.TICK:  # asked for more, the stream matches
+            if batch and batch[-1][1] == events.TICK:  # at the next request the stream matches
                 batch.pop()
             yielded_n += len(batch)
             yield Batch(events=batch, cursor=yielded_n, seen_until_s=seen)
-            await asyncio.sleep(0 if ahead and due == _MOST_EVENTS else self.settings.batch_s)
+            await asyncio.sleep(0 if ahead and due == _MAX_EVENTS else self.settings.batch_s)
             if is_at_end and not ahead:
                 await asyncio.sleep(self.settings.batch_s)
 
     def _seen_until(
         self, batch: list[NamedEvent], ahead: list[NamedEvent], now: float
     ) -> float | None:
-        """The time before which no event will come; after the last event, the end of the campus."""
+        """Return a time before which no event will come; after the last, the end of the campus."""
         if not ahead and not batch:
             return self._epoch_s + self._end_s
         last = batch[-1][0] if batch else None
@@ -371,14 +369,14 @@ class SimulatedAdapter(Adapter):
         return last
 
     def _events(self) -> Iterator[NamedEvent]:
-        """Events of the incumbent's run of the campus, with names and Unix times.
+        """Yield events of the incumbent's run of the campus, with names and Unix times.
 
-        With `cycle_s` a tick comes before each matching, which is made when the next is asked for.
+        With `cycle_s` a tick comes before each matching, which is made at the next request.
         """
         settings, where = self.settings, f"[adapters.{self.label}]"
         policy = make_policy(settings.incumbent, {}, settings.seed, where)
         if settings.cycle_s:
-            policy = HeedingIncumbent(policy, self.board, self._campus, where)
+            policy = LeaseAwareIncumbent(policy, self.board, self._campus, where)
         run = CampusRun(
             self._campus, [policy], keep_nothing, self._end_s, exact=False,
             discipline=self.discipline,
@@ -402,7 +400,7 @@ class SimulatedAdapter(Adapter):
 
 
 class _SimulatedClock:
-    """Simulated time: a start, and the real seconds since then times `speed`."""
+    """Simulated clock: a start, and the real seconds since then times `speed`."""
 
     def __init__(self, speed: float) -> None:
         self.speed = speed
@@ -418,8 +416,8 @@ class _SimulatedClock:
 
 
 def _read_ahead(stream: Iterator[NamedEvent], ahead: list[NamedEvent]) -> bool:
-    """Read up to so many events, or to the next matching; False: there are no more."""
-    while len(ahead) < _MOST_EVENTS:
+    """Read ahead up to a limit or the next matching; return False at the end of events."""
+    while len(ahead) < _MAX_EVENTS:
         if ahead and ahead[-1][1] == events.TICK:
             return True
         if (event := next(stream, None)) is None:

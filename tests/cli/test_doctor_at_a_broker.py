@@ -74,9 +74,9 @@ def test_rights_to_publish(broker: Mosquitto, tmp_path: Path, state: str, told: 
 @pytest.mark.parametrize(
     ("rights", "state", "told"),
     [
-        ("topic readwrite outrider/in/#\n", "ok", "what is published below outrider/in/ comes"),
-        ("topic write outrider/in/#\n", "fail", "does not pass it on to outrider"),
-        ("topic read outrider/in/#\n", "ok", "may not publish below outrider/in/, which is right"),
+        ("topic readwrite outrider/in/#\n", "ok", "messages published below outrider/in/ arrive"),
+        ("topic write outrider/in/#\n", "fail", "does not deliver it to outrider"),
+        ("topic read outrider/in/#\n", "ok", "may not publish below outrider/in/, as it should be"),
     ],
     ids=["both", "write", "read"],
 )

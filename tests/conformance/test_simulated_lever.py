@@ -35,7 +35,7 @@ class Campus(LeverHarness):
         return DecisionRow(0.0, "job-1", "start", "m-1", 1, "best", "survival", "canary")
 
     def seen(self) -> list[Any]:
-        return [self.board.standing(job) for job in ("job-1", "job-2")]
+        return [self.board.lease_now(job) for job in ("job-1", "job-2")]
 
     def wait(self, seconds: float) -> None:
         self.board.now_s += seconds * SPEED

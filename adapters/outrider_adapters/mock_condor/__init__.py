@@ -1,4 +1,4 @@
-"""A mock HTCondor pool, and the `mock_condor` adapter that watches it as it would a real one."""
+"""A mock HTCondor pool, and the `mock_condor` adapter that watches it like a real one."""
 
 from outrider_adapters.mock_condor.adapter import MockCondorAdapter, MockCondorSettings
 

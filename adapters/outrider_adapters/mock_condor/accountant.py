@@ -1,4 +1,4 @@
-"""Fair share as HTCondor's negotiator accounts for it.
+"""Fair-share accounting of HTCondor's negotiator.
 
 Source: HTCondor manual, "User Priorities and Negotiation". Of each user u, with r(u) the slots in
 use weighted by their CPUs, and h the half-life:
@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from outrider_adapters.htcondor.pool_calls import ClassAd
 
 DEFAULT_FACTOR = 1000.0
-"""``DEFAULT_PRIO_FACTOR``."""
+"""Default of HTCondor's ``DEFAULT_PRIO_FACTOR``."""
 LEAST_PRIORITY = 0.5
 NO_CEILING = -1
 
@@ -50,31 +50,31 @@ class Accountant:
         self._accounts: dict[str, _Account] = {}
 
     def claim_slot(self, submitter: str, weight: float, now_s: float) -> None:
-        """A submitter claims one more slot, of this weight (CPUs)."""
+        """Account for a slot, of this weight (CPUs), that a submitter claims."""
         account = self._settled(submitter, now_s)
         account.slots += 1
         account.weight += weight
 
     def release_slot(self, submitter: str, weight: float, now_s: float) -> None:
-        """A submitter releases one slot of this weight (CPUs)."""
+        """Account for a slot, of this weight (CPUs), that a submitter releases."""
         account = self._settled(submitter, now_s)
         account.slots -= 1
         account.weight -= weight
 
     def priority(self, submitter: str, now_s: float) -> float:
-        """The effective user priority; lower is better."""
+        """Return the effective user priority; lower is better."""
         account = self._settled(submitter, now_s)
         return account.real * account.factor
 
     def shares(self, submitters: Iterable[str], now_s: float) -> dict[str, float]:
-        """Each submitter's share of the pool, summing to 1; best priority first."""
+        """Return each submitter's share of the pool, summing to 1; best priority first."""
         worth = {name: 1.0 / self.priority(name, now_s) for name in submitters}
         total = sum(worth.values())
         best_first = sorted(worth, key=lambda name: (-worth[name], name))
         return {name: worth[name] / total for name in best_first}
 
     def weight_in_use(self, submitter: str) -> float:
-        """Weight (CPUs) of the slots that a submitter uses now."""
+        """Return the weight (CPUs) of the slots that a submitter uses now."""
         account = self._accounts.get(submitter)
         return account.weight if account else 0.0
 
@@ -84,19 +84,19 @@ class Accountant:
         return account is None or account.ceiling < 0 or account.slots < account.ceiling
 
     def set_real_priority(self, submitter: str, priority: float, now_s: float) -> None:
-        """Set the real priority."""
+        """Set a submitter's real priority."""
         self._settled(submitter, now_s).real = max(LEAST_PRIORITY, priority)
 
     def set_factor(self, submitter: str, factor: float, now_s: float) -> None:
-        """Set the priority factor."""
+        """Set a submitter's priority factor."""
         self._settled(submitter, now_s).factor = factor
 
     def set_ceiling(self, submitter: str, ceiling: int, now_s: float) -> None:
-        """Set the most slots that a submitter may use; negative: no limit."""
+        """Set the maximum number of slots of a submitter; negative: no limit."""
         self._settled(submitter, now_s).ceiling = ceiling
 
     def ads(self, now_s: float) -> list[ClassAd]:
-        """One accounting ad per submitter."""
+        """Return one accounting ad per submitter."""
         return [self._ad(name, now_s) for name in sorted(self._accounts)]
 
     def _ad(self, name: str, now_s: float) -> ClassAd:

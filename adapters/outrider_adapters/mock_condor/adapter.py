@@ -1,4 +1,4 @@
-"""The adapter: a mock pool driven by a script, watched by the same calls as a real pool."""
+"""The `mock_condor` adapter: a scripted mock pool, watched by the same calls as a real one."""
 
 import datetime as dt
 import math
@@ -42,7 +42,7 @@ from outrider_adapters.mock_condor.submitting import job_ad
 
 
 class MockCondorSettings(WatchSettings, frozen=True, kw_only=True):
-    """A mock pool: its machines and users, and the speed of its clock."""
+    """Settings of a mock pool: its machines and users, and the speed of its clock."""
 
     pool: Annotated[
         str | None,
@@ -70,7 +70,7 @@ class MockCondorSettings(WatchSettings, frozen=True, kw_only=True):
     seed: Annotated[int, Meta(ge=0, description="Seed of campus, matchmaking and faults.")] = 1
     speed: Annotated[float, Meta(gt=0, description="Pool seconds per real second.")] = 60.0
     head_start_s: Annotated[
-        float, Meta(ge=0, description="Pool seconds simulated at once at the beginning.")
+        float, Meta(ge=0, description="Pool seconds simulated immediately at the beginning.")
     ] = 0.0
     look_s: Annotated[
         float, Meta(gt=0, description="Pool seconds between two polls of the pool.")
@@ -85,7 +85,7 @@ class MockCondorSettings(WatchSettings, frozen=True, kw_only=True):
 
 
 def campus_and_start(settings: MockCondorSettings) -> tuple[Campus | None, float]:
-    """The campus, unless the pool is hand-written, and the Unix time of second 0.
+    """Return the campus, unless the pool is hand-written, and the Unix time of second 0.
 
     Returns:
         the campus or None, and Unix seconds; the campus's wall clock is read as UTC.
@@ -128,7 +128,7 @@ def campus_and_start(settings: MockCondorSettings) -> tuple[Campus | None, float
 # are not in it: they are decided by the pool.
 
 ScriptEvent: TypeAlias = tuple[float, Callable[[MockPool], object]]
-"""Time (seconds from the beginning), and a call on the pool."""
+"""Time in seconds from the beginning, and a call on the pool."""
 
 _READY: Final = "IdleLongEnough"
 """Slot attribute by which the script closes a machine during the campus's idle delays."""
@@ -151,7 +151,7 @@ class Script(NamedTuple):
 
 
 def campus_script(campus: Campus) -> Script:
-    """The script of a simulated campus: its owners, reboots, submissions and kills.
+    """Return the script of a simulated campus: its owners, reboots, submissions and kills.
 
     ``START`` requires the attribute ``IdleLongEnough``, which is false during the campus's idle
     delay after a log-out or reboot. Jobs have the accounting group of their VO, and no run time in
@@ -216,7 +216,7 @@ _MACHINE_EVENTS: Final = {
 
 
 class Submission(msgspec.Struct, frozen=True, kw_only=True):
-    """``[[jobs]]``: a submission by a user at a time."""
+    """Table ``[[jobs]]``: a submission by a user at a time."""
 
     user: Annotated[str, Meta(min_length=1)]
     run_s: Annotated[float, Meta(ge=0)]
@@ -226,12 +226,12 @@ class Submission(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def description(self) -> dict[str, str]:
-        """The submit commands; the executable has no effect."""
+        """Submit commands of the job; the executable has no effect."""
         return {"executable": "/bin/job", **self.submit}
 
 
 class Visit(msgspec.Struct, frozen=True, kw_only=True):
-    """``[[owners]]``: an interval with an owner at a machine; without an end, for ever."""
+    """Table ``[[owners]]``: an owner's session at a machine; without an end it never ends."""
 
     machine: str
     came_s: Annotated[float, Meta(ge=0)]
@@ -296,13 +296,13 @@ def _rows(record: type[Any], rows: list[dict[str, Any]], where: str) -> list[Any
 # -- adapter ---------------------------------------------------------------------------------------
 
 _WATCHER: Final = "outrider"
-"""The user of the queries: no superuser, as a daemon in shadow mode should not be."""
+"""User of the queries: no superuser, like a daemon in shadow mode."""
 _MAX_EVENTS: Final = 2_000
 _BUSY_FOR_S: Final = 0.25
 
 
 class MockCondorAdapter(CondorAdapter):
-    """A mock HTCondor pool on a clock of its own.
+    """Adapter of a mock HTCondor pool with its own clock.
 
     The pool's negotiator is the incumbent. The pool is polled at fixed times of its clock, so the
     same settings give the same events; the cursor is the number of polls ("looks"), and after a
@@ -330,7 +330,7 @@ class MockCondorAdapter(CondorAdapter):
         self._closing = False
 
     def clusters(self) -> list[ClusterSpec]:
-        """The campus's clusters with opening hours and sleep; none for a hand-written pool."""
+        """Return the campus's clusters, with opening hours; none for a hand-written pool."""
         return self._clusters
 
     def begin(self, cursor: Any) -> None:
@@ -348,7 +348,7 @@ class MockCondorAdapter(CondorAdapter):
         site.start_clock()
 
     def look(self) -> Batch:
-        """The polls that are due, as one batch; an empty batch if none is."""
+        """Return the polls that are due, as one batch; an empty batch if none is."""
         site = self._site
         if site is None:
             raise RuntimeError("look() before begin()")
@@ -363,15 +363,15 @@ class MockCondorAdapter(CondorAdapter):
         return _joined(batches, site.looks)
 
     async def waiting_reason(self, job: str) -> WaitingReason | None:
-        """Why a job of the pool is not running. Raises `PeerError`: the pool does not answer."""
+        """Return why a job is not running. Raises `PeerError`: the pool does not answer."""
         return await self.answer(lambda: None if self._site is None else self._site.why(job))
 
     def pause_s(self, batch: Batch) -> float:
-        """Seconds until the next `look`; 0 while polls are due."""
+        """Return the seconds until the next `look`; 0 while polls are due."""
         return 0.0 if self._site is not None and self._site.is_due() else _BUSY_FOR_S
 
     def end(self) -> None:
-        """Close the pool."""
+        """Close the pool and its log."""
         if self._site is not None:
             self._site.close()
             self._site = None
@@ -440,7 +440,7 @@ class _WatchedPool:
         return batch
 
     def why(self, job: str) -> WaitingReason | None:
-        """Why a job is not running."""
+        """Return why a job is not running."""
         return ask_why(self._watch, self._calls, job)
 
     def start_clock(self) -> None:

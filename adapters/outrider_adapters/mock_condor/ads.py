@@ -12,12 +12,12 @@ _CLOCK: Final = re.compile(r"\btime\(\)", re.IGNORECASE)
 
 
 def copied(ad: ClassAd) -> ClassAd:
-    """A copy of the ad with the same expressions."""
+    """Return a copy of the ad with the same expressions."""
     return ClassAd(repr(ad))
 
 
 def projected(ad: ClassAd, names: Iterable[str]) -> ClassAd:
-    """A copy of the ad with only these attributes, where present; all if `names` is empty."""
+    """Return a copy of the ad with these attributes only; all if `names` is empty."""
     wanted = [name for name in names if name in ad]
     if not wanted and not list(names):
         return copied(ad)
@@ -28,13 +28,13 @@ def projected(ad: ClassAd, names: Iterable[str]) -> ClassAd:
 
 
 def as_of(ad: ClassAd, now_s: float) -> ClassAd:
-    """The ad with ``time()`` replaced by the pool's time; ClassAds would use the real clock."""
+    """Return the ad with ``time()`` replaced by the pool's time, not the real clock's."""
     text = repr(ad)
     return ClassAd(at_time(text, now_s)) if _CLOCK.search(text) else ad
 
 
 def at_time(expression: str, now_s: float) -> str:
-    """The expression with ``time()`` replaced by the pool's time."""
+    """Return the expression with ``time()`` replaced by the pool's time."""
     return _CLOCK.sub(str(int(now_s)), expression)
 
 
@@ -45,7 +45,7 @@ def holds(condition: ExprTree, ad: ClassAd) -> bool:
 
 
 def number(value: Any, otherwise: float) -> float:
-    """An expression's value as float; `otherwise` if it is not a number."""
+    """Return an expression's value as float; `otherwise` if it is not a number."""
     return float(value) if type(value) in (int, float, bool) else otherwise
 
 
@@ -65,7 +65,7 @@ class PoolConfig(msgspec.Struct, frozen=True, kw_only=True):
         uid_domain: domain in the names of users (``UID_DOMAIN``).
         negotiator_interval_s: seconds between negotiation cycles (``NEGOTIATOR_INTERVAL``).
         update_interval_s: seconds between a startd's updates of the keyboard's idle time, its
-            slots and its ads; changes are advertised at once (``UPDATE_INTERVAL``).
+            slots and its ads; changes are advertised immediately (``UPDATE_INTERVAL``).
         priority_halflife_s: half-life of a user's past usage (``PRIORITY_HALFLIFE``).
         pre_job_rank: ``NEGOTIATOR_PRE_JOB_RANK``.
         most_history: number of past jobs that `Schedd.history` keeps, the newest; a real pool

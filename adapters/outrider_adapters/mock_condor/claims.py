@@ -35,7 +35,7 @@ class QueuedJob:
     """A job: its ad, and the hidden state of its run.
 
     Attributes:
-        run_s: true run time, seconds; `math.inf`: it never ends by itself.
+        run_s: true run time, seconds; `math.inf`: it never ends.
         submitter: the submitter that its usage is charged to, such as ``alice@mock.local``.
         slot: the slot it runs on, or None.
         ends_s: when its run will end, while it runs.
@@ -68,7 +68,7 @@ class QueuedJob:
 
     @property
     def name(self) -> str:
-        """``cluster.proc``."""
+        """Id of the job: ``cluster.proc``."""
         return f"{self.id[0]}.{self.id[1]}"
 
     @property
@@ -84,7 +84,7 @@ class QueuedJob:
 
     @property
     def status(self) -> int:
-        """``JobStatus``."""
+        """Value of ``JobStatus`` in the ad."""
         return int(self.ad["JobStatus"])
 
     def sort_key(self) -> tuple[float, ...]:
@@ -101,7 +101,7 @@ class QueuedJob:
 
 
 class Slot:
-    """A static slot.
+    """A static slot of a machine.
 
     Attributes:
         ad: the startd's present ad; the collector has earlier copies.
@@ -114,7 +114,7 @@ class Slot:
 
     @property
     def name(self) -> str:
-        """Such as ``slot1@host``."""
+        """Name of the slot, such as ``slot1@host``."""
         return str(self.ad["Name"])
 
     @property
@@ -136,7 +136,7 @@ class Slot:
             self.ad["EnteredCurrentState"] = int(now_s)
 
     def claim(self, job: QueuedJob, now_s: float) -> None:
-        """A job starts on this slot."""
+        """Start a job on this slot."""
         self.job = job
         self.ad.update(
             {
@@ -152,7 +152,7 @@ class Slot:
         self.enter(CLAIMED, BUSY, now_s)
 
     def release(self, now_s: float) -> None:
-        """The job has left; the slot becomes ``Owner`` or ``Unclaimed``."""
+        """Release the slot after its job has left; it becomes ``Owner`` or ``Unclaimed``."""
         self.job = None
         for name in _CLAIM_ATTRIBUTES:
             del self.ad[name]

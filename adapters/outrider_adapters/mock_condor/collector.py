@@ -40,14 +40,14 @@ class AdStore:
         self._visible: dict[str, ClassAd] = {}
 
     def advertise(self, now_s: float, name: str, ad: ClassAd | None) -> None:
-        """A startd advertises a slot; None: it invalidates the slot's ad."""
+        """Store the ad that a startd advertises for a slot; None: invalidate the ad."""
         if ad is not None:
             ad["MyCurrentTime"] = ad["LastHeardFrom"] = int(now_s)
         self._pending.append((now_s + self._stale_s, name, _GONE if ad is None else repr(ad)))
         self._deliver(now_s)
 
     def ads(self, now_s: float) -> list[ClassAd]:
-        """The ads visible now; not copies, so callers must not change them."""
+        """Return the ads visible now; not copies, so callers must not change them."""
         self._deliver(now_s)
         for name, text in self._arrived.items():
             if text == _GONE:
@@ -88,7 +88,7 @@ class Collector:
         projection: list[str] | None = None,
         statistics: str | None = None,
     ) -> list[ClassAd]:
-        """Ads of this type for which the constraint is true.
+        """Return ads of this type for which the constraint is true.
 
         Args:
             ad_type: types that the mock pool does not have give none.
@@ -110,12 +110,12 @@ class Collector:
         return self._transport.answer([projected(ad, projection or ()) for ad in ads])
 
     def locate(self, daemon_type: DaemonType, name: str | None = None) -> ClassAd | None:
-        """The location ad of the daemon of this type and name; None if there is none."""
+        """Return the location ad of the daemon of this type and name; None if there is none."""
         found = self.locateAll(daemon_type)
         return next((ad for ad in found if name in (None, ad["Name"])), None)
 
     def locateAll(self, daemon_type: DaemonType) -> list[ClassAd]:  # noqa: N802  # htcondor2's name
-        """The location ads of the daemons of this type."""
+        """Return the location ads of the daemons of this type."""
         if daemon_type not in _AD_TYPES:
             return []
         return self.query(_AD_TYPES[daemon_type], projection=list(_FOR_LOCATION))
@@ -134,7 +134,7 @@ class Collector:
 # The declaration of a machine of the pool.
 
 OWNER_AWAY: Final = "(OwnerActive isnt true)"
-"""``START`` of a machine that takes jobs whenever its owner is away."""
+"""Value of ``START`` of a machine that takes jobs whenever its owner is away."""
 
 
 class Machine(msgspec.Struct, frozen=True, kw_only=True):
@@ -171,7 +171,7 @@ _VERSION: Final = "$CondorVersion: 25.14.1 2026-09-24 BuildID: MockPool $"
 
 
 def schedd_name(domain: str) -> str:
-    """What the schedd of a pool is called, here and in the ids of its jobs."""
+    """Return the name of a pool's schedd, which is also the prefix of its job ids."""
     return f"schedd@{domain}"
 
 

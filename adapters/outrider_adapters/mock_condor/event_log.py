@@ -28,13 +28,13 @@ _JOB_ATTRIBUTES: Final = (
     "VacateReason",
     "VacateReasonCode",
 )
-"""The value of ``EVENT_LOG_JOB_AD_INFORMATION_ATTRS``."""
+"""Value of ``EVENT_LOG_JOB_AD_INFORMATION_ATTRS``."""
 
 _NO_USAGE: Final = "Usr 0 00:00:00, Sys 0 00:00:00"
 
 
 class EventLog:
-    """Appends records to an open text file.
+    """Writer of records to an open text file.
 
     Args:
         file: the log; None: records are dropped.
@@ -51,11 +51,11 @@ class EventLog:
             self._file.flush()
 
     def submitted(self, time_s: float, job: ClassAd) -> None:
-        """Write event 000."""
+        """Write event 000 (submitted)."""
         self._write(0, "SUBMIT", time_s, job, "Job submitted from host: <127.0.0.1:0?sock=schedd>")
 
     def executing(self, time_s: float, job: ClassAd, slot: ClassAd) -> None:
-        """Write event 001."""
+        """Write event 001 (executing)."""
         self._write(
             1, "EXECUTE", time_s, job,
             f"Job executing on host: {slot['MyAddress']}",
@@ -65,14 +65,14 @@ class EventLog:
         )  # fmt: skip
 
     def evicted(self, time_s: float, job: ClassAd) -> None:
-        """Write event 004. It gives no cause, as with a real startd."""
+        """Write event 004 (evicted). It gives no cause, as with a real startd."""
         self._write(
             4, "JOB_EVICTED", time_s, job, "Job was evicted.", "(0) CPU times",
             *_usage("Run Remote", "Run Local"), *_bytes("Run"),
         )  # fmt: skip
 
     def terminated(self, time_s: float, job: ClassAd) -> None:
-        """Write event 005, of a job that ended by itself with exit code 0."""
+        """Write event 005 of a job that ended on its own with exit code 0."""
         self._write(
             5, "JOB_TERMINATED", time_s, job, "Job terminated.",
             "(1) Normal termination (return value 0)",
@@ -81,31 +81,31 @@ class EventLog:
         )  # fmt: skip
 
     def aborted(self, time_s: float, job: ClassAd) -> None:
-        """Write event 009."""
+        """Write event 009 (removed)."""
         self._write(
             9, "JOB_ABORTED", time_s, job, "Job was aborted.", str(job.get("RemoveReason", ""))
         )
 
     def suspended(self, time_s: float, job: ClassAd) -> None:
-        """Write event 010."""
+        """Write event 010 (suspended)."""
         self._write(
             10, "JOB_SUSPENDED", time_s, job, "Job was suspended.",
             "Number of processes actually suspended: 1",
         )  # fmt: skip
 
     def unsuspended(self, time_s: float, job: ClassAd) -> None:
-        """Write event 011."""
+        """Write event 011 (resumed)."""
         self._write(11, "JOB_UNSUSPENDED", time_s, job, "Job was unsuspended.")
 
     def held(self, time_s: float, job: ClassAd) -> None:
-        """Write event 012."""
+        """Write event 012 (held)."""
         codes = f"Code {job['HoldReasonCode']} Subcode {job['HoldReasonSubCode']}"
         self._write(
             12, "JOB_HELD", time_s, job, "Job was held.", str(job.get("HoldReason", "")), codes
         )
 
     def released(self, time_s: float, job: ClassAd) -> None:
-        """Write event 013."""
+        """Write event 013 (released)."""
         self._write(
             13, "JOB_RELEASED", time_s, job, "Job was released.", str(job.get("ReleaseReason", ""))
         )

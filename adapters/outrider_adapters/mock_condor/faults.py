@@ -15,12 +15,14 @@ Ratio = Annotated[float, Meta(ge=0, le=1)]
 
 
 class Faults(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The faults to inject; by default none."""
+    """Settings of the faults to inject; by default none."""
 
     refused_edit_ratio: Annotated[
         Ratio, Meta(description="Edits that report success and change nothing.")
     ] = 0.0
-    outage_ratio: Annotated[Ratio, Meta(description="Calls that fail as if nobody answered.")] = 0.0
+    outage_ratio: Annotated[
+        Ratio, Meta(description="Ratio of calls that fail like calls without an answer.")
+    ] = 0.0
     outage_from_s: Annotated[
         float, Meta(description="Pool time from which every call fails, Unix seconds.")
     ] = 0.0
@@ -78,7 +80,7 @@ class Transport:
         return self._occurs(self.faults.refused_edit_ratio)
 
     def answer(self, ads: list[_Item]) -> list[_Item]:
-        """The ads as a client receives them: some twice."""
+        """Return the ads as a client receives them: some twice."""
         ratio = self.faults.duplicate_ad_ratio
         if not ratio:
             return ads

@@ -1,4 +1,4 @@
-"""The negotiation cycle: matches idle jobs to free slots."""
+"""Negotiation cycles, which match idle jobs to free slots."""
 
 import random
 from typing import Final, NamedTuple
@@ -38,7 +38,7 @@ class _Offer(NamedTuple):
 
 
 class Matchmaker:
-    """Matches jobs to slots as HTCondor's negotiator does.
+    """Matchmaker that works like HTCondor's negotiator.
 
     Users are served by effective priority, each up to its share of the pool's CPUs less those that
     it uses already; the remainder is then shared in the same way among users who still have idle
@@ -97,7 +97,7 @@ class Matchmaker:
         in_use: dict[str, float],
         now_s: float,
     ) -> int:
-        """One pie spin: serve each user its share of `pie` (CPUs) less `in_use`; jobs started."""
+        """Serve each user its share of `pie` (CPUs) less `in_use`; return the jobs started."""
         return sum(
             self._serve(name, queues[name], offers, share * pie - in_use[name], now_s)
             for name, share in self._accountant.shares(queues, now_s).items()
@@ -153,11 +153,11 @@ class _Offers:
         return bool(self._free)
 
     def weight_left(self) -> float:
-        """Weight (CPUs) of the slots that are still free."""
+        """Return the weight (CPUs) of the slots that are still free."""
         return sum(offer.slot.weight for offer in self._free if offer.slot.job is None)
 
     def best_for(self, job: QueuedJob, autocluster: int) -> _Offer | None:
-        """The highest-ranked free slot that matches the job; None without a match."""
+        """Return the highest-ranked free slot that matches the job; None without a match."""
         ranked = self._ranked.get(autocluster)
         if ranked is None:
             ranked = self._ranked[autocluster] = self._matching(as_of(job.ad, self._now_s))
@@ -168,7 +168,7 @@ class _Offers:
         return None
 
     def _matching(self, job: ClassAd) -> list[_Offer]:
-        """Free slots that match, in ascending rank."""
+        """Return the free slots that match, in ascending rank."""
         rank = job.lookup("Rank")
         ranked = [
             (

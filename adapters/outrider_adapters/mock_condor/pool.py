@@ -44,12 +44,12 @@ class Startd:
         self.evaluate(now_s)
 
     def owner_came(self, now_s: float) -> None:
-        """The owner logs in."""
+        """Log the owner in."""
         self._owner_here = True
         self.publish("OwnerActive", "true", now_s)
 
     def owner_went(self, now_s: float) -> None:
-        """The owner logs out."""
+        """Log the owner out."""
         self._owner_here = False
         self._owner_seen_s = now_s
         self.publish("OwnerActive", "false", now_s)
@@ -69,7 +69,7 @@ class Startd:
                 slot.settle(now_s)
 
     def jobs_to_evict(self, now_s: float) -> list[QueuedJob]:
-        """Running jobs for which ``START`` has become false."""
+        """Return the running jobs for which ``START`` has become false."""
         return [slot.job for slot in self.slots if slot.job and slot.refuses(slot.job.ad, now_s)]
 
 
@@ -135,7 +135,7 @@ class Negotiator:
         self._may_set = may_set
 
     def getPriorities(self, rollup: bool = False) -> list[ClassAd]:  # noqa: N802  # htcondor2's name
-        """One accounting ad per submitter: Name, Priority (effective), PriorityFactor, ...
+        """Return one accounting ad per submitter: Name, Priority (effective), PriorityFactor, ...
 
         Raises:
             HTCondorException: the negotiator does not answer.
@@ -144,7 +144,7 @@ class Negotiator:
         return self._accountant.ads(self._now())
 
     def setPriority(self, user: str, priority: float) -> None:  # noqa: N802
-        """Set the real priority.
+        """Set a user's real priority.
 
         Raises:
             ValueError: the user has no domain, or the value is negative.
@@ -155,7 +155,7 @@ class Negotiator:
             self._accountant.set_real_priority(user, priority, self._now())
 
     def setFactor(self, user: str, factor: float) -> None:  # noqa: N802
-        """Set the priority factor.
+        """Set a user's priority factor.
 
         Raises:
             ValueError: the user has no domain, or the factor is below 1.
@@ -253,15 +253,15 @@ class MockPool:
     # Clients, with the same calls as those of htcondor2.
 
     def schedd(self, user: str) -> Schedd:
-        """A client of the schedd with the identity of this user (without domain)."""
+        """Return a client of the schedd with the identity of this user (without domain)."""
         return Schedd(self, user)
 
     def collector(self) -> Collector:
-        """A client of the collector."""
+        """Return a client of the collector."""
         return Collector(self._ad_store, self._daemon_ads, self.transport, self._now)
 
     def negotiator(self, user: str) -> Negotiator:
-        """A client of the negotiator with the identity of this user."""
+        """Return a client of the negotiator with the identity of this user."""
         may_set = user in self.config.superusers
         return Negotiator(self._accountant, self.transport, self._now, may_set)
 
@@ -292,7 +292,7 @@ class MockPool:
         return SubmitResult(cluster, 0, count, ads[0] if ads else ClassAd(), None)
 
     def remove(self, job: str) -> None:
-        """The job's user removes ``"cluster.proc"``; no effect if it has left already."""
+        """Remove ``"cluster.proc"`` as its user; no effect if it has left already."""
         cluster, proc = job.split(".")
         found = self.queue.jobs.get((int(cluster), int(proc)))
         if found is not None:
@@ -301,12 +301,12 @@ class MockPool:
             self.log.flush()
 
     def owner_came(self, machine: str) -> None:
-        """The owner logs in: ``OwnerActive``, ``KeyboardIdle`` 0, and jobs may be evicted."""
+        """Log the owner in: ``OwnerActive``, ``KeyboardIdle`` 0, and jobs may be evicted."""
         self._startds[machine].owner_came(self.now_s)
         self._update_startd(self._startds[machine])
 
     def owner_went(self, machine: str) -> None:
-        """The owner logs out; ``KeyboardIdle`` begins to grow."""
+        """Log the owner out; ``KeyboardIdle`` begins to grow."""
         self._startds[machine].owner_went(self.now_s)
         self._update_startd(self._startds[machine])
 
@@ -319,14 +319,14 @@ class MockPool:
         self._update_startd(self._startds[machine])
 
     def join(self, machine: Machine) -> None:
-        """A machine joins the pool, without an owner logged in."""
+        """Add a machine to the pool, without an owner logged in."""
         if machine.name in self._startds:
             raise ValueError(f'machine "{machine.name}" is in the pool already')
         startd = self._startds[machine.name] = Startd(machine, self.now_s)
         self._update_startd(startd)
 
     def leave(self, machine: str) -> None:
-        """A machine shuts down gracefully: its jobs are evicted, its ads invalidated."""
+        """Shut a machine down gracefully: its jobs are evicted, its ads invalidated."""
         startd = self._startds.pop(machine)
         for slot in startd.slots:
             if slot.job is not None:
@@ -381,7 +381,7 @@ class MockPool:
     # Used by the pool's parts.
 
     def slots(self) -> list[Slot]:
-        """Every slot of every machine."""
+        """Return every slot of every machine."""
         return [slot for startd in self._startds.values() for slot in startd.slots]
 
     def set_job_attribute(self, job: QueuedJob, attribute: str, value: ExprTree) -> None:

@@ -21,7 +21,7 @@ class JobQueue:
         self._last_cluster = 0
 
     def next_cluster(self) -> int:
-        """A new ClusterId."""
+        """Return a new ClusterId."""
         self._last_cluster += 1
         return self._last_cluster
 
@@ -50,19 +50,19 @@ class JobQueue:
         self.history.append(job.ad)
 
     def idle_count(self) -> int:
-        """Number of idle jobs."""
+        """Return the number of idle jobs."""
         return sum(map(len, self._idle.values()))
 
     def submitters_with_idle_jobs(self) -> list[str]:
-        """Submitters that have idle jobs, sorted by name."""
+        """Return the submitters that have idle jobs, sorted by name."""
         return sorted(submitter for submitter, jobs in self._idle.items() if jobs)
 
     def idle_jobs(self, submitter: str) -> list[QueuedJob]:
-        """The idle jobs of a submitter, in the order of `QueuedJob.sort_key`."""
+        """Return the idle jobs of a submitter, in the order of `QueuedJob.sort_key`."""
         return sorted(self._idle[submitter].values(), key=QueuedJob.sort_key)
 
     def count(self, jobs: Iterable[QueuedJob] | None = None) -> dict[str, int]:
-        """Number of jobs by the states that a schedd's ad counts."""
+        """Return the number of jobs by the states that a schedd's ad counts."""
         counts = {"Idle": 0, "Running": 0, "Held": 0}
         names = {
             JobStatus.IDLE: "Idle",
@@ -95,7 +95,7 @@ _SCOPES = ("my.", "target.")
 
 
 class Autoclusters:
-    """Numbers autoclusters from 1. Significant attributes are never dropped, as in a schedd."""
+    """Autoclusters, numbered from 1. Like a schedd, it never drops significant attributes."""
 
     def __init__(self) -> None:
         self._significant: set[str] = {name.lower() for name in _OF_JOBS}
@@ -106,7 +106,7 @@ class Autoclusters:
 
     @property
     def significant(self) -> str:
-        """``AutoClusterAttrs``: names, separated by commas."""
+        """Value of ``AutoClusterAttrs``: names, separated by commas."""
         return ",".join(self._names)
 
     def read_slot(self, ad: ClassAd, negotiator_rank: ExprTree) -> None:
@@ -119,7 +119,7 @@ class Autoclusters:
                 self._learn(ad.externalRefs(expression))
 
     def number_of(self, job: QueuedJob) -> int:
-        """The autocluster of a job."""
+        """Return the autocluster of a job."""
         if job.autocluster < self._oldest_valid:
             signature = self._signature(job.ad)
             while signature not in self._numbers and self._read_job(job.ad):
@@ -134,7 +134,7 @@ class Autoclusters:
         return tuple(repr(ad.lookup(name)) if name in ad else "" for name in self._names)
 
     def _read_job(self, ad: ClassAd) -> bool:
-        """Add the attributes that a job's significant ones refer to; whether any was new."""
+        """Add the attributes that a job's significant ones refer to; return whether any was new."""
         before = self._names
         for name in before:
             if name in ad:

@@ -18,7 +18,7 @@ LEFT_QUEUE_CODE: Final = 0
 
 
 class Runs:
-    """Starts and ends runs. Ads change as observed in a real pool."""
+    """Runs of jobs: starts and ends them. Ads change as observed in a real pool."""
 
     def __init__(self, queue: JobQueue, accountant: Accountant, log: EventLog) -> None:
         self._queue = queue
@@ -96,7 +96,7 @@ class Runs:
         return slot
 
     def suspend(self, job: QueuedJob, now_s: float) -> None:
-        """Suspend a run."""
+        """Suspend a job's run."""
         job.left_s, job.ends_s = job.ends_s - now_s, math.inf
         job.ad["TotalSuspensions"] = job.ad["TotalSuspensions"] + 1
         job.ad["LastSuspensionTime"] = int(now_s)
@@ -106,8 +106,8 @@ class Runs:
 
     def resume(self, job: QueuedJob, now_s: float) -> None:
         """Resume a suspended run."""
-        stood_s = int(now_s) - job.ad["LastSuspensionTime"]
-        job.ad["CumulativeSuspensionTime"] = job.ad["CumulativeSuspensionTime"] + stood_s
+        suspended_s = int(now_s) - job.ad["LastSuspensionTime"]
+        job.ad["CumulativeSuspensionTime"] = job.ad["CumulativeSuspensionTime"] + suspended_s
         self._queue.change(job, JobStatus.RUNNING, now_s)
         job.running_slot.enter(CLAIMED, BUSY, now_s)
         self._log.unsuspended(now_s, job.ad)

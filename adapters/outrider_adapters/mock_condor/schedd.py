@@ -1,4 +1,4 @@
-"""The client of the schedd."""
+"""Client of the schedd, with the calls of ``htcondor2.Schedd``."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -35,7 +35,7 @@ _BY_USER: Final = 1  # HoldReasonCode
 
 
 class Actions:
-    """Carries out actions on queued and running jobs.
+    """Actions on queued and running jobs.
 
     Args:
         queue, runs, log: of the pool.
@@ -61,7 +61,7 @@ class Actions:
         }
 
     def act(self, action: JobAction, job: QueuedJob, reason: str, now_s: float) -> str:
-        """Carry out an action; returns the counter of the result ad that it adds to."""
+        """Execute an action; return the counter of the result ad that it adds to."""
         return self._handlers[action](job, reason, now_s)
 
     def remove(self, job: QueuedJob, reason: str, now_s: float) -> str:
@@ -130,7 +130,7 @@ _CLUSTER = re.compile(r"\d+")
 
 
 class Selection(NamedTuple):
-    """The jobs that a spec selects.
+    """Jobs that a spec selects.
 
     Attributes:
         jobs: jobs in the queue, in the order of the spec's ids or of the queue.
@@ -213,7 +213,7 @@ _COUNTERS: Final = (
 
 
 class SchedulerDaemon(Protocol):
-    """What a client of the schedd reaches: the queue, and what may be done to it."""
+    """Interface of a schedd for its client: the queue, and operations on it."""
 
     now_s: float
     config: PoolConfig
@@ -233,7 +233,7 @@ class SchedulerDaemon(Protocol):
         ...
 
     def request_cycle(self) -> None:
-        """Ask for a negotiation cycle."""
+        """Request a negotiation cycle."""
         ...
 
 
@@ -259,7 +259,7 @@ class Schedd:
         callback: Callable[[ClassAd], Any] | None = None,
         limit: int = -1,
     ) -> list[Any]:
-        """Ads of jobs in the queue.
+        """Return ads of jobs in the queue.
 
         Args:
             constraint: which jobs; all by default.
@@ -292,7 +292,7 @@ class Schedd:
         match: int = -1,
         since: int | str | ExprTree | None = None,
     ) -> list[ClassAd]:
-        """Ads of jobs that have left the queue, the last first.
+        """Return ads of jobs that have left the queue, the last first.
 
         Args:
             constraint: which jobs; None: all.

@@ -53,7 +53,7 @@ def write_shims(folder: Path) -> None:
 
 
 def answer(folder: Path, tool: str, words: list[str]) -> str:
-    """The output of a tool for these arguments.
+    """Return the output of a tool for these arguments.
 
     Raises:
         ValueError: unsupported arguments, or a constraint that does not parse.
@@ -80,7 +80,7 @@ def answer(folder: Path, tool: str, words: list[str]) -> str:
 
 
 def _json(ads: Iterable[str]) -> str:
-    """Ads in brackets, separated by lines with a comma, as the real tools print them."""
+    """Return ads in brackets, separated by lines with a comma, as the real tools print them."""
     body = "\n,\n".join(ad.strip() for ad in ads)
     return f"[\n{body}\n]\n" if body else "[\n]\n"
 

@@ -94,7 +94,7 @@ _ALWAYS_REQUIRED: Final = {
 def job_ad(
     description: Mapping[str, str], user: str, domain: str, cluster: int, proc: int, now_s: float
 ) -> ClassAd:
-    """The ad of one job.
+    """Return the ad of one job.
 
     Raises:
         HTCondorException: an unsupported command, a universe other than vanilla, or a value that
@@ -129,12 +129,12 @@ def job_ad(
 
 
 def submitter_of(ad: ClassAd, domain: str) -> str:
-    """The submitter that a job's usage is charged to: its accounting group, else its owner."""
+    """Return the submitter to charge for a job: its accounting group, else its owner."""
     return f"{ad.get('AccountingGroup') or ad['Owner']}@{domain}"
 
 
 def sleeping_s(ad: ClassAd) -> float:
-    """The run time of a ``sleep SECONDS`` job.
+    """Return the run time of a ``sleep SECONDS`` job.
 
     Raises:
         HTCondorException: another command, or no number.

@@ -1,4 +1,4 @@
-"""MQTT: owners, machine states and power readings that lab machines and meters publish."""
+"""The `mqtt` adapter: owners, machine states and power readings published over MQTT."""
 
 from outrider_adapters.mqtt.adapter import MqttAdapter
 from outrider_adapters.mqtt.settings import MeterSettings, MqttSettings

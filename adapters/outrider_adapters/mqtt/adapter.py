@@ -1,4 +1,4 @@
-"""The adapter: one task that listens to the broker, and batches of what it heard."""
+"""The `mqtt` adapter: one task that listens to the broker, and batches of its messages."""
 
 import asyncio
 import contextlib
@@ -25,7 +25,7 @@ from outrider.api import (
 )
 from outrider_adapters.mqtt.deduplicator import LATENESS_S, Message
 from outrider_adapters.mqtt.event_mapping import Meaning
-from outrider_adapters.mqtt.messages import MOST_BYTES
+from outrider_adapters.mqtt.messages import MAX_PAYLOAD_BYTES
 from outrider_adapters.mqtt.settings import MqttSettings
 
 if TYPE_CHECKING:
@@ -36,15 +36,20 @@ if TYPE_CHECKING:
 HEARTBEAT_S: Final = 2.0
 BATCH_MESSAGES: Final = 500
 PAUSE_S: Final = 0.005
-"""A batch ends when nothing came for so long. A broker sends only so many messages that are not
-acknowledged yet, by default 20, so longer waiting makes a busy stream slower, not thicker."""
+"""Seconds without a message after which a batch ends.
+
+A broker sends only a limited number of unacknowledged messages, by default 20. So a longer wait
+makes a busy stream slower, and batches no larger.
+"""
 
 GATHER_S: Final = 0.05
-"""It ends after so long in any case: what was not acknowledged comes again after a broken
-connection."""
+"""Seconds after which a batch ends in any case.
+
+Messages that were not acknowledged come again after a broken connection.
+"""
 
 DOWN_AFTER_S: Final = 10.0
-"""A broker that is restarted is back by then; one that is away for longer is down."""
+"""Seconds without a broker after which it counts as down; a restart is faster."""
 
 TOO_MANY_WAITING: Final = "too_many_waiting"
 REPLACED: Final = "replaced_by_newer"
@@ -57,17 +62,17 @@ log = structlog.get_logger()
 
 
 class MqttAdapter(Adapter):
-    """Owners, machine states and power readings that machines and meters publish.
+    """Adapter for owners, machine states and power readings published by machines and meters.
 
-    A message of QoS 1 is acknowledged when the batch after it is asked for: by then the daemon
-    has taken it. Until then the broker keeps it, and sends it again over the next connection.
+    A message of QoS 1 is acknowledged when the next batch is requested: by then the daemon has
+    processed it. Until then the broker keeps it, and sends it again over the next connection.
 
     Args:
-        label: its name in the configuration; part of the client identifier.
+        label: the adapter's name in the configuration; part of the client identifier.
         settings: which broker, and which topics.
         clock: Unix seconds now.
         heartbeat_s: seconds after which a quiet source yields an empty batch.
-        rng: for the pauses between tries to connect.
+        rng: random numbers for the pauses between attempts to connect.
     """
 
     name: ClassVar[str] = "mqtt"
@@ -103,60 +108,64 @@ class MqttAdapter(Adapter):
         self._rng = rng or random.Random()
         self._meaning = Meaning(settings)
         self._arrived = WaitingMessages(self._meaning.is_reading)
-        self._handed_out: list[Arrival] = []
+        self._unacknowledged: list[Arrival] = []
         self._something = asyncio.Event()
         self._away_since_s: float | None = None
         self._caught_up = False
         self._problem: PeerError | None = None
         self._lost_n = 0
-        self._told_of_drops_s = float("-inf")
+        self._drops_logged_s = float("-inf")
 
     async def batches(self, cursor: Any) -> AsyncIterator[Batch]:
-        """Yield batches for ever. Raises `ValueError` if the cursor is not this adapter's."""
-        self._meaning = Meaning(self._settings)  # what was not taken comes again, and is news
+        """Yield batches without end. Raises `ValueError` if the cursor is not this adapter's."""
+        self._meaning = Meaning(
+            self._settings
+        )  # messages that were not acknowledged come again, and are news
         self._meaning.restore(cursor)
-        self._handed_out = []
+        self._unacknowledged = []
         self._arrived.clear()
         self._away_since_s, self._problem = asyncio.get_running_loop().time(), None
         listener = asyncio.create_task(self._listen(), name=f"mqtt-{self.label}")
         try:
             while not listener.done():
                 yield await self._next_batch()
-            listener.result()  # it only ends by an error that nobody foresaw
+            listener.result()  # it only ends by an unexpected error
         finally:
             listener.cancel()
             await asyncio.wait({listener})
             self._arrived.clear()
 
     def diagnose(self) -> list[tuple[str, str, str, str]]:
-        """For ``outrider doctor``: whether what is published to our topics reaches us.
+        """Check for ``outrider doctor`` that messages published to our topics reach us.
 
-        Tried with an empty message, which means nothing, where we may publish there at all.
+        The test message is empty, which has no meaning, and needs the right to publish.
         """
         topic = f"{self._settings.base}/state/{_PROBE_NAME}"
-        who = self._settings.username or "clients without a name"
+        who = self._settings.username or "anonymous clients"
         try:
             probe = asyncio.run(probe_topic(self._settings, f"{self.label}-doctor", topic))
         except PeerError as error:
-            return [("broker", "fail", str(error), "start the broker, or mend the settings")]
+            return [("broker", "fail", str(error), "start the broker, or fix the settings")]
         if probe.comes_back:
-            return [("reading", "ok", f"what is published below {self._settings.base}/ comes", "")]
+            return [
+                ("reading", "ok", f"messages published below {self._settings.base}/ arrive", "")
+            ]
         if probe.may_write:
-            found = f"the broker takes a message to {topic} and does not pass it on to {who}"
+            found = f"the broker accepts a message to {topic} and does not deliver it to {who}"
             right = f"topic read {self._settings.base}/#"
             remedy = f"let {who} read there; in Mosquitto's acl_file: {right}"
             return [("reading", "fail", found, remedy)]
-        found = f"not tried: {who} may not publish below {self._settings.base}/, which is right"
+        found = f"not tried: {who} may not publish below {self._settings.base}/, as it should be"
         return [("reading", "ok", found, "")]
 
     def service_needs(self) -> ServiceNeeds:
-        """The broker, and the files that its settings name."""
+        """Return the broker, and the files named in its settings."""
         return self._settings.needs
 
     # -- the connection -----------------------------------------------------------------------
 
     async def _listen(self) -> None:
-        """Keep connected for ever; after an error try again, later and later."""
+        """Stay connected; after an error try again with growing pauses."""
         loop = asyncio.get_running_loop()
         pauses = backoff(self._rng)
         while True:
@@ -175,12 +184,15 @@ class MqttAdapter(Adapter):
             await asyncio.sleep(next(pauses))
 
     async def _subscribe(self, client: "aiomqtt.Client") -> None:
-        """Ours with QoS 1. Meters tell no time, so a reading must not wait for us: QoS 0."""
+        """Subscribe to our topics with QoS 1, and to meters with QoS 0.
+
+        Readings of meters have no time, so they must not be kept until we are back.
+        """
         wanted = [(f"{self._settings.base}/#", 1), *((topic, 0) for topic in self._settings.meters)]
         granted = cast("list[ReasonCode]", await client.subscribe(wanted))
         for (topic, _), code in zip(wanted, granted, strict=True):
             if code.value >= _REFUSED_CODE:
-                who = self._settings.username or "nobody"
+                who = self._settings.username or "an anonymous client"
                 raise PeerError(
                     f"MQTT broker {self._settings.address}: {who} may not subscribe to {topic}",
                     transient=False,
@@ -192,7 +204,7 @@ class MqttAdapter(Adapter):
         if qos > 0:
             arrival.client, arrival.original = client, original
         if not self._arrived.add(arrival) and qos > 0:
-            acknowledge_message(client, original)  # or it would take the place of others for ever
+            acknowledge_message(client, original)  # otherwise it would block the place of others
         self._something.set()
 
     @staticmethod
@@ -202,20 +214,20 @@ class MqttAdapter(Adapter):
     # -- batches ------------------------------------------------------------------------------
 
     async def _next_batch(self) -> Batch:
-        for arrival in self._handed_out:  # to be asked for more means that these were taken
+        for arrival in self._unacknowledged:  # a request for more means that these were processed
             if arrival.client is not None and arrival.original is not None:
                 acknowledge_message(arrival.client, arrival.original)
         quiet = await self._wait()
-        now_s = self._clock()  # before the taking: what comes later may not be in the batch
-        self._handed_out = self._arrived.take(BATCH_MESSAGES)
+        now_s = self._clock()  # read first: messages that come later may not be in the batch
+        self._unacknowledged = self._arrived.take(BATCH_MESSAGES)
         events = [
             event
-            for arrival in self._handed_out
+            for arrival in self._unacknowledged
             for event in self._meaning.events_of(arrival.message)
         ]
         is_away = self._away_since_s is not None
         if not is_away and (quiet or (events and events[-1][0] > now_s - self.lateness_s)):
-            self._caught_up = True  # what waited for us at the broker has been told
+            self._caught_up = True  # the messages kept at the broker have been processed
         rejected, ignored = self._meaning.take_counts()
         note = self._note(rejected, ignored)
         waits_s = self._waits_s()
@@ -234,12 +246,12 @@ class MqttAdapter(Adapter):
         return 0.0 if self._away_since_s is None else self._elapsed_s() - self._away_since_s
 
     def _waits_s(self) -> float:
-        """Since when the first of those that were not taken has waited."""
+        """Return how long the oldest message has waited, in seconds."""
         oldest_s = self._arrived.oldest_heard_s
         return 0.0 if oldest_s is None else self._elapsed_s() - oldest_s
 
     def _down_because(self) -> str:
-        """Why the adapter is down; empty while it is not, or may be back in a moment."""
+        """Return why the adapter is down; empty while it is up, or may be back soon."""
         if self._away_since_s is None:
             return ""
         if self._problem is None or self._problem.transient:
@@ -249,13 +261,13 @@ class MqttAdapter(Adapter):
         return str(self._problem)
 
     def _note(self, rejected: dict[str, int], ignored: dict[str, int]) -> str:
-        """What the person on call should know; adds messages that were dropped to the counts."""
+        """Return a note for the person on call, and add dropped messages to the counts."""
         dropped, replaced = self._arrived.take_counts()
         if dropped:
             rejected[TOO_MANY_WAITING] = rejected.get(TOO_MANY_WAITING, 0) + dropped
             self._lost_n += dropped
-            if self._elapsed_s() - self._told_of_drops_s >= DROPS_LOGGED_EVERY_S:
-                self._told_of_drops_s = self._elapsed_s()
+            if self._elapsed_s() - self._drops_logged_s >= DROPS_LOGGED_EVERY_S:
+                self._drops_logged_s = self._elapsed_s()
                 log.warning(
                     "messages_dropped", adapter=self.label, dropped=self._lost_n,
                     waiting=len(self._arrived), reason="more come than can be taken",
@@ -264,16 +276,16 @@ class MqttAdapter(Adapter):
         if replaced:
             ignored[REPLACED] = ignored.get(REPLACED, 0) + replaced
         complaint = self._meaning.complaint
-        drops = self._elapsed_s() - self._told_of_drops_s < DROPS_LOGGED_EVERY_S
+        drops = self._elapsed_s() - self._drops_logged_s < DROPS_LOGGED_EVERY_S
         notes = (
             str(self._problem or ""),
-            "messages are dropped: more come than can be taken" if drops else "",
+            "messages are dropped: they arrive faster than they are processed" if drops else "",
             f"last refused: {complaint}" if complaint else "",
         )
         return "; ".join(filter(None, notes))
 
     async def _wait(self) -> bool:
-        """Until messages have come, and no more are coming; True if none came for a while."""
+        """Wait until messages have come and no more are coming; return True if none came."""
         if not self._arrived:
             self._something.clear()
             with contextlib.suppress(TimeoutError):
@@ -291,26 +303,26 @@ class MqttAdapter(Adapter):
 
 
 # -- waiting ---------------------------------------------------------------------------------------
-# Messages that have come and wait to be taken: bounded, whatever is sent.
+# Bounded queue of messages that have come and wait to be processed.
 #
-# Of QoS 1 a broker sends only so many that are not acknowledged yet, and keeps the rest. For QoS 0
-# there is no such brake: where more come than can be taken, the newest reading of a meter replaces
-# the one before it, and beyond the bounds messages are dropped, readings first.
+# Of QoS 1 a broker sends only a limited number of unacknowledged messages, and keeps the rest.
+# QoS 0 has no such limit. If messages arrive faster than they are processed, the newest reading of
+# a meter replaces the one before it. Beyond the bounds messages are dropped, readings first.
 
-MOST_WAITING: Final = 10_000
-MOST_WAITING_BYTES: Final = 8 * 1024 * 1024
-"""Of payloads and topics. Readings may take the half of both, so that there is room for owners."""
-_CROWDED: Final = 500
-"""With so many waiting, a newer reading takes an older one's place; with fewer all are told."""
+MAX_WAITING: Final = 10_000
+MAX_WAITING_BYTES: Final = 8 * 1024 * 1024
+"""Bound for payloads and topics; readings may use half of both, so owners have space."""
+_REPLACE_FROM_N: Final = 500
+"""Queue length from which a newer reading replaces an older one."""
 
 
 class Arrival:
-    """One message that waits.
+    """One message that waits in the queue.
 
     Attributes:
-        message: what it says.
-        heard_s: when it came, in seconds of a clock that only goes on.
-        client, original: whom to tell that it was taken; None of QoS 0.
+        message: topic, payload and time of arrival.
+        heard_s: when it came, in seconds of a monotonic clock.
+        client, original: connection and message to acknowledge; None for QoS 0.
     """
 
     __slots__ = ("client", "heard_s", "message", "original")
@@ -329,15 +341,15 @@ class Arrival:
 
     @property
     def size(self) -> int:
-        """Bytes of its topic and payload."""
+        """Number of bytes of its topic and payload."""
         return len(self.message.topic) + len(self.message.payload)
 
 
 class WaitingMessages:
-    """A queue in the order of arrival.
+    """Bounded queue of messages in the order of arrival.
 
     Args:
-        is_reading: whether a topic is a meter's, where only the newest message matters.
+        is_reading: True for a meter's topic, where only the newest message matters.
         most_n, most_bytes: the bounds.
 
     Attributes:
@@ -347,14 +359,14 @@ class WaitingMessages:
     def __init__(
         self,
         is_reading: Callable[[str], bool],
-        most_n: int = MOST_WAITING,
-        most_bytes: int = MOST_WAITING_BYTES,
+        max_n: int = MAX_WAITING,
+        max_bytes: int = MAX_WAITING_BYTES,
     ) -> None:
         self.dropped = 0
         self.replaced = 0
         self._is_reading = is_reading
-        self._most_n = most_n
-        self._most_bytes = most_bytes
+        self._max_n = max_n
+        self._max_bytes = max_bytes
         self._queue: deque[Arrival] = deque()
         self._newest: dict[str, Arrival] = {}
         self._bytes = 0
@@ -364,22 +376,24 @@ class WaitingMessages:
 
     @property
     def oldest_heard_s(self) -> float | None:
-        """When the first one that waits came; None if none does."""
+        """Time when the oldest waiting message came; None if the queue is empty."""
         return self._queue[0].heard_s if self._queue else None
 
     def add(self, arrival: Arrival) -> bool:
-        """A message came. False: there is no room for it, and it is dropped."""
-        if len(arrival.message.payload) > MOST_BYTES:  # it is refused, and need not be kept whole
-            short = arrival.message.payload[: MOST_BYTES + 1]
+        """Return a message came. False: there is no room for it, and it is dropped."""
+        if (
+            len(arrival.message.payload) > MAX_PAYLOAD_BYTES
+        ):  # it is refused, and need not be kept whole
+            short = arrival.message.payload[: MAX_PAYLOAD_BYTES + 1]
             arrival.message = arrival.message._replace(payload=short)
         share = 1
         if arrival.original is None and self._is_reading(arrival.message.topic):
-            if len(self._queue) >= _CROWDED and self._replaces(arrival):
+            if len(self._queue) >= _REPLACE_FROM_N and self._replaces(arrival):
                 return True
             share = 2
         size = arrival.size
-        if share * len(self._queue) >= self._most_n or (
-            share * (self._bytes + size) > self._most_bytes
+        if share * len(self._queue) >= self._max_n or (
+            share * (self._bytes + size) > self._max_bytes
         ):
             self.dropped += 1
             return False
@@ -390,7 +404,7 @@ class WaitingMessages:
         return True
 
     def _replaces(self, arrival: Arrival) -> bool:
-        """Put a reading in the place of the one of its meter that waits, if one does."""
+        """Replace the waiting reading of the same meter, if there is one."""
         before = self._newest.get(arrival.message.topic)
         if before is None:
             return False
@@ -399,9 +413,9 @@ class WaitingMessages:
         self.replaced += 1
         return True
 
-    def take(self, most_n: int) -> list[Arrival]:
-        """The first messages, which wait no longer."""
-        taken = [self._queue.popleft() for _ in range(min(len(self._queue), most_n))]
+    def take(self, max_n: int) -> list[Arrival]:
+        """Remove the first messages from the queue and return them."""
+        taken = [self._queue.popleft() for _ in range(min(len(self._queue), max_n))]
         for arrival in taken:
             self._bytes -= arrival.size
             if self._newest.get(arrival.message.topic) is arrival:
@@ -409,13 +423,13 @@ class WaitingMessages:
         return taken
 
     def take_counts(self) -> tuple[int, int]:
-        """Messages dropped and replaced since the last time."""
+        """Return the numbers of messages dropped and replaced since the last call."""
         counts = self.dropped, self.replaced
         self.dropped = self.replaced = 0
         return counts
 
     def clear(self) -> None:
-        """Forget all: a broker sends again what was not acknowledged."""
+        """Drop all messages: a broker sends those again that were not acknowledged."""
         self._queue.clear()
         self._newest.clear()
         self._bytes = 0

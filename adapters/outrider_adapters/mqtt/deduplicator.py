@@ -1,4 +1,4 @@
-"""What was heard of each machine, so that nothing counts twice and old news does not win."""
+"""Deduplicate messages by machine, and reject messages older than a known one."""
 
 import datetime as dt
 import re
@@ -9,20 +9,20 @@ from typing import Final, Generic, NamedTuple, TypeVar
 from outrider_adapters.mqtt.messages import NoNews, Refused
 
 LATENESS_S: Final = 5.0
-"""Messages about one machine may overtake each other by so much; the merger orders them."""
+"""Seconds by which messages about one machine may overtake each other; the merger sorts them."""
 
 AHEAD_S: Final = 10.0
-"""How much a publisher's clock may be ahead of ours."""
+"""Seconds by which a publisher's clock may be ahead of ours."""
 
 OLDEST_S: Final = 7 * 86_400.0
-"""What is dated earlier comes from a clock that was never set."""
+"""Oldest accepted message, in seconds; an older date comes from a clock that was never set."""
 
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@:-]{0,127}")
 _REMEMBERED: Final = 32
 
 
 class Message(NamedTuple):
-    """What came over the connection, and when (Unix seconds, our clock)."""
+    """A received message, with its time of arrival (Unix seconds, our clock)."""
 
     topic: str
     payload: bytes
@@ -31,7 +31,7 @@ class Message(NamedTuple):
 
 
 class _Topic:
-    """What was heard on one topic: the newest time, and the last messages."""
+    """State of one topic: the newest time, and the last messages."""
 
     __slots__ = ("_last", "newest_s")
 
@@ -39,8 +39,8 @@ class _Topic:
         self.newest_s = float("-inf")
         self._last: dict[tuple[float, int], None] = {}
 
-    def has_told(self, time_s: float, payload: bytes) -> bool:
-        """Return whether this message came before; from now on it did."""
+    def is_repeated(self, time_s: float, payload: bytes) -> bool:
+        """Return whether this message came before, and store it."""
         mark = time_s, hash(payload)  # not the payload itself: a hostile one is long
         if mark in self._last:
             return True
@@ -52,84 +52,83 @@ class _Topic:
 
 
 class Heard:
-    """What was heard of each machine since the adapter was opened.
+    """Messages of each machine since the adapter was opened.
 
     Args:
-        max_machines: how many names there may be.
+        max_machines: maximum number of names.
     """
 
     def __init__(self, max_machines: int) -> None:
         self._names: Names[dict[str, _Topic]] = Names(max_machines)
 
     def meet(self, machine: str, at_s: float, metered: bool = False) -> dict[str, _Topic]:
-        """The topics of a machine, perhaps of a new one.
+        """Return the topics of a machine, perhaps of a new one.
 
         Args:
-            machine: its name.
-            at_s: when it was heard (Unix seconds).
-            metered: by a meter's reading, which makes no machine.
+            machine: the machine's name.
+            at_s: time of the message (Unix seconds).
+            metered: the message is a meter's reading, which makes no machine.
 
         Raises:
             Refused: that is no name of a machine, or there are too many.
         """
         if self._names.find(machine) is None and not _NAME.fullmatch(machine):
             raise Refused("machine_name", "expected letters, digits, . _ - @ :, max. 128")
-        return self._names.hear(machine, {}, at_s, metered)
+        return self._names.record(machine, {}, at_s, metered)
 
     def knows(self, machine: str) -> bool:
-        """Return whether a name is among those that are remembered."""
+        """Return whether a name is known."""
         return self._names.find(machine) is not None
 
     def leave(self, machine: str) -> None:
-        """A machine belongs to the site no more."""
+        """Record that a machine no longer belongs to the site."""
         self._names.leave(machine)
 
     def time_of(
         self, machine: str, what: str, message: Message, time: float | dt.datetime | None
     ) -> float:
-        """Return when that happened, in Unix seconds; without a time of its own, on arrival.
+        """Return the time of a message in Unix seconds; without its own time, that of arrival.
 
-        A retained message tells what holds, not what happens: it counts from its arrival. It
-        comes again with every connection, so it is news only if it is newer than what was heard.
+        A retained message describes a state, not an event: it counts from its arrival. It comes
+        again with every connection, so it is news only if it is newer than the known messages.
 
         Raises:
-            NoNews: it was told before, or something newer is known.
+            NoNews: it was received before, or something newer is known.
             Refused: the machine has no good name, or its clock is wrong.
         """
         own_s = time.timestamp() if isinstance(time, dt.datetime) else time
         at_s = message.arrived_s if own_s is None else own_s
         if at_s > message.arrived_s + AHEAD_S:
             ahead_s = at_s - message.arrived_s
-            raise Refused("from_the_future", f"{ahead_s:.0f} s ahead; is its clock right?")
+            raise Refused("from_the_future", f"{ahead_s:.0f} s ahead; check the machine's clock")
         if at_s < message.arrived_s - OLDEST_S and not message.retained:
-            raise Refused("too_old", "dated more than a week ago; is its clock right?")
+            raise Refused("too_old", "dated more than a week ago; check the machine's clock")
         known = self.meet(machine, message.arrived_s, what == "power")
         topic = known.get(what)
         if topic is not None and topic.newest_s > message.arrived_s + AHEAD_S:
-            topic = None  # our own clock was ahead when that came, and was put back
+            topic = None  # our own clock was ahead when that came, and was corrected
         if topic is None:
             topic = known[what] = _Topic()
         elif message.retained and (own_s is None or own_s <= topic.newest_s):
             raise NoNews("told_before")
         if at_s < topic.newest_s - LATENESS_S:
             raise NoNews("older_than_known")
-        if topic.has_told(at_s, message.payload):
+        if topic.is_repeated(at_s, message.payload):
             raise NoNews("told_before")
         return message.arrived_s if message.retained else at_s
 
 
 # -- names -----------------------------------------------------------------------------------------
-# The names that were heard: a bounded number, of which those that say nothing more give way.
+# Bounded set of known names; silent names are evicted for new ones.
 #
-# A name costs room for as long as the adapter lives, and in the site's state for longer. So who
-# may publish cannot invent names without end; but names that were junk, or left, must not keep out
-# those that come later.
+# A name needs memory as long as the adapter lives, and longer in the site's state. So a publisher
+# must not be able to invent names without end. But invalid names, or names that left, must not
+# block later ones.
 
 METERED_FOR_S: Final = 3_600.0
 LEFT_FOR_S: Final = 3_600.0
 SILENT_FOR_S: Final = 86_400.0
-"""A meter's name that is not heard for so long, what left, and what is silent, in this order: they
-give way where there is no room."""
+"""Seconds after which a meter's name, a departed one and a silent one may be evicted."""
 _CLOCK_BACK_S: Final = 60.0
 
 T = TypeVar("T")
@@ -144,16 +143,16 @@ class _Name(Generic[T]):
 
 
 class Names(Generic[T]):
-    """What is kept of each name, by three kinds: metered only, present, and gone.
+    """Values by name, for three kinds of names: metered only, present, and gone.
 
-    A name that only meters know makes no machine, and gives way to one that is more at once.
+    A name known only from meters makes no machine, and is evicted immediately for one that does.
 
     Args:
-        most: how many names there may be.
+        max_names: maximum number of names.
     """
 
-    def __init__(self, most: int) -> None:
-        self._most = most
+    def __init__(self, max_names: int) -> None:
+        self._max_names = max_names
         self._metered: OrderedDict[str, _Name[T]] = OrderedDict()
         self._present: OrderedDict[str, _Name[T]] = OrderedDict()
         self._gone: OrderedDict[str, _Name[T]] = OrderedDict()
@@ -162,23 +161,23 @@ class Names(Generic[T]):
         return len(self._metered) + len(self._present) + len(self._gone)
 
     def find(self, name: str) -> T | None:
-        """What is kept of a name; None of one that is not known."""
+        """Return the value of a name; None if it is unknown."""
         for known in (self._present, self._metered, self._gone):
             if name in known:
                 return known[name].kept
         return None
 
-    def hear(self, name: str, fresh: T, at_s: float, metered: bool) -> T:
-        """A name is heard, perhaps for the first time; returns what is kept of it.
+    def record(self, name: str, fresh: T, at_s: float, metered: bool) -> T:
+        """Record a message from a name, perhaps a new one, and return the name's value.
 
         Args:
-            name: of a machine.
-            fresh: is kept of it from now on, if it is not known.
-            at_s: when (Unix seconds).
-            metered: by a meter's reading.
+            name: name of a machine.
+            fresh: the value, if the name is new.
+            at_s: time of the message (Unix seconds).
+            metered: the message is a meter's reading.
 
         Raises:
-            Refused: there is no room for it.
+            Refused: there are too many names.
         """
         for known in (self._present, self._metered, self._gone):
             entry = known.pop(name, None)
@@ -186,7 +185,7 @@ class Names(Generic[T]):
                 entry.heard_s = at_s
                 break
         else:
-            if len(self) >= self._most:
+            if len(self) >= self._max_names:
                 self._make_room(at_s, metered)
             entry = _Name(fresh, at_s)
             known = self._metered
@@ -195,7 +194,7 @@ class Names(Generic[T]):
         return entry.kept
 
     def leave(self, name: str) -> None:
-        """A name says that it belongs to the site no more."""
+        """Record that a name no longer belongs to the site."""
         entry = self._present.pop(name, None)
         if entry is not None:
             self._gone[name] = entry
@@ -212,4 +211,4 @@ class Names(Generic[T]):
                 if silent_s > after_s or silent_s < -_CLOCK_BACK_S:
                     del known[first]
                     return
-        raise Refused("too_many_machines", f"max_machines is {self._most}")
+        raise Refused("too_many_machines", f"max_machines is {self._max_names}")

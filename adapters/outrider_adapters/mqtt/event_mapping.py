@@ -1,4 +1,4 @@
-"""From messages to events: what each topic means, and what is refused or was told before."""
+"""Convert messages to events, by topic; refuse invalid messages and ignore repeated ones."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -19,18 +19,18 @@ STATES: Final = {
     "rebooted": ev.REBOOTED,
     "left": ev.LEFT,
 }
-_MOST_SHOWN: Final = 80
+_MAX_TOPIC_CHARS: Final = 80
 
 
 class Meaning:
-    """Understands messages, one after the other.
+    """Interpreter of messages, one after the other.
 
     Args:
-        settings: base topic, meters, and how many machines there may be.
+        settings: base topic, meters, and maximum number of machines.
 
     Attributes:
-        rejected, ignored: since `take_counts`, as in `outrider.api.Batch`.
-        complaint: topic and fault of the message that was refused last, or empty.
+        rejected, ignored: counts since `take_counts`; see `outrider.api.Batch`.
+        complaint: topic and fault of the last refused message, or empty.
     """
 
     def __init__(self, settings: MqttSettings) -> None:
@@ -40,7 +40,7 @@ class Meaning:
         self._prefix = f"{settings.base}/"
         self._power_prefix = f"{self._prefix}power/"
         self._meters = Meters(settings.meters)
-        self._most = settings.max_machines
+        self._max_machines = settings.max_machines
         self._heard = Heard(settings.max_machines)
         self._drained: set[str] = set()
         self._forms = {
@@ -51,7 +51,7 @@ class Meaning:
         }
 
     def events_of(self, message: Message) -> list[NamedEvent]:
-        """The events that a message means; none if it is refused, which is counted."""
+        """Return the events that a message means; none if it is refused, which is counted."""
         try:
             if message.topic.startswith(self._prefix):
                 return self._ours(message)
@@ -61,7 +61,7 @@ class Meaning:
             return []
         except Refused as refused:
             self.rejected[refused.reason] += 1
-            self.complaint = f"{message.topic[:_MOST_SHOWN]!r}: {refused.why}"
+            self.complaint = f"{message.topic[:_MAX_TOPIC_CHARS]!r}: {refused.why}"
             return []
 
     def _ours(self, message: Message) -> list[NamedEvent]:
@@ -69,7 +69,7 @@ class Meaning:
         form = self._forms.get(what)
         if form is None:
             raise Refused("unknown_topic", f"expected {self._prefix}owner/<machine>, ...")
-        if not message.payload:  # how a retained message is taken back
+        if not message.payload:  # this is how a retained message is removed
             raise NoNews("cleared")
         return form(machine, message)
 
@@ -81,24 +81,24 @@ class Meaning:
     # -- our own topics -----------------------------------------------------------------------
 
     def _owner(self, machine: str, message: Message) -> list[NamedEvent]:
-        said = decoded(messages.OWNER, message.payload)
-        time_s = self._heard.time_of(machine, "owner", message, said.time)
-        if said.present:
+        body = decoded(messages.OWNER, message.payload)
+        time_s = self._heard.time_of(machine, "owner", message, body.time)
+        if body.present:
             return [(time_s, ev.OWNER_CAME, machine, None)]
         went: NamedEvent = (time_s, ev.OWNER_WENT, machine, None)
-        if said.usable and machine not in self._drained:
+        if body.usable and machine not in self._drained:
             return [went, (time_s, ev.USABLE, machine, None)]
         return [went]
 
     def _state(self, machine: str, message: Message) -> list[NamedEvent]:
-        said = decoded(messages.STATE, message.payload)
-        kind = STATES.get(said.state)
+        body = decoded(messages.STATE, message.payload)
+        kind = STATES.get(body.state)
         if kind is None:
             raise Refused("unknown_state", f"no such state; known: {', '.join(STATES)}")
-        time_s = self._heard.time_of(machine, "state", message, said.time)
+        time_s = self._heard.time_of(machine, "state", message, body.time)
         if kind == ev.DRAINED:
             self._drained.add(machine)
-            if len(self._drained) > self._most:  # the names of some have given way to others
+            if len(self._drained) > self._max_machines:  # some of these names were evicted
                 self._drained = set(filter(self._heard.knows, self._drained))
         elif kind in (ev.USABLE, ev.LEFT):
             self._drained.discard(machine)
@@ -107,27 +107,27 @@ class Meaning:
         return [(time_s, kind, machine, None)]
 
     def _power(self, machine: str, message: Message) -> list[NamedEvent]:
-        said = decoded(messages.POWER, message.payload)
-        watts, time = (said, None) if isinstance(said, float) else (said.watts, said.time)
+        body = decoded(messages.POWER, message.payload)
+        watts, time = (body, None) if isinstance(body, float) else (body.watts, body.time)
         watts = watts_of(watts)
         time_s = self._heard.time_of(machine, "power", message, time)
         return [(time_s, ev.POWER, machine, watts)]
 
     def _machine(self, machine: str, message: Message) -> list[NamedEvent]:
-        said = decoded(messages.MACHINE, message.payload)
+        body = decoded(messages.MACHINE, message.payload)
         self._heard.meet(machine, message.arrived_s)
         spec = MachineSpec(
-            cluster=said.cluster,
-            cpus=said.cpus,
-            active_w=said.active_w,
-            idle_w=said.idle_w,
-            sleep_w=said.sleep_w,
+            cluster=body.cluster,
+            cpus=body.cpus,
+            active_w=body.active_w,
+            idle_w=body.idle_w,
+            sleep_w=body.sleep_w,
             usable=machine not in self._drained,
         )
         return [(message.arrived_s, ev.JOINED, machine, spec)]
 
     def is_reading(self, topic: str) -> bool:
-        """Return whether a topic is a meter's, where the newest message says all."""
+        """Return whether a topic is a meter's, where only the newest message matters."""
         if topic.startswith(self._prefix):
             return topic.startswith(self._power_prefix)
         return True
@@ -135,18 +135,18 @@ class Meaning:
     # -- for batches --------------------------------------------------------------------------
 
     def take_counts(self) -> tuple[dict[str, int], dict[str, int]]:
-        """Rejected and ignored messages since the last time."""
+        """Return the counts of rejected and ignored messages since the last call."""
         counts = dict(self.rejected), dict(self.ignored)
         self.rejected.clear()
         self.ignored.clear()
         return counts
 
     def save(self) -> dict[str, Any]:
-        """What a restart must not forget, as plain data."""
+        """Return the state that a restart needs, as plain data."""
         return {"drained": sorted(self._drained)}
 
     def restore(self, saved: Any) -> None:
-        """Go on from what `save` gave, or from nothing (None). Raises `ValueError`."""
+        """Resume from the value of `save`, or from nothing (None). Raises `ValueError`."""
         if saved is None:
             return
         if not isinstance(saved, dict) or not isinstance(saved.get("drained"), list):
@@ -155,7 +155,7 @@ class Meaning:
 
 
 # -- meters ----------------------------------------------------------------------------------------
-# Meters that publish in a form of their own: smart plugs, whose topics name the plug.
+# Meters that publish in their own form: smart plugs, whose topics name the plug.
 
 
 class _Kind(NamedTuple):
@@ -166,10 +166,10 @@ class _Kind(NamedTuple):
 
 
 class Meters:
-    """The kinds of meters of a site.
+    """Kinds of meters of a site.
 
     Args:
-        meters: by topic filter, as in `MqttSettings`.
+        meters: settings by topic filter; see `MqttSettings`.
     """
 
     def __init__(self, meters: Mapping[str, MeterSettings]) -> None:
@@ -179,11 +179,11 @@ class Meters:
         ]
 
     def read(self, topic: str, payload: bytes) -> tuple[str, float]:
-        """What a meter says: (machine, watts).
+        """Return the machine and watts of a meter's message.
 
         Raises:
-            NoNews: it is the meter of no machine, or the message holds no watts.
-            Refused: no meter has that topic, or its watts are none.
+            NoNews: it is the meter of no machine, or the message contains no watts.
+            Refused: no meter has that topic, or its watts are invalid.
         """
         kind = self._kind(levels := topic.split("/"))
         name = levels[kind.name_at]
@@ -193,7 +193,7 @@ class Meters:
         value: Any = decoded(ANYTHING, payload)
         for key in kind.keys:
             if not isinstance(value, dict) or key not in value:
-                raise NoNews("without_watts")  # plugs tell other things on the same topic
+                raise NoNews("without_watts")  # plugs publish other values on the same topic
             value = value[key]
         return machine, watts_of(value)
 

@@ -1,4 +1,4 @@
-"""The documented messages: one JSON object for each of our topics, and why one is refused."""
+"""Documented messages: one JSON object for each of our topics, and reasons for refusal."""
 
 import datetime as dt
 from typing import Annotated, Any, Final, TypeVar
@@ -6,21 +6,21 @@ from typing import Annotated, Any, Final, TypeVar
 import msgspec
 from msgspec import Meta
 
-MOST_BYTES: Final = 64 * 1024
-MOST_WATTS: Final = 100_000.0
-"""No machine takes more; who reports more has sent another quantity."""
+MAX_PAYLOAD_BYTES: Final = 64 * 1024
+MAX_WATTS: Final = 100_000.0
+"""Largest accepted power; a larger value is another quantity."""
 
 T = TypeVar("T")
-_Watts = Annotated[float, Meta(ge=0, le=MOST_WATTS)]
+_Watts = Annotated[float, Meta(ge=0, le=MAX_WATTS)]
 _Time = float | Annotated[dt.datetime, Meta(tz=True)] | None
 
 
 class Refused(Exception):  # noqa: N818 - a message is refused; nothing is in error
-    """A message that is none.
+    """Raised for an invalid message.
 
     Attributes:
         reason: one of a closed list of words, by which it is counted.
-        why: for the person on call; holds no part of the payload, which may name people.
+        why: text for the person on call, without the payload, which may name people.
     """
 
     def __init__(self, reason: str, why: str) -> None:
@@ -29,16 +29,16 @@ class Refused(Exception):  # noqa: N818 - a message is refused; nothing is in er
         self.why = why
 
 
-class NoNews(Exception):  # noqa: N818 - as above
-    """A good message that is no event for us; it is told by one of a closed list of words."""
+class NoNews(Exception):  # noqa: N818 - no error either
+    """A valid message that is no event for us, with one of a closed list of reasons."""
 
 
 class OwnerMessage(msgspec.Struct, frozen=True):
-    """Somebody logged in or out. Who it was is never read, even if it is sent.
+    """A log-in or log-out. The user's name is never read, even if it is sent.
 
     Attributes:
-        present: whether anybody is logged in now.
-        usable: after a log-out, whether jobs may start at once; else a state ``usable`` follows.
+        present: a user is logged in now.
+        usable: after a log-out jobs may start immediately; else a state ``usable`` follows.
         time: when that began: Unix seconds, or ISO 8601 with a zone. None: on arrival.
     """
 
@@ -48,21 +48,21 @@ class OwnerMessage(msgspec.Struct, frozen=True):
 
 
 class StateMessage(msgspec.Struct, frozen=True):
-    """What became of a machine, in one of the words of `outrider_adapters.mqtt.event_mapping`."""
+    """New state of a machine: a word of `outrider_adapters.mqtt.event_mapping.STATES`."""
 
     state: str
     time: _Time = None
 
 
 class PowerMessage(msgspec.Struct, frozen=True):
-    """A meter was read: watts."""
+    """Reading of a power meter, in watts."""
 
     watts: float
     time: _Time = None
 
 
 class MachineMessage(msgspec.Struct, frozen=True):
-    """What a machine is, as `outrider.api.MachineSpec`; usually retained."""
+    """Specification of a machine (`outrider.api.MachineSpec`), usually retained."""
 
     cluster: Annotated[str, Meta(min_length=1, max_length=128)] = "default"
     cpus: Annotated[int, Meta(ge=1, le=65536)] = 1
@@ -79,9 +79,9 @@ ANYTHING: Final = msgspec.json.Decoder(Any)
 
 
 def decoded(decoder: "msgspec.json.Decoder[T]", payload: bytes) -> T:
-    """What a payload says. Raises `Refused`: ``too_long``, ``wrong_form`` or ``not_json``."""
-    if len(payload) > MOST_BYTES:
-        raise Refused("too_long", f"{len(payload)} bytes; at most {MOST_BYTES}")
+    """Decode a message's payload. Raises `Refused`: ``too_long``, ``wrong_form``, ``not_json``."""
+    if len(payload) > MAX_PAYLOAD_BYTES:
+        raise Refused("too_long", f"{len(payload)} bytes; at most {MAX_PAYLOAD_BYTES}")
     try:
         return decoder.decode(payload)
     except msgspec.ValidationError as error:
@@ -93,9 +93,9 @@ def decoded(decoder: "msgspec.json.Decoder[T]", payload: bytes) -> T:
 
 
 def watts_of(value: object) -> float:
-    """A reading in watts. Raises `Refused`: ``wrong_watts``."""
+    """Return a reading in watts. Raises `Refused`: ``wrong_watts``."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise Refused("wrong_watts", f"watts are a {type(value).__name__}, not a number")
-    if not 0 <= value <= MOST_WATTS:  # also true of what is not a number
-        raise Refused("wrong_watts", f"{value:g} W; expected 0 to {MOST_WATTS:g}")
+    if not 0 <= value <= MAX_WATTS:  # also true of NaN
+        raise Refused("wrong_watts", f"{value:g} W; expected 0 to {MAX_WATTS:g}")
     return float(value)

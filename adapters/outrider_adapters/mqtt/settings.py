@@ -1,4 +1,4 @@
-"""The settings of the `mqtt` adapter; those of the connection are `outrider.api.BrokerSettings`."""
+"""Settings of the `mqtt` adapter; `outrider.api.BrokerSettings` has those of the connection."""
 
 from typing import Annotated
 
@@ -9,13 +9,12 @@ from outrider.api import AdapterSettings, BrokerSettings
 
 
 class MeterSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How to read the topics of a kind of power meter that does not speak our own form.
+    """Settings for the topics of a kind of power meter with its own message form.
 
     Attributes:
-        watts: where the watts stand in the JSON: keys joined by dots. Empty: the payload is the
+        watts: position of the watts in the JSON: keys joined by dots. Empty: the payload is the
             number itself.
-        machines: from what stands at the filter's ``+`` to the machine's name. Empty: it is the
-            machine's name.
+        machines: machine's name by the text at the filter's ``+``. Empty: that text is the name.
     """
 
     watts: str = ""
@@ -23,7 +22,7 @@ class MeterSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
 
 class MqttSettings(AdapterSettings, BrokerSettings, frozen=True, kw_only=True):
-    """Which broker to listen to, and to what."""
+    """Settings of the `mqtt` adapter: the broker and the topics."""
 
     base: Annotated[
         str,
@@ -36,10 +35,10 @@ class MqttSettings(AdapterSettings, BrokerSettings, frozen=True, kw_only=True):
     meters: Annotated[
         dict[str, MeterSettings],
         Meta(
-            description="Power meters with topics of their own, by topic filter with one + where "
+            description="Power meters with their own topics, by topic filter with one + where "
             'the meter is named: {"tele/+/SENSOR" = {watts = "ENERGY.Power", machines = '
             '{plug7 = "lab-7"}}}. watts: keys joined by dots, empty where the payload is the '
-            "number. machines: meter to machine; empty where the meter has the machine's name.",
+            "number. machines: meter to machine; empty if the meter has the machine's name.",
         ),
     ] = msgspec.field(default_factory=dict)
     max_machines: Annotated[
@@ -47,8 +46,8 @@ class MqttSettings(AdapterSettings, BrokerSettings, frozen=True, kw_only=True):
         Meta(
             ge=1,
             le=100_000,
-            description="Machines beyond so many are turned away, unless one of them left, or was "
-            "silent for a day: who may publish cannot invent names without end.",
+            description="Maximum number of machines. More are refused, unless one of them left, or "
+            "was silent for a day: a publisher cannot invent names without end.",
         ),
     ] = 5000
 
@@ -63,6 +62,6 @@ class MqttSettings(AdapterSettings, BrokerSettings, frozen=True, kw_only=True):
                 )
             if topic.startswith(f"{self.base}/"):
                 raise ValueError(
-                    f'meters: "{topic}" is below base, whose topics have their own form; right '
-                    f'would be a topic that does not begin with "{self.base}/"'
+                    f'meters: "{topic}" is below base, whose topics have their own form; use '
+                    f'a topic that does not begin with "{self.base}/"'
                 )

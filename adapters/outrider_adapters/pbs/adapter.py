@@ -17,7 +17,14 @@ from outrider.api import (
     ServiceNeeds,
     WaitingReason,
 )
-from outrider_adapters.noted_changes import GONE, BeginTimes, GivenUpError, Pace, Plan, carry_out
+from outrider_adapters.noted_changes import (
+    GONE,
+    BeginTimes,
+    GivenUpError,
+    Pace,
+    Plan,
+    apply_changes,
+)
 from outrider_adapters.pbs.dialects import Dialect, dialect_of, pbs_commands
 from outrider_adapters.pbs.job_rows import (
     MAX_DELAY_S,
@@ -79,7 +86,7 @@ class LeasedExecutionTimes(Lever):
             {name: waiting.get(name) for name in kept if name not in parts}, now_s
         )
         released = self._times.released({name: waiting.get(name) for name in free}, now_s)
-        refused = parts | deferred.refused | self._carry_out([deferred, released])
+        refused = parts | deferred.refused | self._apply_changes([deferred, released])
         self._check_clock(deferred.values.keys() - refused.keys(), now_s)
         return {name: why for name, why in refused.items() if why != GONE or name in kept}
 
@@ -114,12 +121,12 @@ class LeasedExecutionTimes(Lever):
         """Release jobs that Outrider deferred; return their number, and the refusals."""
         waiting = self._waiting() if names else {}
         plan = self._times.released({name: waiting.get(name) for name in names}, int(self._now()))
-        refused = self._carry_out([plan], reverts=True)
+        refused = self._apply_changes([plan], reverts=True)
         refused = {name: why for name, why in refused.items() if why != GONE}
         return len(plan.values.keys() - refused.keys()), refused
 
-    def _carry_out(self, plans: Sequence[Plan], *, reverts: bool = False) -> dict[str, str]:
-        return carry_out(
+    def _apply_changes(self, plans: Sequence[Plan], *, reverts: bool = False) -> dict[str, str]:
+        return apply_changes(
             [self._times.change(plan) for plan in plans],
             lambda values: self._alter(values, reverts),
             self._waiting,
@@ -131,11 +138,11 @@ class LeasedExecutionTimes(Lever):
         alike: dict[int, list[str]] = {}
         for name, given in values.items():
             alike.setdefault(given["begin_s"], []).append(name)
-        n = min(_MAX_JOBS, self._pace.at_once)
+        n = min(_MAX_JOBS, self._pace.burst_n)
         for begin_s, names in alike.items():
             for first in range(0, len(names), n):
                 some = names[first : first + n]
-                if self._pace.waited_and_ended(len(some)) and not reverts:
+                if self._pace.wait_or_end(len(some)) and not reverts:
                     raise GivenUpError(_ENDED)
                 try:
                     self._commands.run("qalter", *qalter_words(begin_s, some))

@@ -1,4 +1,4 @@
-"""Adapters that ask a batch system again and again, by calls that block."""
+"""Base of adapters that poll a batch system by blocking calls."""
 
 from outrider_adapters.polling.adapter import PATIENCE_S, PollingAdapter, StartAt
 from outrider_adapters.polling.commands import Asking, CommandError, Commands

@@ -1,4 +1,4 @@
-"""What every adapter that asks its batch system does between its looks."""
+"""Base class of adapters that poll a batch system in a thread."""
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
@@ -12,18 +12,18 @@ from msgspec import Meta
 from outrider.api import Adapter, Batch, PeerError
 
 # -- calling ---------------------------------------------------------------------------------------
-# Calls that block, kept away from the event loop.
+# Blocking calls in a dedicated thread, away from the event loop.
 
 StartAt = Annotated[
     Literal["now", "beginning"],
     Meta(
-        description="What the first start makes of what was there before: now takes it as "
+        description="How the first start treats what was there before: now takes it as "
         "history, which builds state silently; beginning treats it as news."
     ),
 ]
-"""The setting of that name, of every adapter that asks its batch system."""
+"""Type of the setting `start_at` of adapters that poll a batch system."""
 PATIENCE_S: Final = 2.0
-"""After so long without an answer the caller hears that there is none yet."""
+"""Seconds without an answer after which the caller is notified."""
 
 _LEAVE_WITHIN_S: Final = 1.5
 
@@ -31,10 +31,10 @@ T = TypeVar("T")
 
 
 class Caller:
-    """Makes blocking calls, one at a time, in a thread of its own.
+    """Runner of blocking calls, one at a time, in a dedicated thread.
 
     Args:
-        name: of the thread.
+        name: name of the thread.
     """
 
     def __init__(self, name: str) -> None:
@@ -51,14 +51,14 @@ class Caller:
             yield None
 
     async def answer(self, question: Callable[[], T]) -> T:
-        """The answer, however long it takes; asked after what is asked already."""
+        """Return the answer, without a time limit; earlier questions come first."""
         return await asyncio.get_running_loop().run_in_executor(self._thread, question)
 
     async def close(self, last: Callable[[], None]) -> None:
-        """Let the call at hand end and make a last one.
+        """Let the current call end and make a last one.
 
-        A call that hangs is waited for only so long: a batch system may take a minute to give up,
-        and nobody hears the answer any more.
+        A call that hangs is not waited for: a batch system may take a minute to give up, and its
+        answer is no longer needed.
         """
         closing = asyncio.get_running_loop().run_in_executor(self._thread, last)
         done, _ = await asyncio.wait({closing}, timeout=_LEAVE_WITHIN_S)
@@ -70,13 +70,13 @@ class Caller:
 # -- adapter ---------------------------------------------------------------------------------------
 
 _HISTORY_WITHIN_S: Final = 60.0
-"""A pool of thousands of slots takes some seconds for the first look at everything."""
+"""Seconds for the first look at everything; a pool of thousands of slots takes some."""
 
 
 class PollingAdapter(Adapter):
-    """Base of adapters that look at a batch system again and again, in a thread of their own.
+    """Base class of adapters that poll a batch system in a dedicated thread.
 
-    A subclass says how to begin, what a look gives, and how long to wait for the next.
+    A subclass defines how to begin, how to look, and how long to wait for the next look.
     """
 
     def __init__(self, label: str, settings: Any) -> None:
@@ -84,7 +84,7 @@ class PollingAdapter(Adapter):
         self._caller: Caller | None = None
 
     def begin(self, cursor: Any) -> None:
-        """Begin at a cursor. Blocks. Raises `ValueError` if the cursor is none of this adapter's.
+        """Begin at a cursor; may block. Raises `ValueError` if it is not this adapter's cursor.
 
         Raises:
             PeerError: the batch system cannot be reached, and without it there is nothing to watch.
@@ -92,29 +92,29 @@ class PollingAdapter(Adapter):
         raise NotImplementedError
 
     def look(self) -> Batch:
-        """What happened since the last look. Blocks as long as the batch system does."""
+        """Return what happened since the last look. Blocks as long as the batch system does."""
         raise NotImplementedError
 
     def pause_s(self, batch: Batch) -> float:
-        """Seconds from this batch to the next look."""
+        """Return the seconds from this batch to the next look."""
         raise NotImplementedError
 
     def end(self) -> None:
-        """Close what `begin` opened; called also where it failed or never was."""
+        """Close what `begin` opened; called also if it failed or was never called."""
         raise NotImplementedError
 
     async def answer(self, question: Callable[[], T]) -> T:
-        """The answer to a question that blocks, asked between two looks.
+        """Return the answer to a blocking question, asked between two looks.
 
         Raises:
-            PeerError: the adapter is not entered, or is about to be left.
+            PeerError: the adapter is not running, or is being closed.
         """
         if self._caller is None:
             raise PeerError(f"the adapter {self.label} does not run")
         return await self._caller.answer(question)
 
     async def __aenter__(self) -> Self:
-        """Get a thread; the first question is asked by `batches`."""
+        """Start the thread; `batches` asks the first question."""
         self._caller = Caller(f"{self.name}-{self.label}")
         return self
 
@@ -124,17 +124,17 @@ class PollingAdapter(Adapter):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Let the call at hand end, then close."""
+        """Let the current call end, then close."""
         if self._caller is not None:
             await self._caller.close(self.end)
             self._caller = None
 
     async def batches(self, cursor: Any) -> AsyncGenerator[Batch, None]:
-        """Yield batches for ever; while an answer is long in coming, empty ones that grow old."""
+        """Yield batches without end; while an answer is late, empty ones of growing age."""
         if self._caller is None:
             raise RuntimeError("batches() needs the adapter to be entered first")
         loop = asyncio.get_running_loop()
-        # until the first look is over, what stands at it is history that is still to come
+        # until the first look is over, the state that it finds is pending history
         last = Batch(events=[], cursor=cursor, history=cursor is None, standing=True)
 
         def first() -> Batch:
@@ -153,7 +153,7 @@ class PollingAdapter(Adapter):
 
 
 def _waiting(last: Batch, for_s: float) -> Batch:
-    """A sign of life while an answer is awaited; after a minute nobody waits for its history."""
+    """Return an empty batch during a wait; after a minute it is no longer pending history."""
     return Batch(
         events=[],
         cursor=last.cursor,

@@ -1,4 +1,4 @@
-"""Commands of a batch system, run one at a time, and ended when they are silent for too long."""
+"""Run commands of a batch system one at a time, with a timeout."""
 
 import contextlib
 import os
@@ -11,20 +11,20 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 from outrider.api import Batch, FoundSystem, PeerError
 
-_MOST_SAID: Final = 300
+_MAX_ERROR_CHARS: Final = 300
 
 
 class CommandError(PeerError):
-    """A command failed or did not answer in time; the message says which and what it said."""
+    """Raised if a command failed or timed out; the message contains its name and error text."""
 
 
 class Commands:
-    """Runs commands.
+    """Runner of commands, one at a time.
 
     Args:
-        folder: of the commands; None: as PATH has them.
-        environment: in which they run.
-        within_s: after so many seconds a command that is silent is ended.
+        folder: folder of the commands; None: found by PATH.
+        environment: environment variables of the commands.
+        within_s: timeout of a command, in seconds.
     """
 
     def __init__(self, folder: str | None, environment: Mapping[str, str], within_s: float) -> None:
@@ -35,15 +35,15 @@ class Commands:
         self._closed = False
 
     def run(self, program: str, *words: str, may_fail: bool = False) -> str:
-        """What the command printed.
+        """Run a command and return its output.
 
         Args:
-            program: its name.
+            program: name of the command.
             words: its arguments.
-            may_fail: what it printed counts, however it ended.
+            may_fail: return the output even if the exit status is an error.
 
         Raises:
-            CommandError: it is not there, failed, or did not end in time.
+            CommandError: it does not exist, failed, or did not end in time.
         """
         path = program if self._folder is None else str(Path(self._folder) / program)
         try:
@@ -61,7 +61,7 @@ class Commands:
         try:
             if self._closed:  # the daemon was stopped a moment ago
                 self.close()
-            said, complained = process.communicate(timeout=self._within_s)
+            output, errors = process.communicate(timeout=self._within_s)
         except subprocess.TimeoutExpired:
             _kill(process)
             process.communicate()
@@ -69,12 +69,12 @@ class Commands:
         finally:
             self._running = None
         if process.returncode != 0 and not may_fail:
-            why = _one_line(complained) or f"it ended with {process.returncode}"
+            why = _one_line(errors) or f"it ended with {process.returncode}"
             raise CommandError(f"{program}: {why}")
-        return said.decode("utf-8", "replace")
+        return output.decode("utf-8", "replace")
 
     def close(self) -> None:
-        """End a command that runs, and every one that is begun from now on. From any thread."""
+        """End the running command and every later one, from any thread."""
         self._closed = True
         if (process := self._running) is not None:
             _kill(process)
@@ -85,14 +85,14 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
         os.killpg(process.pid, signal.SIGKILL)
 
 
-def _one_line(complained: bytes) -> str:
-    words = complained.decode("utf-8", "replace")[: 4 * _MOST_SAID]
+def _one_line(errors: bytes) -> str:
+    words = errors.decode("utf-8", "replace")[: 4 * _MAX_ERROR_CHARS]
     shown = "".join(c if c.isprintable() else " " for c in words)
-    return " ".join(shown.split())[:_MOST_SAID]
+    return " ".join(shown.split())[:_MAX_ERROR_CHARS]
 
 
 # -- asking ----------------------------------------------------------------------------------------
-# Questions to daemons of a batch system, and who does not answer them.
+# Queries to daemons of a batch system, and the daemons that do not answer.
 
 T = TypeVar("T")
 
@@ -103,10 +103,10 @@ class _Silence(NamedTuple):
 
 
 class Asking:
-    """Asks, and remembers since when somebody has not answered.
+    """Maker of queries, which records since when each daemon has not answered.
 
     Args:
-        failure: what a call raises when nobody answers.
+        failure: exception of a call without an answer.
     """
 
     def __init__(self, failure: type[Exception]) -> None:
@@ -114,7 +114,7 @@ class Asking:
         self._away: dict[str, _Silence] = {}
 
     def ask(self, whom: str, now_s: float, question: Callable[[], T]) -> T | None:
-        """The answer, or None if nobody gives it."""
+        """Return the answer, or None if there is none."""
         try:
             answer = question()
         except self._failure as error:
@@ -127,13 +127,13 @@ class Asking:
     def batch(
         self, whom: str, now_s: float, look: Callable[[], Batch], cursor: dict[str, Any] | None
     ) -> Batch:
-        """Return what a look finds, or an empty batch that says why there is none, and grows old.
+        """Return the batch of a look or, without an answer, an empty one with note and age.
 
         Args:
-            whom: the daemon that is asked.
+            whom: the daemon that is queried.
             now_s: Unix seconds.
-            look: asks it.
-            cursor: of the last batch.
+            look: queries it.
+            cursor: cursor of the last batch.
         """
         found = self.ask(whom, now_s, look)
         if found is not None:
@@ -142,20 +142,20 @@ class Asking:
         return Batch(events=[], cursor=cursor, age_s=age_s, note="; ".join(self.notes()))
 
     def is_away(self, whom: str) -> bool:
-        """Return whether the last question to it was not answered."""
+        """Return whether the last query to a daemon was not answered."""
         return whom in self._away
 
     def away_since_s(self, now_s: float) -> float:
-        """Since when the one that has been silent for longest has; `now_s` if nobody is."""
+        """Return since when a daemon has not answered, the longest; `now_s` if all answer."""
         return min((one.since_s for one in self._away.values()), default=now_s)
 
     def notes(self) -> list[str]:
-        """Who does not answer and why, a sentence each."""
+        """Return the daemons that do not answer and why, a sentence each."""
         return [f"the {whom} does not answer: {one.why}" for whom, one in self._away.items()]
 
 
 # -- found commands --------------------------------------------------------------------------------
-# Looking for a batch system's commands on this host, as far as a service would find them.
+# Find a batch system's commands on this host, if a service would find them.
 
 _OF_SERVICES: Final = (
     "/usr/local/sbin",
@@ -172,14 +172,14 @@ _ASKED: Final = "condor_config_val"
 
 
 def found_by_commands(system: str, command: str, signs: tuple[str, ...]) -> FoundSystem | None:
-    """A batch system whose command is on PATH, and of whose configuration a file is there.
+    """Return a batch system whose command is on PATH and that has a configuration file.
 
-    Nobody is asked: commands of a system that is only installed may hang for a minute.
+    No command is run: those of a system that is only installed may hang for a minute.
 
     Args:
-        system: what people call it.
-        command: one that its adapter needs.
-        signs: paths of its configuration; empty ones are passed over.
+        system: display name of the batch system.
+        command: a command that its adapter needs.
+        signs: paths of its configuration; empty ones are skipped.
     """
     path = shutil.which(command)
     sign = next((sign for sign in signs if sign and Path(sign).is_file()), None)
@@ -191,18 +191,18 @@ def found_by_commands(system: str, command: str, signs: tuple[str, ...]) -> Foun
 
 
 def condor_value(name: str) -> str:
-    """A value of HTCondor's configuration on this host; empty: it has none, or is not here."""
+    """Return a value of this host's HTCondor configuration; empty if there is none."""
     if shutil.which(_ASKED) is None:
         return ""
     try:
-        said = Commands(None, os.environ, _WITHIN_S).run(_ASKED, name)
+        output = Commands(None, os.environ, _WITHIN_S).run(_ASKED, name)
     except PeerError:
         return ""
-    return said.strip()
+    return output.strip()
 
 
 def found_pool() -> FoundSystem | None:
-    """The HTCondor pool that this host is configured for."""
+    """Return the HTCondor pool that this host is configured for."""
     collector = condor_value("COLLECTOR_HOST")
     if not collector:
         return None
@@ -210,13 +210,13 @@ def found_pool() -> FoundSystem | None:
 
 
 def found_event_log() -> FoundSystem | None:
-    """The event log of an access point here, for where the pool itself cannot be asked."""
+    """Return the event log of an access point on this host, if there is no library."""
     log = condor_value("EVENT_LOG")
     if not log or not Path(log).is_file():
         return None
     missing = (
         "HTCondor's Python library is not installed, so only its event log is followed: machines "
-        "are inferred, and why a job waits is not known. pip install 'outrider[htcondor]', then "
+        "are inferred, and why a job waits is unknown. pip install 'outrider[htcondor]', then "
         "[adapters.htcondor] in place of the log"
     )
     settings = {"paths": [log]}

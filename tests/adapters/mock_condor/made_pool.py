@@ -25,7 +25,7 @@ def made_pool(
     seed: int = 1,
     **config: Any,
 ) -> MockPool:
-    """A pool of plain machines m0, m1, ... with one slot each, or of these machines."""
+    """Return a pool of plain machines m0, m1, ... with one slot each, or of these machines."""
     if isinstance(machines, int):
         machines = [
             Machine(name=f"m{number}", cluster="AB"[number % 2]) for number in range(machines)
@@ -46,7 +46,7 @@ def no_sleep(seconds: float) -> None:
 
 
 def job_ad(pool: MockPool, name: str) -> Any:
-    """The ad of ``"cluster.proc"``, from the queue or the history."""
+    """Return the ad of ``"cluster.proc"``, from the queue or the history."""
     cluster, proc = name.split(".")
     condition = f"ClusterId == {cluster} && ProcId == {proc}"
     schedd = pool.schedd("anybody")
@@ -59,7 +59,7 @@ def status(pool: MockPool, name: str) -> int:
 
 
 def host(pool: MockPool, name: str) -> str | None:
-    """The slot where a job runs."""
+    """Return the slot where a job runs."""
     found = job_ad(pool, name).get("RemoteHost")
     return None if found is None else str(found)
 

@@ -36,7 +36,7 @@ KINDS = {
 
 
 def eventful_pool(path: Path, faults: Faults | None = None) -> MockPool:
-    """A pool in which everything happens that the log can tell."""
+    """Return a pool in which everything happens that the log can tell."""
     with path.open("w", encoding="utf-8") as log:
         pool = made_pool(2, log=log, faults=faults)
         alice = pool.schedd("alice")

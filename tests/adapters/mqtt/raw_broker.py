@@ -10,7 +10,7 @@ _CONNACK = b"\x20\x02\x00\x00"
 
 
 def packet(topic: str, payload: bytes) -> bytes:
-    """A publication of QoS 0; together shorter than 16 KiB."""
+    """Return a publication of QoS 0; together shorter than 16 KiB."""
     name = topic.encode()
     body = len(name).to_bytes(2, "big") + name + payload
     length = len(body)

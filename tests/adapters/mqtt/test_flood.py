@@ -12,7 +12,7 @@ import structlog
 from outrider.api import Batch, build
 from outrider.api import events as ev
 from outrider_adapters.mqtt import MqttAdapter, MqttSettings
-from outrider_adapters.mqtt.adapter import BATCH_MESSAGES, MOST_WAITING
+from outrider_adapters.mqtt.adapter import BATCH_MESSAGES, MAX_WAITING
 from tests.adapters.mqtt.listening import adapter, listening, publisher
 from tests.adapters.mqtt.raw_broker import RawBroker, packet
 from tests.peers.mosquitto import Mosquitto
@@ -51,7 +51,7 @@ async def test_a_flood_of_invented_meters_is_bounded_counted_and_logged_once() -
                 ages.append(batch.age_s)
                 told.append(batch.note)
                 await asyncio.sleep(0.02)
-                assert len(source._arrived) <= MOST_WAITING / 2
+                assert len(source._arrived) <= MAX_WAITING / 2
                 if taken + lost == SENT:
                     break
     assert lost > 0

@@ -1,9 +1,9 @@
 """Messages that wait: bounded in number and bytes, and the newest reading of a meter wins."""
 
 from outrider.api import ReceivedMessage
-from outrider_adapters.mqtt.adapter import _CROWDED, Arrival, WaitingMessages
+from outrider_adapters.mqtt.adapter import _REPLACE_FROM_N, Arrival, WaitingMessages
 from outrider_adapters.mqtt.deduplicator import Message
-from outrider_adapters.mqtt.messages import MOST_BYTES
+from outrider_adapters.mqtt.messages import MAX_PAYLOAD_BYTES
 
 
 def is_reading(topic: str) -> bool:
@@ -18,9 +18,11 @@ def arrival(topic: str, payload: bytes = b"1", heard_s: float = 0.0, qos: int = 
 
 def test_without_a_crowd_every_reading_is_told() -> None:
     waiting = WaitingMessages(is_reading)
-    for n in range(_CROWDED):
+    for n in range(_REPLACE_FROM_N):
         assert waiting.add(arrival("power/m1", b"%d" % n))
-    assert [a.message.payload for a in waiting.take(10**6)] == [b"%d" % n for n in range(_CROWDED)]
+    assert [a.message.payload for a in waiting.take(10**6)] == [
+        b"%d" % n for n in range(_REPLACE_FROM_N)
+    ]
 
 
 def test_in_a_crowd_the_newest_reading_of_a_meter_takes_the_place_of_the_one_before() -> None:
@@ -38,7 +40,7 @@ def test_in_a_crowd_the_newest_reading_of_a_meter_takes_the_place_of_the_one_bef
 
 
 def test_readings_of_invented_meters_leave_room_for_owners() -> None:
-    waiting = WaitingMessages(is_reading, most_n=1_000)
+    waiting = WaitingMessages(is_reading, max_n=1_000)
     told = [waiting.add(arrival(f"power/junk{n}")) for n in range(2_000)]
     assert sum(told) == 500
     assert all(waiting.add(arrival(f"owner/m{n}")) for n in range(500))
@@ -49,7 +51,7 @@ def test_readings_of_invented_meters_leave_room_for_owners() -> None:
 
 
 def test_bytes_are_bounded_too_and_given_back() -> None:
-    waiting = WaitingMessages(is_reading, most_bytes=1_000_000)
+    waiting = WaitingMessages(is_reading, max_bytes=1_000_000)
     for _ in range(2):
         told = sum(waiting.add(arrival("owner/m1", bytes(10_000))) for _ in range(200))
         assert told == 99
@@ -59,12 +61,12 @@ def test_bytes_are_bounded_too_and_given_back() -> None:
 def test_of_a_payload_that_is_too_long_only_so_much_is_kept() -> None:
     waiting = WaitingMessages(is_reading)
     waiting.add(arrival("owner/m1", bytes(200_000_000)))
-    assert len(waiting.take(1)[0].message.payload) == MOST_BYTES + 1
+    assert len(waiting.take(1)[0].message.payload) == MAX_PAYLOAD_BYTES + 1
 
 
 def test_messages_of_qos_1_are_not_replaced() -> None:
     """Their senders wait for an answer, and the broker holds the next ones back."""
     waiting = WaitingMessages(is_reading)
-    for _ in range(_CROWDED + 100):
+    for _ in range(_REPLACE_FROM_N + 100):
         assert waiting.add(arrival("power/m1", qos=1))
-    assert len(waiting) == _CROWDED + 100
+    assert len(waiting) == _REPLACE_FROM_N + 100

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import pytest
 
 from outrider.api import PeerError, UndoLog
-from outrider_adapters.noted_changes import BeginTimes, carry_out
+from outrider_adapters.noted_changes import BeginTimes, apply_changes
 
 LEASE_S = 300
 T = 1_000_000_000
@@ -38,12 +38,12 @@ class Queue:
     def defer(self, now_s: int, *jobs: str) -> dict[str, str]:
         """Keep these, or renew that; what is refused."""
         plan = self._times.deferred({job: self._waiting()[job] for job in jobs}, now_s)
-        return plan.refused | carry_out([self._times.change(plan)], self._make, self._waiting)
+        return plan.refused | apply_changes([self._times.change(plan)], self._make, self._waiting)
 
     def release(self, now_s: int, *jobs: str) -> dict[str, str]:
         """Let these begin; what is refused."""
         plan = self._times.released({job: self._waiting()[job] for job in jobs}, now_s)
-        return plan.refused | carry_out([self._times.change(plan)], self._make, self._waiting)
+        return plan.refused | apply_changes([self._times.change(plan)], self._make, self._waiting)
 
     def _make(self, values: Mapping[str, Mapping[str, int]]) -> str:
         kept = {job: v["begin_s"] for job, v in values.items() if job not in self.forgets}
@@ -113,7 +113,7 @@ def test_two_renewals_in_a_row_may_be_forgotten_and_are_no_change_of_a_user(queu
     for now_s in (T + 4, T + 8):
         assert queue.defer(now_s, JOB, OTHER) == {}
     queue.begin_s = {JOB: T + 300, OTHER: T + 301}
-    changed = {OTHER: "somebody else changed its start time since Outrider did"}
+    changed = {OTHER: "its start time was changed since Outrider set it"}
     assert queue.defer(T + 12, JOB, OTHER) == changed
     assert queue.begin_s == {JOB: T + 312, OTHER: T + 301}
     assert queue.defer(T + 112, JOB) == {}

@@ -179,7 +179,7 @@ def test_what_the_user_changes_meanwhile_stays(site: Site) -> None:
     assert site.defer(job) == {}
     site.pbs.load()
     site.pbs.change(job, job_state="Q", Execution_Time=None, etime=int(site.pbs.now_s))
-    said = "somebody else changed its start time since Outrider did"
+    said = "its start time was changed since Outrider set it"
     assert site.defer(job) == {job: said}
     assert site.withdraw(job) == {}
     assert site.ahead_s(job) == 0
@@ -192,7 +192,7 @@ def test_what_is_refused_is_told_in_its_own_words_and_not_noted(site: Site) -> N
     site.pbs.save()
     assert site.defer(job, held) == {
         job: f"qalter: qalter: Unauthorized Request {job}",
-        held: "the batch system keeps it back itself: it has no eligible time",
+        held: "the batch system itself holds it: it has no eligible time",
     }
     assert site.ahead_s(job) == 0
     assert not site.adapter.undo_log.entries
@@ -204,7 +204,7 @@ def test_one_that_is_refused_spoils_nothing_for_the_others(site: Site) -> None:
     refused = site.defer(jobs[0], in_an_array, f"99.{SERVER}", jobs[2])
     assert refused == {
         in_an_array: "it is a job of an array, which PBS alters only as a whole",
-        f"99.{SERVER}": "it waits in the queue no more",
+        f"99.{SERVER}": "it no longer waits in the queue",
     }
     assert [site.ahead_s(job) > 0 for job in jobs] == [True, False, True]
 

@@ -153,7 +153,7 @@ def test_what_the_user_changes_meanwhile_stays(site: Site, folder: Path) -> None
     site.slurm.wait_until("a later second", lambda: time.time() >= eligible_s + 1)
     site.slurm.run("scontrol", "update", f"JobId={job}", "StartTime=now")
     refused = site.defer(job)
-    assert refused == {job: "somebody else changed its start time since Outrider did"}
+    assert refused == {job: "its start time was changed since Outrider set it"}
     assert site.ahead_s(job) == 0
     assert site.withdraw(job) == {}
 
@@ -182,8 +182,8 @@ def test_jobs_that_slurm_keeps_back_are_left_to_it(site: Site, folder: Path) -> 
     held = submit(site.slurm, folder, "--hold")
     refused = site.defer(held, "elsewhere:1")
     assert refused == {
-        held: "the batch system keeps it back itself: it has no eligible time",
-        "elsewhere:1": "it waits in the queue no more",
+        held: "the batch system itself holds it: it has no eligible time",
+        "elsewhere:1": "it no longer waits in the queue",
     }
 
 

@@ -8,8 +8,8 @@ from outrider_adapters.noted_changes import (
     BeginTimes,
     Change,
     Plan,
+    apply_changes,
     before_of,
-    carry_out,
 )
 from outrider_adapters.slurm.acting.controller import Controller, WaitingJob, waiting_jobs
 from outrider_adapters.slurm.acting.job_updates import Edit, JobUpdates
@@ -98,7 +98,7 @@ class JobActs:
             since_s = waiting[name].accrue_s or before.eligible_s or float(now_s)
             is_first = before.earlier_s is None
             wanted[name] = Wanted(starts_s=starts_s, since_s=since_s if is_first else None)
-        refused = deferred.refused | self.carry_out(
+        refused = deferred.refused | self.apply_changes(
             [deferred, released], wanted, waiting, priorities, now_s
         )
         raising = [p for p in priorities if p.raises]
@@ -113,7 +113,7 @@ class JobActs:
         shown, id_of = self._waiting(priorities), self.controller.id_of
         return {name: shown[job] for name in names if (job := id_of(name)) in shown}
 
-    def carry_out(
+    def apply_changes(
         self,
         moves: Sequence[Plan],
         wanted: Mapping[str, Wanted],
@@ -141,7 +141,7 @@ class JobActs:
             p.change(plan.without(left_alone)) for p, plan in zip(priorities, plans, strict=True)
         ]
         names = {name for change in changes for name in change.plan.notes}
-        refused = carry_out(
+        refused = apply_changes(
             changes,
             lambda values: self._updates.make(self._edits(values), reverts=reverts),
             lambda: self.waiting(names, priorities),
@@ -158,7 +158,7 @@ class JobActs:
             for name, job in waiting.items()
             if job.eligible_s is not None and job.eligible_s <= now_s
         }
-        return self.carry_out([], wanted, waiting, raising, now_s)
+        return self.apply_changes([], wanted, waiting, raising, now_s)
 
     def _edits(self, values: Mapping[str, Mapping[str, int]]) -> dict[str, Edit]:
         return {self.controller.id_of(name): Edit(**given) for name, given in values.items()}

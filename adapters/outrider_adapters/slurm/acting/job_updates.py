@@ -114,12 +114,12 @@ class JobUpdates:
         alike: dict[Edit, list[str]] = {}
         for job, edit in edits.items():
             alike.setdefault(edit, []).append(job)
-        n = min(MAX_WORDS, self._pace.at_once)
+        n = min(MAX_WORDS, self._pace.burst_n)
         for edit, jobs in alike.items():
             words = folded(jobs)
             for first in range(0, len(words), n):
                 some = words[first : first + n]
-                ended = self._pace.waited_and_ended(len(some))
+                ended = self._pace.wait_or_end(len(some))
                 if not reverts and (why := ENDED if ended else self._forbids()):
                     raise GivenUpError(why)
                 try:

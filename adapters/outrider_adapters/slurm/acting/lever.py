@@ -93,7 +93,7 @@ class Reverter:
             if any(name in p.undo_log.entries for p in priorities)
         }
         changed = {*plan.values, *(n for n in names if any(p.is_changed(n) for p in priorities))}
-        refused = self._acts.carry_out([plan], wanted, waiting, priorities, now_s, reverts=True)
+        refused = self._acts.apply_changes([plan], wanted, waiting, priorities, now_s, reverts=True)
         for p in priorities:  # their values belong to another user or program from now on
             p.undo_log.forget([n for n, job in waiting.items() if p.is_anothers(n, job)])
         refused |= self._restore_running(set(names) - waiting.keys(), priorities)
