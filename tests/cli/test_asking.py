@@ -164,9 +164,9 @@ def stranger() -> Iterator[str]:
 @pytest.mark.parametrize(
     ("source", "words"),
     [
-        ("table", "12.3 kWh useful, 4.5 kWh wasted, by declared watts"),
+        ("table", "12.3 kWh useful, 4.5 kWh wasted, from declared watts"),
         ("mixed", "12.3 kWh useful, 4.5 kWh wasted, 44.0 % of all energy measured by meters"),
-        ("unknown", "unknown useful, unknown wasted, no watts are known"),
+        ("unknown", "unknown useful, unknown wasted, watts are not known"),
     ],
 )
 def test_the_energy_says_where_its_watts_come_from(source: str, words: str) -> None:

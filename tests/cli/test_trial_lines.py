@@ -1,4 +1,4 @@
-"""A canary trial in lines for people: no ratio before its end, then each beside what was stated."""
+"""A canary trial in lines for people: ratios are shown when it ends, then each beside what was stated."""
 
 from typing import Any
 
@@ -24,14 +24,14 @@ def lines(**state: Any) -> list[str]:
 def test_while_it_goes_on_there_is_no_ratio() -> None:
     (line,) = lines()
     now = "it acts now" if trial().acts[2] else "it does not act now"
-    assert line == f"trial      2 of 28 days done; {now}; no ratio before its end {BEGIN}"
+    assert line == f"trial      2 of 28 days done; {now}; ratios are shown when it ends {BEGIN}"
     (line,) = lines(restarts=2)
     assert line.endswith(f"{BEGIN[:-1]}, 2 restarts of the daemon meanwhile)")
 
 
 def test_one_that_was_broken_off_says_why() -> None:
     (line,) = lines(state="broken_off", why="the mode is shadow", ended_s=at(trial(), 2))
-    assert line == f"trial      broken off after 2 of 28 days: the mode is shadow {BEGIN}"
+    assert line == f"trial      stopped after 2 of 28 days: the mode is shadow {BEGIN}"
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from outrider.cli.daemon import DaemonAddress, default_socket
-from outrider.cli.printing import clock
 from outrider.model.errors import ConfigurationError
+from outrider.model.quantities import clock
 
 if TYPE_CHECKING:
     from outrider.journal import Journal

@@ -12,6 +12,7 @@ import click
 
 from outrider.cli.exit_codes import DONE, NO
 from outrider.cli.options import config_option, json_option
+from outrider.cli.printing import echo
 from outrider.model.credentials import file_of
 from outrider.model.errors import ConfigurationError, PeerError
 
@@ -117,7 +118,7 @@ class DaemonAddress(NamedTuple):
                 if not isinstance(error.__cause__, OSError):
                     raise
                 if isinstance(error.__cause__, PermissionError):
-                    click.echo(f"outrider: {error}; asking {self.url}", err=True)
+                    echo(f"outrider: {error}; asking {self.url}", err=True)
         if self.ca is not None and not self.url.startswith("https:"):
             raise ConfigurationError(f"{self.url}: --ca is for an address that begins with https:")
         if self.token_file is not None and not self.url.startswith("unix:"):
@@ -292,4 +293,4 @@ def tell(answer: Answer) -> None:
     """Print what came of a command, the first line its end."""
     body = answer.body
     head = f"{body['command']}: {body['outcome']}"
-    click.echo("\n".join([head, *(f"  {line}" for line in body["text"])]))
+    echo("\n".join([head, *(f"  {line}" for line in body["text"])]))

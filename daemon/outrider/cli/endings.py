@@ -8,6 +8,7 @@ import click
 
 from outrider.cli.bad_words import bad_word_text
 from outrider.cli.exit_codes import BAD_USE, DONE, INTERRUPTED, OWN_FAULT, READER_GONE
+from outrider.cli.printing import echo
 from outrider.cli.root import COMPLETION_VARIABLE, outrider
 from outrider.model.errors import OutriderError
 
@@ -39,10 +40,8 @@ def _show(error: click.ClickException) -> None:
     """Say which word of the command line cannot be used, below the command's usage."""
     context = getattr(error, "ctx", None)
     if context is not None:
-        click.echo(
-            f"{context.get_usage()}\nTry '{context.command_path} --help' for help.", err=True
-        )
-    click.echo(f"\nError: {bad_word_text(error)}", err=True)
+        echo(f"{context.get_usage()}\nTry '{context.command_path} --help' for help.", err=True)
+    echo(f"\nError: {bad_word_text(error)}", err=True)
 
 
 def _give_up_output() -> None:
@@ -66,15 +65,15 @@ def _told(error: Exception) -> int:
 
         traceback.print_exception(error)
     if isinstance(error, OutriderError):
-        click.echo(f"outrider: {error}", err=True)
+        echo(f"outrider: {error}", err=True)
         return error.exit_code
     if isinstance(error, OSError) and (error.filename or error.errno in _DISK_SAYS_NO):
         if not error.filename:
             _give_up_output()
         place = error.filename or "the output"
-        click.echo(f"outrider: {place}: {error.strerror}", err=True)
+        echo(f"outrider: {place}: {error.strerror}", err=True)
         return BAD_USE
-    click.echo(
+    echo(
         f"outrider: a fault of Outrider's own: {type(error).__name__}: {error}\n"
         f"Please report it; {TRACEBACK_VARIABLE}=1 before the command shows where it happened.",
         err=True,

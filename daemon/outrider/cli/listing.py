@@ -8,9 +8,10 @@ import click
 from click.shell_completion import CompletionItem
 
 from outrider.cli.options import json_option
-from outrider.cli.printing import print_json
+from outrider.cli.printing import echo, print_json
 from outrider.cli.terminal import check_watch, print_lines, watch_option
 from outrider.model.errors import nearest
+from outrider.model.printable import csv_cell, printable_line
 
 if TYPE_CHECKING:
     from outrider.cli.daemon import DaemonAddress
@@ -205,14 +206,14 @@ def print_list(
         rows, told = rows_told()
         print_json({**told, name: rows})
     elif asked.as_csv:
-        click.echo(csv_text(rows_told()[0], columns, known, asked.has_header), nl=False)
+        echo(csv_text(rows_told()[0], columns, known, asked.has_header), nl=False)
     else:
         print_lines(lines, asked.watch_s)
 
 
 def text_lines(rows: Sequence[Row], columns: Sequence[Column], has_header: bool) -> Iterator[str]:
     """Lines as wide as they have to be: what reads them from a pipe finds a row in each."""
-    table = [[_printable(column.cell(row)) for column in columns] for row in rows]
+    table = [[printable_line(column.cell(row)) for column in columns] for row in rows]
     if has_header:
         table.insert(0, [column.head for column in columns])
     widths = [max(map(len, cells)) for cells in zip(*table, strict=True)]
@@ -247,10 +248,5 @@ def csv_text(
     writer = csv.writer(text, lineterminator="\n")
     if has_header:
         writer.writerow(columns)
-    writer.writerows([_value(row, name, known[name]) for name in columns] for row in rows)
+    writer.writerows([csv_cell(_value(row, name, known[name])) for name in columns] for row in rows)
     return text.getvalue()
-
-
-def _printable(cell: str) -> str:
-    """Names come from outside: what would move the cursor is escaped."""
-    return cell if cell.isprintable() else cell.encode("unicode_escape").decode()

@@ -1,11 +1,16 @@
-"""What goes to standard output: JSON for machines, tables for people."""
+"""Output of commands: text, JSON for programs, tables for people."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any, Literal
 
 import click
 
-from outrider.model.quantities import MISSING
+from outrider.model.printable import printable
+
+
+def echo(text: str = "", *, err: bool = False, nl: bool = True) -> None:
+    """Print a text, with what would steer a terminal spelled out: all commands print by this."""
+    click.echo(printable(text), err=err, nl=nl)  # noqa: TID251 - the one place
 
 
 def print_json(value: Any) -> None:
@@ -13,7 +18,7 @@ def print_json(value: Any) -> None:
     import msgspec
 
     text = msgspec.json.format(msgspec.json.encode(value, enc_hook=str), indent=2)
-    click.echo(text.decode())
+    echo(text.decode())
 
 
 def print_table(
@@ -32,34 +37,16 @@ def print_table(
     from rich.table import Table
     from rich.text import Text
 
-    click.echo(title)
+    echo(title)
     table = Table(box=SIMPLE_HEAD, show_header=any(columns))
     for number, column in enumerate(columns):
         justify: Literal["left", "right"] = "right" if number and figures else "left"
         table.add_column(Text(column), justify=justify, overflow="fold")
     for row in rows:
-        table.add_row(*(Text(cell) for cell in row))
+        table.add_row(*(Text(printable(cell)) for cell in row))
     Console(highlight=False).print(table)
 
 
 def shown(path: object) -> str:
     """A path as text that can be printed anywhere: bytes that are no text are escaped."""
     return str(path).encode("utf-8", "backslashreplace").decode()
-
-
-def clock(time_s: float | None, zone: str = "UTC") -> str:
-    """A moment of Unix time on a site's wall clock, to the second, or `MISSING`.
-
-    Args:
-        time_s: Unix seconds.
-        zone: the site's, an IANA name.
-    """
-    import datetime as dt
-    from zoneinfo import ZoneInfo
-
-    if time_s is None:
-        return MISSING
-    try:
-        return f"{dt.datetime.fromtimestamp(time_s, ZoneInfo(zone)):%Y-%m-%d %H:%M:%S %Z}"
-    except (OverflowError, ValueError, OSError):
-        return f"{time_s:.0f} s"  # no date of any calendar

@@ -7,7 +7,7 @@ import click
 
 from outrider.cli.configuration import open_journal, time_in_words, zone_of
 from outrider.cli.options import file_path, json_option
-from outrider.cli.printing import print_json, shown
+from outrider.cli.printing import echo, print_json, shown
 
 
 @click.command("commands", short_help="Show the last commands, and each change of the mode.")
@@ -37,9 +37,9 @@ def command(file: Path, limit: int, as_json: bool) -> None:
         print_json({"file": shown(file), "commands": rows})
         return
     for row in rows:
-        click.echo(in_words(row, zone))
+        echo(in_words(row, zone))
     if not rows:
-        click.echo("nothing was commanded")
+        echo("nothing was commanded")
 
 
 def in_words(row: dict[str, Any], zone: str) -> str:

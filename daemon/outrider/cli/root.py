@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import click
 
 from outrider.cli.help_lines import keep_lines
+from outrider.cli.printing import echo
 from outrider.model.errors import PluginError, nearest
 
 if TYPE_CHECKING:
@@ -210,7 +211,7 @@ def _print_version(ctx: click.Context, param: click.Parameter, value: Any) -> No
         return
     from outrider import __version__
 
-    click.echo(f"outrider {__version__}")
+    echo(f"outrider {__version__}")
     ctx.exit()
 
 

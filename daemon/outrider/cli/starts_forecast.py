@@ -5,11 +5,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-import click
 import numpy as np
 from numpy.typing import NDArray
 
-from outrider.cli.printing import print_table, shown
+from outrider.cli.printing import echo, print_table, shown
 from outrider.cli.traces import check_traces
 from outrider.forecast.expected_starts import KNOWN_DISCIPLINES
 from outrider.forecast.forecasts import Forecasts, forecasts
@@ -159,7 +158,7 @@ def _write(path: Path, rows: Iterator[tuple[object, ...]]) -> None:
 def show_forecast(said: dict[str, Any]) -> None:
     """Print what `forecast` gave, for people."""
     if said["refused"]:
-        click.echo(said["refused"])
+        echo(said["refused"])
         return
     when = {"submission": "at submission", "hourly": "at full hours"}
     of = [said["scores"][kind] for kind in when]
@@ -175,4 +174,4 @@ def show_forecast(said: dict[str, Any]) -> None:
     ]
     title = f"{said['trace']}: {said['starts']} starts, {said['discipline']}"
     print_table(title, ["", *when.values()], rows)
-    click.echo(f"answers: {said['out']}")
+    echo(f"answers: {said['out']}")

@@ -7,10 +7,8 @@ from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-import click
-
 from outrider.cli.listing import Column, Row, csv_text
-from outrider.cli.printing import print_table
+from outrider.cli.printing import echo, print_table
 from outrider.model.quantities import MISSING, RATIO_LABELS, count, duration, figure, percent
 
 if TYPE_CHECKING:
@@ -43,13 +41,13 @@ def show_runs(runs: list[dict[str, Any]]) -> None:
             rows = [[name, *(column.get(name, MISSING) for column in columns)] for name in labels]
             print_table(title, ["", *names], rows)
         if is_grid and (note := degenerate(first["fairness"]["target"])):
-            click.echo(note)
+            echo(note)
         for reasons in dict.fromkeys(_left_out(run) for run in of_trace):
             if reasons:
-                click.echo(f"left out: {reasons}")
+                echo(f"left out: {reasons}")
     for run in runs:
         if run["ledger"]:
-            click.echo(f"ledger of {run['policy']} (seed {run['seed']}): {run['ledger']}")
+            echo(f"ledger of {run['policy']} (seed {run['seed']}): {run['ledger']}")
 
 
 def _left_out(run: dict[str, Any]) -> str:
@@ -284,7 +282,7 @@ def show_answer(answer: "Answer") -> None:
     from outrider.twin.fidelity import BOUNDS
 
     days = (answer.end_s - answer.begin_s) / _DAY_S
-    click.echo(f"window: {days:.1f} days; incumbent: {answer.incumbent or MISSING}")
+    echo(f"window: {days:.1f} days; incumbent: {answer.incumbent or MISSING}")
     if answer.fidelity is not None:
         rows = [
             [name, MISSING if off is None else f"{off:.3g}", f"{BOUNDS[name].most:g}"]
@@ -295,19 +293,19 @@ def show_answer(answer: "Answer") -> None:
             rows,
         )  # fmt: skip
     for machine in answer.fitted.get("dead_machines", ()):
-        click.echo(f"note: {machine} is left out: nothing ever started there", err=True)
+        echo(f"note: {machine} is left out: nothing ever started there", err=True)
     if answer.refused is not None:
-        click.echo(f"refused: {answer.refused}")
+        echo(f"refused: {answer.refused}")
         return
     if answer.longest_deferral_s < inf:
         kept = duration(answer.longest_deferral_s)
-        click.echo(f"candidates keep a job for {kept} at most, then the incumbent starts it")
+        echo(f"candidates keep a job for {kept} at most, then the incumbent starts it")
     for policy, why in answer.candidates_refused.items():
-        click.echo(f"refused for {policy}: {why}")
+        echo(f"refused for {policy}: {why}")
     if answer.past:
         _show("what would have been, candidate over incumbent (90 % interval)", answer.past)
     if answer.next_refused is not None:
-        click.echo(f"no forecast: {answer.next_refused}")
+        echo(f"no forecast: {answer.next_refused}")
     if answer.next:
         _show("forecast of the next window, candidate over incumbent (90 %)", answer.next)
 
@@ -316,10 +314,10 @@ def show_checks(checks: "Mapping[str, OffPolicyCheck]") -> None:
     """Print what the recorded starts say by themselves, one step at a time."""
     for policy, check in checks.items():
         if check.refused:
-            click.echo(f"by recorded starts, {policy}: nothing: {'; '.join(check.refused)}")
+            echo(f"by recorded starts, {policy}: nothing: {'; '.join(check.refused)}")
         elif check.difference is not None:
             found = check.difference
-            click.echo(
+            echo(
                 f"by recorded starts, {policy} would change the share of runs that complete by "
                 f"{found.value:+.3f} ({found.low:+.3f} to {found.high:+.3f}) in one step; "
                 f"effective sample size {check.effective_n:.0f}"
@@ -373,7 +371,7 @@ def print_offenders(told: Mapping[str, Any]) -> None:
         columns = (word, "runs", "badput [CPU h]", "of all", "reason of most")
         _table(title, columns, [_thrown_away(one, word) for one in rows])
     for line in _black_holes(found):
-        click.echo(line)
+        echo(line)
 
 
 def _table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:

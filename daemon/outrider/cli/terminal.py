@@ -7,6 +7,7 @@ from contextlib import contextmanager
 
 import click
 
+from outrider.cli.printing import echo
 from outrider.model.errors import PeerError
 
 # -- progress --------------------------------------------------------------------------------------
@@ -74,7 +75,7 @@ def print_lines(look: Callable[[], Iterable[str]], watch_s: float | None) -> Non
         if watch_s is not None:
             click.clear()
         for line in lines:
-            click.echo(line)
+            echo(line)
         if watch_s is None:
             return
         time.sleep(watch_s)

@@ -62,3 +62,21 @@ def energy(watt_hours: float | None) -> str:
         if abs(watt_hours) < most:
             return f"{watt_hours / size:.1f} {unit}"
     return f"{watt_hours / 1e6:.1f} MWh"
+
+
+def clock(time_s: float | None, zone: str = "UTC") -> str:
+    """Return a moment on a site's wall clock, to the second, or `MISSING`.
+
+    Args:
+        time_s: Unix seconds.
+        zone: the site's, an IANA name.
+    """
+    import datetime as dt
+    from zoneinfo import ZoneInfo
+
+    if time_s is None:
+        return MISSING
+    try:
+        return f"{dt.datetime.fromtimestamp(time_s, ZoneInfo(zone)):%Y-%m-%d %H:%M:%S %Z}"
+    except (OverflowError, ValueError, OSError):
+        return f"{time_s:.0f} s"  # no date of any calendar

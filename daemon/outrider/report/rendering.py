@@ -11,6 +11,7 @@ from typing import Any, Final
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from outrider.model.printable import printable
 from outrider.model.quantities import MISSING, count, number
 
 
@@ -46,11 +47,7 @@ class Templates:
 def _shown(value: Any) -> Any:
     if isinstance(value, Markup) or not isinstance(value, str):
         return value
-    return "".join(c if c.isprintable() or c in "\n\t" else _spelled(c) for c in value)
-
-
-def _spelled(character: str) -> str:
-    return character.encode("unicode_escape").decode()
+    return printable(value)
 
 
 # -- page ------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ import click
 
 from outrider.cli.options import Seconds, file_path, json_option, policy_names, seed_range
 from outrider.cli.policies_on_traces import Asked, policies_on_traces, refuse_repeats
-from outrider.cli.printing import print_json, print_table, shown
+from outrider.cli.printing import echo, print_json, print_table, shown
 from outrider.model.quantities import MISSING, count, duration, figure
 from outrider_lab.commands.options import many_runs_options
 
@@ -119,12 +119,12 @@ def _show_figures(trace: dict[str, Any], below_s: float) -> None:
         rows = [[label, *(column[label] for column in columns)] for label in columns[0]]
         print_table(title, ["", *(one["policy"] for one in some)], rows)
     if trace["fairness_note"]:
-        click.echo(trace["fairness_note"])
+        echo(trace["fairness_note"])
     left_out = dict(trace["skipped"])
     if trace["left_out"]:
         left_out["not completed under every policy"] = trace["left_out"]
     if left_out:
-        click.echo("left out: " + ", ".join(f"{n} {why}" for why, n in left_out.items()))
+        echo("left out: " + ", ".join(f"{n} {why}" for why, n in left_out.items()))
 
 
 def _column(one: dict[str, Any], below_s: float) -> dict[str, str]:

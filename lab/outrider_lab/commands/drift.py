@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from outrider.cli.options import file_path, json_option, policy_names, seed_range
-from outrider.cli.printing import print_json, print_table, shown
+from outrider.cli.printing import echo, print_json, print_table, shown
 from outrider.model.errors import ConfigurationError, nearest
 from outrider.model.quantities import figure
 from outrider_lab.commands.options import many_runs_options
@@ -108,7 +108,7 @@ def _show(result: dict[str, Any]) -> None:
     from outrider.simulation.truth_told import in_words
     from outrider_lab.drift.page import verdict_cells
 
-    click.echo(in_words(result["settings"]["truth"]))
+    echo(in_words(result["settings"]["truth"]))
     for world in result["settings"]["worlds"]:
         rows = [row for row in result["rows"] if row["world"] == world]
         if rows:

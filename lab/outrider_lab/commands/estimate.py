@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from outrider.cli.options import class_by_option, estimator_names, file_path, json_option
-from outrider.cli.printing import print_json, print_table, shown
+from outrider.cli.printing import echo, print_json, print_table, shown
 from outrider.cli.terminal import progress_bar
 from outrider.model.errors import ConfigurationError
 from outrider.model.quantities import count, duration, figure, percent
@@ -111,9 +111,9 @@ def _show(result: dict[str, Any]) -> None:
     rows = [[name, *_cells(one)] for name, one in result["scores"].items()]
     print_table(title, columns, rows)
     if result["waits"] == "fcfs":
-        click.echo("the trace has no waits: jobs ended as under first come, first served")
+        echo("the trace has no waits: jobs ended as under first come, first served")
     for name in result["silent"]:
-        click.echo(f"{name} had no opinion of any job")
+        echo(f"{name} had no opinion of any job")
     lines = [
         [f"{result['first']} / {name}", unit.replace("_", " "), figure(one["ratio"], digits=2),
          *(_interval(one, by) for by in ("time", "users")), one["verdict"]]

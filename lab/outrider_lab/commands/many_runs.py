@@ -8,9 +8,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-import click
-
-from outrider.cli.printing import shown
+from outrider.cli.printing import echo, shown
 from outrider.cli.provenance import provenance
 from outrider.model.errors import ConfigurationError
 from outrider_lab.running.progress import BarProgress, LogProgress
@@ -70,7 +68,7 @@ def carried_out(study: Study[Row], keeping: Keeping) -> Iterator[dict[str, Any]]
         if not result["failed"]:
             kept.clear()
         elif len(kept):
-            click.echo(
+            echo(
                 f"outrider: {len(kept)} finished runs are in {shown(kept.path)}; the same command "
                 "with --resume runs only those that failed",
                 err=True,
@@ -87,7 +85,7 @@ def files_of(specs: Sequence[RunSpec]) -> list[Path]:
 def name_failures(result: Mapping[str, Any]) -> int:
     """Name the runs that failed, on standard error; the exit code: 1 if there are any."""
     for failure in result["failed"]:
-        click.echo(f"outrider: failed: {failure['run']}: {failure['error']}", err=True)
+        echo(f"outrider: failed: {failure['run']}: {failure['error']}", err=True)
     return int(bool(result["failed"]))
 
 
@@ -112,7 +110,7 @@ def told_if_stopped(kept: ResumeFile) -> Iterator[None]:
         yield
     except KeyboardInterrupt:
         if len(kept):
-            click.echo(
+            echo(
                 f"outrider: stopped; {len(kept)} finished runs are in {shown(kept.path)}, and "
                 "the same command with --resume goes on with them",
                 err=True,
@@ -128,7 +126,7 @@ def progress_of(label: str) -> Iterator[Progress]:
         label: what runs, in words.
     """
     if not sys.stderr.isatty():
-        yield LogProgress(label, lambda line: click.echo(f"outrider: {line}", err=True))
+        yield LogProgress(label, lambda line: echo(f"outrider: {line}", err=True))
         return
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn

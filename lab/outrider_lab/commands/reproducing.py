@@ -4,9 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import click
-
-from outrider.cli.printing import print_json, print_table, shown
+from outrider.cli.printing import echo, print_json, print_table, shown
 from outrider.model.quantities import figure
 from outrider_lab.commands.many_runs import Keeping, carried_out, name_failures
 from outrider_lab.commands.options import Asked
@@ -79,7 +77,7 @@ def conclude(result: Result, report: Path | None, as_json: bool, telling: Tellin
     else:
         telling.show(result)
         if report is not None:
-            click.echo(f"report: {shown(report / 'index.html')}")
+            echo(f"report: {shown(report / 'index.html')}")
     return name_failures(result)
 
 

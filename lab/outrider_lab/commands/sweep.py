@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from outrider.cli.options import file_path, json_option, policy_names
-from outrider.cli.printing import print_json, shown
+from outrider.cli.printing import echo, print_json, shown
 from outrider.model.errors import ConfigurationError
 from outrider.model.modes import DISCIPLINES
 from outrider.model.quantities import count
@@ -179,7 +179,7 @@ def _place(
 
 
 def _warn(text: str) -> None:
-    click.echo(f"outrider: {shown(text)}", err=True)
+    echo(f"outrider: {shown(text)}", err=True)
 
 
 def _check_plot(plot: Path) -> None:
@@ -207,7 +207,7 @@ def _tell(swept: Any, found: list[dict[str, Any]], out: Path, made: dict[str, An
         print_json(made | facts)
         return
     show_differences(found)
-    click.echo(
+    echo(
         f"{shown(out)}: {count(len(swept.rows))} cells, {count(swept.kept)} kept from before, "
         f"{count(len(failed))} failed"
     )

@@ -4,9 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import click
-
-from outrider.cli.printing import print_table
+from outrider.cli.printing import echo, print_table
 from outrider.model.quantities import MISSING, count, figure
 from outrider.simulation.truth_told import in_words
 
@@ -24,7 +22,7 @@ def show_differences(found: Sequence[dict[str, Any]]) -> None:
         print_table(title, _COLUMNS, [_line(row) for row in one["treatments"]])
         for truth in dict.fromkeys(row["truth"] for row in one["treatments"] if row["truth"]):
             told = [row["treatment"] for row in one["treatments"] if row["truth"] == truth]
-            click.echo(f"{in_words([truth])}: {'; '.join(told)}")
+            echo(f"{in_words([truth])}: {'; '.join(told)}")
 
 
 def _line(row: dict[str, Any]) -> list[str]:

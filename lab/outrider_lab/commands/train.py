@@ -15,7 +15,7 @@ from outrider.cli.options import (
     reader_names,
     seed_range,
 )
-from outrider.cli.printing import print_json, shown
+from outrider.cli.printing import echo, print_json, shown
 from outrider.cli.terminal import progress_bar
 from outrider.formats.option_words import split_pair, toml_value
 from outrider.model.errors import ConfigurationError
@@ -147,13 +147,13 @@ def command(
     if as_json:
         print_json(facts)
         return
-    click.echo(
+    echo(
         f"{facts['out']}: {policy} learned from {count(training.runs)} runs of "
         f"{count(len(demonstrations))} traces, decided by {', '.join(facts['behaviour_policies'])}"
     )
     if facts["truth"]:
-        click.echo(in_words(facts["truth"]))
-    click.echo(f"use it: --set {policy}.start={facts['out']}")
+        echo(in_words(facts["truth"]))
+    echo(f"use it: --set {policy}.start={facts['out']}")
 
 
 def _settings(words: tuple[str, ...]) -> dict[str, Any]:

@@ -100,13 +100,13 @@ EXPLAINED: Final = {
         "1 have room for it now, .* HTCondor says: concurrency limit matlab reached",
         "wait until jobs that count against this limit have ended",
     ),
-    "submitted on hold": ("is kept back: it is held: ", "release it: condor_release"),
+    "submitted on hold": ("is held: ", "release it: condor_release"),
     "held by its user": ("held: via condor_hold .by user alice.", "release it: condor_release"),
     "its program is not there": ("Failed to execute", "fix what the reason names"),
     "running": ("is running on m2@host.pool.test", None),
-    "completed": ("it completed at .* on m4@host.pool.test, having run RUNS", None),
-    "removed while it waited": ("it was removed at .*; no run of it is known", None),
-    "removed while it ran": ("was removed at .*, last on m5@host.pool.test .lost: removed", None),
+    "completed": ("it completed at .* on m4@host.pool.test after RUNS", None),
+    "removed while it waited": ("it was removed at .*, and no run of it is known", None),
+    "removed while it ran": ("was removed at .*, the last on m5@host.pool.test .removed from the queue", None),
     "evicted and waiting again": (
         "1 of the pool's 7 machines may run it, .* 1 of them used by their owners",
         "wait for a machine to get free",
@@ -185,7 +185,7 @@ def test_what_is_explained_is_what_the_pool_says(made: Made, what: str) -> None:
     answer = agreed(made, what)
     sentence, remedy = EXPLAINED[what]
     n = len(answer["runs"])  # as many as the schedd counts: they agree
-    sentence = sentence.replace("RUNS", "once" if n == 1 else f"{n} times")
+    sentence = sentence.replace("RUNS", "one run" if n == 1 else f"{n} runs")
     assert re.search(sentence, answer["sentence"]), answer["sentence"]
     said = answer["batch_system"]
     remedies = [] if said is None else said["remedies"]

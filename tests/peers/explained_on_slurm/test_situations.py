@@ -73,7 +73,7 @@ EXPLAINED: Final[dict[str, tuple[str, str | None, bool]]] = {
     "others are ahead": ("1 jobs of higher priority, which want 2 CPUs", "wait", False),
     "depends on another": ("it waits for other jobs: afterok:", "wait for these jobs", False),
     "depends on one that never comes": ("it never starts", "remove the dependency", True),
-    "held by its user": ("it is held: by its user", "release it: scontrol release", False),
+    "held by its user": ("is held: by its user", "release it: scontrol release", False),
     "held by an administrator": ("held by an administrator", "ask an administrator", False),
     "begins later": (
         "its begin time is 2030-01-02 03:04:05 UTC", "let it begin now: scontrol", False),
@@ -87,9 +87,9 @@ EXPLAINED: Final[dict[str, tuple[str, str | None, bool]]] = {
     "its node is drained": ("n3 is .*DRAIN.*broken disk", "wait until they are back", False),
     "its partition is closed": ("closed starts no jobs now", "wait until it is opened", False),
     "its array runs one at a time": ("at most 1 of its tasks at a time", "let more run", False),
-    "completed": ("it completed at .* on n2, having run once", None, False),
-    "cancelled while it waited": ("it was removed at .*; no run of it is known", None, False),
-    "cancelled while it ran": ("it was removed at .*, having run once, last on n2", None, False),
+    "completed": ("it completed at .* on n2 after one run", None, False),
+    "cancelled while it waited": ("it was removed at .*, and no run of it is known", None, False),
+    "cancelled while it ran": ("it was removed at .* after one run, the last on n2", None, False),
     "queued again": ("it was queued again 1 times, and pauses until", "wait: Slurm pauses", False),
 }  # fmt: skip
 """Parts of the sentence and of the first fix (None: none), and whether it never starts."""

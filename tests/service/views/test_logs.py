@@ -142,7 +142,7 @@ def test_warnings_of_python_become_log_lines() -> None:
         warnings.warn("old habit", stacklevel=1)
     line = json.loads(stream.getvalue())
     assert (line["event"], line["logger"], line["level"]) == (
-        "relay_message",
+        "library_message_relayed",
         "py.warnings",
         "warning",
     )
@@ -170,7 +170,7 @@ async def test_a_fault_in_an_aiohttp_handler_is_logged_with_mode_and_traceback()
         await runner.cleanup()
     line = json.loads(stream.getvalue())
     assert (line["event"], line["logger"], line["mode"]) == (
-        "relay_message",
+        "library_message_relayed",
         "aiohttp.server",
         "shadow",
     )

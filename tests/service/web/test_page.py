@@ -29,7 +29,7 @@ async def test_the_page_says_what_the_daemon_says_and_nothing_goes_wrong(tab: Ta
             "away. What another policy would have saved is not estimated yet."
         )
         assert await tab.text_of("#troubles") == (
-            "5 jobs are held, and start nowhere until they are released."
+            "5 jobs are held, and will not start until released."
         )
         sentence = await tab.run("document.querySelector('#sentence').textContent")
         assert sentence == site.status_answer["sentence"]
@@ -45,7 +45,7 @@ async def test_the_page_says_what_the_daemon_says_and_nothing_goes_wrong(tab: Ta
         titles = await tab.run("[...document.querySelectorAll('h2')].map(h => h.innerText)")
         assert len(titles) == 21
         without = [title for title in titles if "event time" not in title]
-        assert without == ["To be looked at"]
+        assert without == ["Needs attention"]
         await tab.wait_for("document.getElementById('connection').dataset.state === 'live'")
     assert tab.complaints == []
 
@@ -69,13 +69,13 @@ async def test_shadow_stands_against_reality_with_intervals_or_the_reason_why_no
         await tab.wait_for(DRAWN)
         rows = await tab.run("[...document.querySelectorAll('#twin tr')].map(r => r.innerText)")
         assert [row.split("\t")[0] for row in rows] == [
-            f"{HOSTILE}, would have been", "fifo, forecast (expired)", "sjf: no support",
+            f"{HOSTILE}, past period", "fifo, forecast (expired)", "sjf: no support",
         ]  # fmt: skip
         assert "-24 % (-28 % to +3.1 %)" in rows[0].replace("\u2212", "-")
         assert "unknown" in rows[0]
         told = await tab.text_of("#twin-summary")
         assert "what would have been from 29 Oct 2026" in told
-        assert "Forecast: of 8 weeks to come. The forecast holds no more: the load is" in told
+        assert "Forecast: of 8 weeks to come. Forecast expired: the load is" in told
         assert "stale." in told
         site.status_answer["twin"] = answer | {"refused": "too short", "past": {}, "next": None}
         await tab.wait_for("document.querySelectorAll('#twin tr').length === 0")
@@ -99,12 +99,12 @@ async def test_the_page_says_what_lowers_the_mode_and_what_was_commanded(tab: Ta
         await tab.open(address)
         await tab.wait_for(DRAWN)
         told = await tab.text_of("#mode-changes")
-        assert "The configuration's mode is active; at most shadow since 21 Nov 2026" in told
+        assert "The configured mode is active; at most shadow since 21 Nov 2026" in told
         assert "by a command of ada: new disks." in told
         assert f"mode of ada failed, active to shadow. {HOSTILE}; as asked" in told
         site.status_answer |= {"configured_mode": "shadow", "mode_limit": None, "commands": []}
         await tab.wait_for(
-            "document.getElementById('mode-changes').innerText === 'nothing was commanded'"
+            "document.getElementById('mode-changes').innerText === 'no mode changes'"
         )
     assert tab.complaints == []
 
@@ -115,7 +115,7 @@ async def test_the_page_says_how_to_see_names(tab: Tab) -> None:
     async with open_site(site) as address:
         await tab.open(address)
         await tab.wait_for(DRAWN)
-        told = "Users have pseudonyms: names are for who signs in. Sign in"
+        told = "User names are hidden: names are for who signs in. Sign in"
         assert await tab.text_of("#users") == told
         site.status_answer |= {"users_hint": "", "sign_in": False}
         await tab.wait_for("document.getElementById('users').hidden")
@@ -316,9 +316,9 @@ async def test_what_is_out_of_order_is_told_where_it_belongs(tab: Tab) -> None:
         assert told in await tab.text_of("#policies")
         adapter = await tab.text_of("#adapters")
         assert adapter.startswith("campus down")
-        assert "newest information unknown" in adapter
+        assert "newest data unknown" in adapter
         assert "inferred" not in adapter
-        assert "why it is down EventLog is not there" in adapter
+        assert "why down EventLog is not there" in adapter
         assert "OldLog is silent since 21 Nov 2026 09:12, though jobs run" in adapter
         for place in (".state", ".pairs .warn"):
             colour = f"getComputedStyle(document.querySelector('#adapters {place}'))"

@@ -9,7 +9,7 @@ from tests.service.web.test_page import DRAWN
 
 pytestmark = pytest.mark.chromium
 
-TOLD = "document.getElementById('machine-told').checkVisibility()"
+TOLD = "document.getElementById('machine-shown').checkVisibility()"
 FACTS = "document.getElementById('machine-facts').innerText"
 ROW = "document.querySelector('#machine-rows a')"
 

@@ -33,7 +33,7 @@ async def test_each_job_that_waits_has_its_start_with_its_interval(tab: Tab) -> 
         await opened(tab, address)
         heads = "[...document.querySelectorAll('#jobs-head th')].map(h => h.innerText)"
         assert (await tab.run(heads))[:5] == [
-            "Job", "Expected start", "Would start under fifo", "Would start under bandit",
+            "Job", "Expected start", "Start under fifo", "Start under bandit",
             "State",
         ]  # fmt: skip
         rows = await rows_of(tab)
@@ -91,7 +91,7 @@ async def test_ten_thousand_jobs_are_read_page_by_page(tab: Tab) -> None:
     site.job_names = [f"{number}.0" for number in range(10_000)]
     async with open_site(site) as address:
         await opened(tab, address)
-        assert await tab.text_of("#jobs-shown") == "25 of 10,000, those known longest"
+        assert await tab.text_of("#jobs-shown") == "25 of 10,000, known longest first"
         await tab.run("document.getElementById('jobs-next').click()")
         await tab.wait_for(f"{TABLE}[0].children[0].innerText === '25.0'")
         assert len(await rows_of(tab)) == 25

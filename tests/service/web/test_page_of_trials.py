@@ -1,4 +1,4 @@
-"""The canary trial on the status page: no ratio before its end, then beside what was stated."""
+"""The canary trial on the status page: ratios are shown when it ends, then beside what was stated."""
 
 from typing import Any
 
@@ -39,23 +39,23 @@ async def test_it_is_followed_from_no_trial_to_its_outcome(tab: Tab) -> None:
         await tab.wait_for("!document.getElementById('trial').hidden")
         told = await tab.text_of("#trial-summary")
         assert told.startswith(f"2 of 28 days are done; {acts} until ")
-        assert told.endswith(f"No ratio is shown before its end. {BEGUN}")
+        assert told.endswith(f"Ratios are shown when it ends. {BEGUN}")
         assert await tab.text_of("#trial-measures") == ""
         site.status_answer["trial"] = shown(state="broken_off", why=HOSTILE, ended_s=at(trial(), 2))
         begin = "document.getElementById('trial-summary').innerText.startsWith"
         await tab.wait_for(f"{begin}('Broken off')")
         told = await tab.text_of("#trial-summary")
-        assert told.startswith("Broken off after 2 of 28 days: <img src=x")
+        assert told.startswith("Stopped after 2 of 28 days: <img src=x")
         outcome = TrialOutcome(14, measures)
         site.status_answer["trial"] = shown(state="ended", outcome=outcome, ended_s=at(trial(), 28))
         await tab.wait_for(f"{begin}('Ended')")
         told = await tab.text_of("#trial-summary")
-        assert "days with acting over days without, 14 pairs of days, 90 % intervals" in told
+        assert "days with acting compared with days without, 14 pairs of days, 90 % intervals" in told
         items = "[...document.querySelectorAll('#trial-measures li')].map(i => i.innerText)"
         lines = await tab.run(items)
         assert lines[0] == (
             "energy per useful CPU time: -21.9 % (-40 % to 0 %); "
-            "the forecast said -25 % (-30 % to -20 %): within"
+            "forecast -25 % (-30 % to -20 %): within"
         )
         assert lines[1].endswith("-25 % (-30 % to -20 %): outside, and they agree")
         assert lines[2].endswith(": not known")

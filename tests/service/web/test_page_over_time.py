@@ -29,7 +29,7 @@ async def test_the_window_of_the_address_is_drawn_and_told_in_words(tab: Tab) ->
         await tab.look(1200, 900)
         await opened(tab, address)
         assert await tab.run(SUMMARY) == (
-            "waiting: 1,234.5 in the mean, 1,234.5 at most; running: 131 in the mean, 131 at most. "
+            "waiting: 1,234.5 on average, 1,234.5 at most; running: 131 on average, 131 at most. "
             "From 20 Nov 2026 23:40 to 21 Nov 2026 17:40, means over 15 min; held jobs count as "
             "waiting."
         )
@@ -50,7 +50,7 @@ async def test_watts_are_drawn_and_said_to_be_estimated(tab: Tab) -> None:
     async with open_site(SmallSite()) as address:
         await opened(tab, address)
         told = await tab.text_of("#power-summary")
-        assert told.startswith("1,000 W in the mean for runs, estimated:")
+        assert told.startswith("1,000 W on average for runs, estimated:")
         assert "Nothing here is measured" in told
         assert "Machines of 10 % of the CPU time are not in it" in told
         assert "kept: completed their job 900 W" in await tab.text_of("#power-legend")

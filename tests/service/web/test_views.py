@@ -19,10 +19,10 @@ pytestmark = pytest.mark.chromium
 VIEWS = {
     "": "Queue and waits",
     "jobs": "Jobs",
-    "users": "Users who have jobs here",
+    "users": "Users with jobs here",
     "machines": "Machines, one by one",
     "policies": "Policies",
-    "outrider": "Where the events come from",
+    "outrider": "Adapters",
 }
 TITLES = (
     "[...document.querySelectorAll('main h2')].filter(h => h.checkVisibility())"
@@ -122,7 +122,7 @@ async def test_the_table_of_jobs_is_sorted_by_its_heads_with_the_keyboard_alone(
             ("CPUs", "state=any&sort=-cpus", {"CPUs": "descending"}),
             ("Job", "state=any", {"Job": "ascending"}),
             ("Job", "state=any&sort=-known", {"Job": "descending"}),
-            ("Thrown away", "state=any&sort=-lost_s", {"Thrown away": "descending"}),
+            ("Wasted", "state=any&sort=-lost_s", {"Wasted": "descending"}),
         ):
             await press_enter_on(key)
             await tab.wait_for(f"location.hash === '#/jobs?{hash_now}'")
@@ -186,7 +186,7 @@ async def test_machines_are_asked_for_by_state_and_group_only_where_they_are_sho
         (query, *_) = [query for query in site.asked if isinstance(query, MachinesQuery)]
         assert (query.state, query.cluster) == ("busy", "open-access-library")
         row = await tab.text_of("#machine-rows")
-        assert row == "lib-017 open-access-library busy 1 of 4 57 W its jobs alone"
+        assert row == "lib-017 open-access-library busy 1 of 4 57 W jobs only"
     assert tab.complaints == []
 
 
@@ -241,7 +241,7 @@ async def test_what_a_policy_would_have_saved_is_said_first_with_interval_and_wi
 async def test_what_was_thrown_away_is_said_of_the_last_seven_days(tab: Tab) -> None:
     site = SmallSite()
     site.status_answer["since_s"] -= 30 * 86_400.0
-    wasted = "of the CPU time of all runs that ended was thrown away."
+    wasted = "of the CPU time of all ended runs was wasted."
     async with open_site(site) as address:
         await opened(tab, address)
         await tab.wait_for("document.getElementById('headline').innerText.includes('7 days')")
@@ -311,7 +311,7 @@ async def test_a_window_of_time_stands_in_the_address_and_changes_what_is_drawn(
         await tab.look(1200, 900)
         await opened(tab, address)
         await tab.wait_for(f"{drawn}.startsWith('From 20 Nov 2026 17:40 to 21 Nov 2026 17:40')")
-        assert "5.5 CPUs in use in the mean, 240 starts; 20 % of the CPU time" in await tab.run(
+        assert "5.5 CPUs in use on average, 240 starts; 20 % of the CPU time" in await tab.run(
             drawn
         )
         assert await tab.run(pressed) == "24h"

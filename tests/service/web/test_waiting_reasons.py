@@ -213,7 +213,7 @@ async def test_the_batch_systems_reason_leads_and_is_asked_only_for_jobs_that_wa
     assert slurm.asked == ["0.0", "1.0"]
     waits, held, runs = told["0.0"], told["1.0"], told["2.0"]
     assert waits["sentence"].startswith("0.0 waits: it waits for bob's job 12.")
-    assert held["sentence"] == "1.0 is kept back: it waits for bob's job 12."
+    assert held["sentence"] == "1.0 is held: it waits for bob's job 12."
     assert waits["batch_system"] == {
         "adapter": "slurm",
         "code": "Dependency",

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from outrider.cli.options import file_path, json_option
-from outrider.cli.printing import print_json, shown
+from outrider.cli.printing import echo, print_json, shown
 from outrider.model.errors import ConfigurationError, OutriderError, PluginError
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def command(file: Path | None, example: bool, as_json: bool) -> None:
     if example:
         from outrider.service.demo.example_config import example_toml
 
-        click.echo(example_toml(), nl=False)
+        echo(example_toml(), nl=False)
         return
     if file is None:
         raise click.UsageError("name a FILE, or ask for --example")
@@ -58,9 +58,9 @@ def command(file: Path | None, example: bool, as_json: bool) -> None:
     if as_json:
         print_json({"ok": True, "file": shown(file)} | told | {"warnings": warnings})
     else:
-        click.echo("\n".join(_lines(shown(file), told)))
+        echo("\n".join(_lines(shown(file), told)))
         for warning in warnings:
-            click.echo(f"warning    {warning}")
+            echo(f"warning    {warning}")
 
 
 def meaning(loaded: "LoadedConfig") -> dict[str, Any]:

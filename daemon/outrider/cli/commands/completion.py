@@ -2,6 +2,7 @@
 
 import click
 
+from outrider.cli.printing import echo
 from outrider.cli.root import COMPLETION_VARIABLE
 
 _SHELLS = ("bash", "zsh", "fish")
@@ -33,4 +34,4 @@ def command(ctx: click.Context, shell: str) -> None:
     if maker is None:
         raise click.UsageError(f"{shell}: this version of click has no completion for it", ctx)
     made = maker(ctx.find_root().command, {}, "outrider", COMPLETION_VARIABLE)
-    click.echo(made.source_template % made.source_vars())
+    echo(made.source_template % made.source_vars())

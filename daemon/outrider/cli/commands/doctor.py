@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from outrider.cli.options import file_path, json_option
-from outrider.cli.printing import print_json
+from outrider.cli.printing import echo, print_json
 
 
 @click.command("doctor", short_help="Examine everything the daemon needs and name the remedies.")
@@ -54,14 +54,14 @@ def command(config: Path, levers: bool, suggest: bool, as_json: bool) -> int:
     for check in chain(examine(config), check_levers(load(config)) if levers else ()):
         checks.append(check)
         if not as_json:
-            click.echo(f"{check.state:<4}  {check.name}: {check.found}")
+            echo(f"{check.state:<4}  {check.name}: {check.found}")
             if check.remedy:
-                click.echo(f"      -> {check.remedy}")
+                echo(f"      -> {check.remedy}")
     failed = sum(check.state == "fail" for check in checks)
     if as_json:
         print_json({"ok": not failed, "checks": [check._asdict() for check in checks]})
     else:
-        click.echo("something must be mended" if failed else "the daemon has all it needs")
+        echo("something must be mended" if failed else "the daemon has all it needs")
     return int(bool(failed))
 
 
@@ -80,5 +80,5 @@ def _suggest(config: Path, as_json: bool) -> int:
     if as_json:
         print_json({"toml": text, "groups": groups})
     else:
-        click.echo(text, nl=False)
+        echo(text, nl=False)
     return int(not groups)

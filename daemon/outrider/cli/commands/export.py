@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from outrider.cli.options import file_path, json_option, reader_names
-from outrider.cli.printing import print_json, shown
+from outrider.cli.printing import echo, print_json, shown
 from outrider.cli.terminal import progress_bar
 from outrider.model.errors import ConfigurationError
 from outrider.model.quantities import count, figure
@@ -119,13 +119,13 @@ def campus(
     if as_json:
         print_json(facts)
         return
-    click.echo(
+    echo(
         f"{facts['out']}: {count(facts['machines'])} machines in {count(facts['clusters'])} "
         f"clusters, {count(facts['owner_sessions'])} owner sessions, {count(facts['jobs'])} jobs, "
         f"{figure(made.span_s, 86_400)} days"
     )
     for note in facts["notes"]:
-        click.echo(f"note: {note}", err=True)
+        echo(f"note: {note}", err=True)
 
 
 def _zone(name: str) -> "ZoneInfo":

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from outrider.cli.options import Seconds, file_path, json_option, policy_names
-from outrider.cli.printing import print_json, shown
+from outrider.cli.printing import echo, print_json, shown
 from outrider.cli.terminal import progress_bar
 from outrider.model.errors import ConfigurationError
 from outrider.model.quantities import count, figure
@@ -69,7 +69,7 @@ def journal(
         print_json(facts)
         return
     jobs = facts["jobs"]
-    click.echo(
+    echo(
         f"{facts['out']}: {count(facts['events'])} events in {figure(facts['span_s'], 86_400)} "
         f"days; machines: {count(facts['machines'])}, jobs: {count(jobs['submitted'])}, of which "
         f"{count(jobs['completed'])} completed and {count(jobs['removed'])} were removed"
@@ -162,7 +162,7 @@ def campus(seed: int, out: Path, gz: bool, as_json: bool, **options: Any) -> Non
     if as_json:
         print_json(facts)
         return
-    click.echo(
+    echo(
         f"{facts['out']}: {count(facts['machines'])} machines in {count(facts['clusters'])} "
         f"clusters, {count(facts['owner_sessions'])} owner sessions, {count(facts['jobs'])} jobs, "
         f"{figure(made.span_s, 86_400)} days"
@@ -262,7 +262,7 @@ def grid(seed: int, like: str, out: Path, as_json: bool, **options: Any) -> None
     if as_json:
         print_json(facts)
         return
-    click.echo(
+    echo(
         f"{facts['out']}: {count(facts['jobs'])} jobs ({count(facts['interactive'])} interactive) "
         f"in {figure(facts['span_s'], 3600)} h, {figure(facts['work_s'], 3600)} CPU hours of work; "
         f"machines: {count(facts['machines'])}, CPUs: {count(facts['cpus'])}"

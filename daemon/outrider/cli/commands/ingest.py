@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from outrider.cli.options import file_path, json_option, reader_names
-from outrider.cli.printing import print_json, print_table
+from outrider.cli.printing import echo, print_json, print_table
 from outrider.cli.tables import print_offenders
 from outrider.cli.terminal import progress_bar
 from outrider.model.quantities import count, duration, figure
@@ -76,7 +76,7 @@ def command(
     with progress_bar("reading") as progress:
         told = read_logs(logs, progress)
     for warning in told["warnings"]:
-        click.echo(f"outrider: warning: {warning}", err=True)
+        echo(f"outrider: warning: {warning}", err=True)
     if as_json:
         print_json(told)
     else:

@@ -7,6 +7,7 @@ import click
 
 from outrider.cli.daemon import UNIT_CONFIG
 from outrider.cli.options import file_path, json_option
+from outrider.cli.printing import echo
 
 
 @click.command("install-service", short_help="Write the systemd service of a configuration.")
@@ -64,15 +65,15 @@ def command(config: Path, root: Path, dry_run: bool, as_json: bool) -> int:
         return code
     for file in files if dry_run else ():
         if file.text:
-            click.echo(f"==> {file.path}\n{file.text}")
+            echo(f"==> {file.path}\n{file.text}")
     would = "would be " if dry_run else ""
     for one in told:
-        click.echo(f"{would}{one.did:<9}  {shown(one.path)}" + (f": {one.why}" if one.why else ""))
+        echo(f"{would}{one.did:<9}  {shown(one.path)}" + (f": {one.why}" if one.why else ""))
     for note in notes:
-        click.echo(f"note       {note}")
+        echo(f"note       {note}")
     for sentence in review:
-        click.echo(f"review     {sentence}")
-    click.echo(_then(config, root, ["outrider", *enable]))
+        echo(f"review     {sentence}")
+    echo(_then(config, root, ["outrider", *enable]))
     return code
 
 

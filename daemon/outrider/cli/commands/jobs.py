@@ -8,6 +8,7 @@ import click
 from outrider.cli.listing import Column, Row, every_row, listing_options, print_list, wanted
 from outrider.cli.options import Seconds, asking_options
 from outrider.model.quantities import MISSING, count, duration
+from outrider.model.reasons import START_ANSWER_TEXTS
 
 if TYPE_CHECKING:
     from outrider.cli.daemon import DaemonAddress
@@ -15,26 +16,30 @@ if TYPE_CHECKING:
 STATES: Final = ("queued", "running", "suspended", "held")
 DAEMON_SORTS: Final = ("waiting_s", "run_s", "lost_s", "cpus")
 """Columns by which the daemon sorts, so that the first rows come without all the others."""
-_ANSWERS: Final = {"not_known": "not known", "not_said": "not said"}
 
 
 def _start(row: Row) -> str:
     """Return when a job that waits is expected to start, from now, and the interval about that."""
     start = row["expected_start"]
     if start is None:
-        return _ANSWERS.get(row["expected_start_answer"] or "", MISSING)
+        return START_ANSWER_TEXTS.get(row["expected_start_answer"] or "", MISSING)
     low, middle, high = (
         max(0.0, start[f"{end}_s"] - row["now_s"]) for end in ("low", "median", "high")
     )
     if high <= 0.0:
-        return "in the next pass"
+        return START_ANSWER_TEXTS["next_pass"]
     if middle <= 0.0:
         return f"now, or in up to {duration(high)}"
     return f"in {duration(middle)} ({duration(low)} to {duration(high)})"
 
 
-def _why(row: Row) -> str:
-    """What each policy last chose for it."""
+def _choices(row: Row) -> str:
+    """Return what each policy last chose for it."""
+    return "; ".join(f"{policy}: {chosen['text']}" for policy, chosen in row["pending"].items())
+
+
+def _choice_codes(row: Row) -> str:
+    """Return the same as codes, for programs."""
     return "; ".join(
         f"{policy}: {chosen['action']} ({chosen['reason']})"
         for policy, chosen in row["pending"].items()
@@ -62,8 +67,10 @@ COLUMNS: Final = {
         value=lambda row: (row["expected_start"] or {}).get("median_s"),
     ),
     "group": Column("group", lambda row: row["group"] or MISSING),
-    "reason": Column("reason", lambda row: row["reason"] or MISSING),
-    "pending": Column("last choices", _why, value=_why),
+    "reason": Column(
+        "reason", lambda row: row["reason_text"] or MISSING, value=lambda row: row["reason"]
+    ),
+    "pending": Column("last choices", _choices, value=_choice_codes),
 }  # fmt: skip
 SHOWN: Final = (
     "job", "state", "user", "vo", "cpus", "waiting_s", "run_s", "machine", "runs", "lost_s",
@@ -99,14 +106,16 @@ def rows_of(
     "--group", metavar="NAME",
     help="Only on a machine of this group; of those that run on none, such as may use one of it.",
 )  # fmt: skip
-@click.option("--reason", metavar="TEXT", help="Only those in whose reason this stands.")
+@click.option(
+    "--reason", metavar="TEXT", help="Only those whose reason contains this text or code."
+)
 @click.option(
     "--waiting-over", type=Seconds(min=0), metavar="SECONDS",
     help="Only those that have waited for longer.",
 )  # fmt: skip
 @click.option(
     "--first", type=click.IntRange(min=1), metavar="N",
-    help="Only so many, the first as they are sorted.",
+    help="Only the first N in the order of --sort.",
 )  # fmt: skip
 @asking_options
 @listing_options(COLUMNS)

@@ -8,7 +8,7 @@ import click
 from outrider.cli import recorded_commands
 from outrider.cli.configuration import open_journal, time_in_words, zone_of
 from outrider.cli.options import file_path, json_option
-from outrider.cli.printing import print_json, print_table, shown
+from outrider.cli.printing import echo, print_json, print_table, shown
 from outrider.model.errors import nearest
 from outrider.model.quantities import MISSING
 
@@ -180,7 +180,7 @@ def verify(file: Path, snapshots: Path | None, as_json: bool) -> int:
     if as_json:
         print_json(report.as_dict())
     else:
-        click.echo(report.as_text())
+        echo(report.as_text())
     return int(not report.ok)
 
 
@@ -201,7 +201,7 @@ def backup(file: Path, target: Path) -> None:
         journal.back_up(target)
     with open_journal(target) as copy:
         last_seq = copy.last_seq()
-    click.echo(f"{shown(target)}: a copy of {shown(file)} up to number {last_seq}")
+    echo(f"{shown(target)}: a copy of {shown(file)} up to number {last_seq}")
 
 
 @command.command(_DIRECT, hidden=True)

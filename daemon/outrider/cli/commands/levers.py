@@ -3,7 +3,7 @@
 import click
 
 from outrider.cli.options import json_option
-from outrider.cli.printing import print_json, print_table
+from outrider.cli.printing import echo, print_json, print_table
 
 
 @click.command("levers", short_help="Show what may be changed in a batch system, and its set-up.")
@@ -24,7 +24,7 @@ def command(adapter: str | None, as_json: bool) -> int:
 
     if adapter is not None:
         setups = [lever.setup for lever in load_adapter(adapter).levers if lever.setup]
-        click.echo("\n".join(setups) if setups else f"{adapter}: nothing to install", nl=not setups)
+        echo("\n".join(setups) if setups else f"{adapter}: nothing to install", nl=not setups)
         return int(not load_adapter(adapter).levers)
     rows = []
     for name in sorted(find(ADAPTERS)):

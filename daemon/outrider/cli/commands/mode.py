@@ -11,6 +11,7 @@ from outrider.cli.daemon import (
     socket_option,
     why_option,
 )
+from outrider.cli.printing import echo
 from outrider.model.modes import MODES
 
 
@@ -50,7 +51,7 @@ def command(
             print_json(told)
         else:
             zone = "UTC" if own is None else own.config.timezone
-            click.echo("\n".join(_lines(told, zone)))
+            echo("\n".join(_lines(told, zone)))
         return 0
     answer = daemon.post(socket, {"command": "mode", "mode": mode, "why": why})
     if as_json:

@@ -10,6 +10,7 @@ from outrider.cli.daemon import (
     socket_option,
     why_option,
 )
+from outrider.cli.printing import echo
 
 
 @click.command("promote", short_help="Let the daemon climb a step, where the evidence allows it.")
@@ -50,13 +51,13 @@ def command(
         if as_json:
             print_json(evidence)
         else:
-            click.echo("\n".join(evidence_lines(evidence, zone)))
+            echo("\n".join(evidence_lines(evidence, zone)))
         return int(bool(evidence["against"]))
     answer = daemon.post(socket, {"command": "promote", "why": why})
     if as_json:
         print_json(answer.body)
         return answer.exit_code
     if answer.body["evidence"] is not None:
-        click.echo("\n".join(evidence_lines(answer.body["evidence"], zone)))
+        echo("\n".join(evidence_lines(answer.body["evidence"], zone)))
     daemon.tell(answer)
     return answer.exit_code

@@ -17,6 +17,7 @@ from outrider.cli.daemon import (
     tell,
     why_option,
 )
+from outrider.cli.printing import echo
 
 if TYPE_CHECKING:
     from outrider.service.config.loaded import LoadedConfig
@@ -62,7 +63,7 @@ def command(
     if answer is not None and as_json:
         print_json({"by": "daemon", **answer.body})
     elif answer is not None:
-        click.echo("by the daemon that runs:")
+        echo("by the daemon that runs:")
         tell(answer)
     if answer is not None or loaded is None:
         return 0 if answer is None else answer.exit_code
@@ -72,11 +73,11 @@ def command(
         print_json({"by": "command", "command": "release", "outcome": "done", "released": released})
         return 0
     for one in released:
-        click.echo(f"{one['lever']}: reverted for {one['jobs']:,} jobs.")
+        echo(f"{one['lever']}: reverted for {one['jobs']:,} jobs.")
     if nothing_lasts:
-        click.echo("Nothing was changed that does not lapse by itself.")
+        echo("Nothing was changed that does not lapse by itself.")
     elif not released:
-        click.echo("No adapter here can change anything.")
+        echo("No adapter here can change anything.")
     return 0
 
 
@@ -116,7 +117,7 @@ def _by_ourselves(loaded: "LoadedConfig", *, stale: bool) -> list[dict[str, Any]
 
     folder = state_folder(loaded)
     if not stale:
-        click.echo(f"by this command: {_why_not_by_the_daemon(loaded, folder)}", err=True)
+        echo(f"by this command: {_why_not_by_the_daemon(loaded, folder)}", err=True)
     adapters = make_adapters(loaded, {})
     for label, adapter in adapters.items():
         adapter.undo_log = UndoFile(folder, label)

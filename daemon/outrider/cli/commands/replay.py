@@ -6,7 +6,7 @@ import click
 
 from outrider.cli.options import Seconds, file_path, json_option, seed_range
 from outrider.cli.policies_on_traces import Asked, policies_on_traces, refuse_repeats
-from outrider.cli.printing import print_json, shown
+from outrider.cli.printing import echo, print_json, shown
 from outrider.cli.terminal import progress_bar
 from outrider.model.errors import ConfigurationError
 
@@ -93,7 +93,7 @@ def command(
     for path in traces:
         trace = read_trace(path, terms.workload, skip_bad)
         for note in notes_on(trace, terms.shares):
-            click.echo(f"outrider: warning: {shown(path)}: {note}", err=True)
+            echo(f"outrider: warning: {shown(path)}: {note}", err=True)
         for trial in plan(shown(path), list(policies), seed_list, len(traces) > 1, ledger, jobs):
             let_go_of_runs()
             with progress_bar(f"{trace.name} {trial.policy} {trial.seed}") as progress:

@@ -9,9 +9,10 @@ import click
 
 from outrider.cli.listing import Wanted, print_list, table_options, wanted
 from outrider.cli.options import file_path, json_option, policy_names, share_table, shares_option
-from outrider.cli.printing import clock, print_json, shown
+from outrider.cli.printing import echo, print_json, shown
 from outrider.cli.tables import TABLES, columns_of, every_column, rows_of
 from outrider.model.errors import ConfigurationError
+from outrider.model.quantities import clock
 
 if TYPE_CHECKING:
     from outrider.twin.answer_file import TwinAnswer
@@ -133,7 +134,7 @@ def command(
         print_json(told)
     else:
         for line in (*summary(told), *map(shown, written)):
-            click.echo(line)
+            echo(line)
 
 
 def _wanted(table: str | None, as_json: bool, words: dict[str, Any]) -> Wanted:

@@ -6,6 +6,7 @@ from pathlib import Path
 import click
 
 from outrider.cli.options import file_path
+from outrider.cli.printing import echo
 
 
 @click.command("run-twin", short_help="Ask the shadow twin from time to time, beside the daemon.")
@@ -59,5 +60,5 @@ def command(config: Path, once: bool, parent: int | None) -> int:
         return 0
     answer, failed = cycle.once()
     refused = answer["refused"]
-    click.echo(f"answered about {', '.join(answer['past'])}" if refused is None else refused)
+    echo(f"answered about {', '.join(answer['past'])}" if refused is None else refused)
     return int(failed)

@@ -6,10 +6,9 @@ from typing import Any
 import click
 
 from outrider.cli.options import asking_options, json_option
-from outrider.cli.printing import clock, print_json
-from outrider.cli.status_text import starts_line
+from outrider.cli.printing import print_json
 from outrider.cli.terminal import check_watch, print_lines, watch_option
-from outrider.model.quantities import count, duration, energy, figure, percent
+from outrider.model.quantities import clock, count, duration, energy, figure, percent
 
 
 @click.command("status", short_help="Show how the running daemon and its site fare.")
@@ -66,47 +65,47 @@ def _lines(status: dict[str, Any]) -> list[str]:
         f"machines   {_counts(machines, tuple(machines))}",
         f"energy     {energy(power['goodput'])} useful, {energy(power['badput'])} wasted, {watts}",
         f"evictions  {count(evicted)} of {count(status['starts'])} starts",
-        f"fairness   {figure(fair['utility'], digits=3)} (1: every VO got its share)",
+        f"fairness   {figure(fair['utility'], digits=3)} (1: every VO has its target share)",
     ]
-    # an older daemon tells of no starts
-    if starts := starts_line(status.get("expected_starts"), status["now_s"]):
+    # an older daemon has no expected starts
+    if starts := (status.get("expected_starts") or {}).get("summary"):
         lines.insert(5, f"starts     {starts}")
     if mode := _limited(status):
         lines.insert(1, f"           {mode}")
     if note := degenerate(fair["target"]):
         lines.append(f"           {note}")
     lines += [f"policy     {_policy(policy, status['mode'])}" for policy in status["policies"]]
-    # an older daemon tells of no levers
+    # an older daemon has no levers
     lines += [f"lever      {_lever(lever)}" for lever in status.get("levers", [])]
     lines += trial_lines(status.get("trial"), zone)  # nor of a trial
     lines += [f"adapter    {_adapter(adapter, zone)}" for adapter in status["adapters"]]
     ledger = status["ledger"]
     state = "recording" if ledger["recording"] else f"NOT RECORDING: {ledger['failure']}"
-    lines.append(f"ledger     {state}, {count(ledger['last_seq'])} rows so far")
+    lines.append(f"journal    {state}, {count(ledger['last_seq'])} rows so far")
     lines.append(f"discipline {status['discipline']['name']}: {status['discipline']['why']}")
     lines.append(f"saving     {status['saving']['text']}")
-    lines += twin_lines(status.get("twin"), zone)  # an older daemon tells of none
+    lines += twin_lines(status.get("twin"), zone)  # an older daemon has none
     return lines + [f"note       {note}" for note in status["notes"]]
 
 
 def _limited(status: dict[str, Any]) -> str:
-    """What lowers the mode below the configuration's; empty: nothing does."""
+    """Return what lowers the mode below the configuration's; empty: nothing does."""
     from outrider.cli.recorded_commands import limit_in_words
 
     configured, limit = status.get("configured_mode"), status.get("mode_limit")
     if configured is None or (limit is None and configured == status["mode"]):
-        return ""  # an older daemon does not tell
-    told = f"the configuration's is {configured}"
-    return told if limit is None else f"{told}; {limit_in_words(limit, status['timezone'])}"
+        return ""  # an older daemon has neither
+    text = f"configured: {configured}"
+    return text if limit is None else f"{text}; {limit_in_words(limit, status['timezone'])}"
 
 
 def _where_watts_come_from(status: dict[str, Any]) -> str:
-    """What an energy is worth: declared watts are a guess, meters are not."""
+    """Describe the source of an energy figure: declared watts or meters."""
     source: str = status["power_source"]
     if source == "unknown":
-        return "no watts are known"
+        return "watts are not known"
     if source == "table":
-        return "by declared watts"
+        return "from declared watts"
     return f"{percent(status['energy_measured_ratio'])} of all energy measured by meters"
 
 
@@ -128,9 +127,9 @@ def _policy(policy: dict[str, Any], mode: str) -> str:
 
 def _lever(lever: dict[str, Any]) -> str:
     done = {outcome: n for outcome, n in lever["changes"].items() if n}
-    told = f"; {_counts(done, tuple(done))}" if done else ""
+    changes = f"; {_counts(done, tuple(done))}" if done else ""
     named = f"{lever['adapter']}: {lever['name']}" if "adapter" in lever else lever["name"]
-    return f"{named} stands for {_counts(lever['standing'], tuple(lever['actions']))}{told}"
+    return f"{named}: active leases {_counts(lever['standing'], tuple(lever['actions']))}{changes}"
 
 
 def _adapter(adapter: dict[str, Any], timezone: str) -> str:
@@ -138,7 +137,7 @@ def _adapter(adapter: dict[str, Any], timezone: str) -> str:
     rejected = sum(adapter["rejected"].values())
     line = (
         f"{adapter['label']} ({adapter['type']}) is {'up' if adapter['up'] else 'DOWN'}, newest "
-        f"input {duration(adapter['input_age_s'])} old, {count(events)} events"
+        f"data {duration(adapter['input_age_s'])} old, {count(events)} events"
     )
     line += f", {count(rejected)} records rejected" if rejected else ""
     for log, since_s in adapter["silent"].items():

@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 
 from outrider.cli.options import config_option, file_path
+from outrider.cli.printing import echo
 
 
 @click.command("token", short_help="Make the token that shows users' names, or lets clients in.")
@@ -47,12 +48,12 @@ def command(config: Path | None, file: Path | None, new: bool) -> None:
             )
         file, lets_in = Path(own.config.token_file), True
     path = beside if file is None else file
-    click.echo(make_token(path, replace=new))
+    echo(make_token(path, replace=new))
     if lets_in:
-        click.echo("Nobody may look without it (token_file).")
+        echo("Nobody may look without it (token_file).")
     elif path == beside:
-        click.echo("Who sends it is shown users' names; others are shown pseudonyms.")
-    click.echo(
+        echo("Who sends it is shown users' names; others are shown pseudonyms.")
+    echo(
         "The daemon reads it when it starts or reloads (systemctl reload outrider, or SIGHUP).\n"
         "A browser asks for it at /sign-in: any user name, the token as password. A command takes "
         f"--token-file {path}"

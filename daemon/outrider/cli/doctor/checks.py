@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, Final
 from outrider.cli.configuration import journal_path, load
 from outrider.cli.daemon import DaemonAddress
 from outrider.cli.doctor.sources import Check
-from outrider.cli.printing import clock, shown
+from outrider.cli.printing import shown
 from outrider.model.errors import ConfigurationError, LedgerError, OutriderError, PeerError
-from outrider.model.quantities import duration
+from outrider.model.quantities import clock, duration
 
 if TYPE_CHECKING:
     from outrider.service.config.loaded import LoadedConfig

@@ -16,9 +16,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from outrider.cli.doctor.sources import Check
-from outrider.cli.printing import clock
 from outrider.model.errors import ConfigurationError
-from outrider.model.quantities import duration
+from outrider.model.quantities import clock, duration
 
 if TYPE_CHECKING:
     from outrider.model.deployment import BrokerSettings

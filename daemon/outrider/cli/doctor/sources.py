@@ -10,9 +10,8 @@ from functools import partial
 from glob import glob
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
 
-import click
-
 from outrider.api.adapter import Adapter, Batch
+from outrider.cli.printing import echo
 from outrider.model.errors import OutriderError
 from outrider.model.events import JOINED, LEFT, STARTED, NamedEvent
 from outrider.model.quantities import count, duration
@@ -211,9 +210,9 @@ def every_seen(loaded: "LoadedConfig") -> list[Seen]:
             if made.cluster_setting is not None:
                 attributes = made(label, settings).machine_attributes()
         except OutriderError as error:
-            click.echo(f"adapter {label}: {error}", err=True)
+            echo(f"adapter {label}: {error}", err=True)
         except Exception as error:  # noqa: BLE001 - a stranger's code; it must not hide the rest
-            click.echo(f"adapter {label}: {type(error).__name__}: {error}", err=True)
+            echo(f"adapter {label}: {type(error).__name__}: {error}", err=True)
         found.append(Seen(label, machines, attributes, made.cluster_setting, made.pattern_setting))
     return found
 
@@ -233,7 +232,7 @@ async def _look(adapter: Adapter, loaded: "LoadedConfig", machines: dict[str, st
                     break
     except TimeoutError:
         where = f"{len(machines):,} machines until then" if machines else "no machine yet"
-        click.echo(f"adapter {adapter.label}: seen for {LOOK_PATIENCE_S:g} s: {where}", err=True)
+        echo(f"adapter {adapter.label}: seen for {LOOK_PATIENCE_S:g} s: {where}", err=True)
 
 
 def _take(event: NamedEvent, loaded: "LoadedConfig", machines: dict[str, str]) -> None:

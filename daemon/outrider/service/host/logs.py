@@ -21,10 +21,12 @@ from zoneinfo import ZoneInfo
 import msgspec
 import structlog
 
+from outrider.model.printable import printable
+
 Style: TypeAlias = Literal["auto", "journal", "console", "json"]
 Line: TypeAlias = MutableMapping[str, Any]
 
-FOREIGN_EVENT: Final = "relay_message"
+FOREIGN_EVENT: Final = "library_message_relayed"
 """Event name of lines that libraries write through the standard logging."""
 
 _PRIORITIES: Final = {"critical": 2, "error": 3, "warning": 4, "info": 6, "debug": 7}
@@ -126,8 +128,16 @@ def _renderers(style: Style, zone: ZoneInfo, colours: bool) -> list[structlog.ty
 
     return [
         add_time,
+        _make_printable,
         structlog.dev.ConsoleRenderer(colors=colours, exception_formatter=plain),
     ]
+
+
+def _make_printable(logger: Any, method: str, line: Line) -> Line:
+    """Spell out what would steer a terminal; names and reasons come from outside."""
+    return {
+        key: printable(value) if isinstance(value, str) else value for key, value in line.items()
+    }
 
 
 def _name_foreign_event(logger: Any, method: str, line: Line) -> Line:
@@ -148,7 +158,7 @@ def _render_journal(logger: Any, method: str, line: Line) -> str:
     fields = {_one_word(key): value for key, value in line.items()}
     event = fields.pop("event", "")
     text = str(_LOGFMT(logger, method, fields))
-    first = f"{event} {text}".translate(_CONTROLS)  # a file name must not forge a line
+    first = printable(f"{event} {text}".translate(_CONTROLS))  # a file name must not forge a line
     return "\n".join(f"{priority}{part}" for part in [first, *traceback])
 
 

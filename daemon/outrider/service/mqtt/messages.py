@@ -10,6 +10,7 @@ import msgspec
 from outrider import __version__
 from outrider.journal import OutcomeRecord
 from outrider.model.decisions import DecisionRow
+from outrider.model.reasons import reason_text, run_text
 from outrider.service.core.core import Core
 from outrider.service.core.user_privacy import UserNames
 from outrider.service.views.status import job_counts
@@ -75,7 +76,9 @@ def row_kind(row: DecisionRow | OutcomeRecord) -> str:
 def row_message(seq: int, row: DecisionRow | OutcomeRecord, core: Core, names: UserNames) -> bytes:
     """A decision as the ledger exports it, or an eviction. Both have `seq`, which never repeats."""
     if isinstance(row, DecisionRow):
-        return _encode({**names.in_row(row.as_row(seq)), "would": row.mode == "shadow"})
+        shown = names.in_row(row.as_row(seq))
+        texts = {"would": row.mode == "shadow", "reason_text": reason_text(row.reason)}
+        return _encode({**shown, **texts})
     return _encode(
         {
             "time_s": row.time_s,
@@ -84,6 +87,7 @@ def row_message(seq: int, row: DecisionRow | OutcomeRecord, core: Core, names: U
             "machine": row.machine,
             "cluster": _cluster(core, row.machine),
             "reason": row.reason,
+            "reason_text": run_text(row.reason),
             "run_s": row.run_s,
         }
     )

@@ -73,16 +73,3 @@ def lease_of(runner: LeverRunner | None, job: str) -> dict[str, Any] | None:
             "refused_because": refusal,
         }
     return None
-
-
-def lease_in_words(lease: dict[str, Any]) -> str:
-    """The same as a sentence."""
-    if lease["action"] is None:
-        return f"What was decided was refused: {lease['refused_because']}."
-    if lease["action"] == "defer":
-        return "Outrider keeps it in the queue until it decides otherwise."
-    if lease["machine"] is not None:
-        return f"Outrider has asked for machines like {lease['machine']} for it."
-    if lease["action"] == "start":
-        return "Outrider lets it begin; when and where it does is the batch system's matter."
-    return f"Outrider carries out: {lease['action']}."

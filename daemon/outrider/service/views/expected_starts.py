@@ -10,6 +10,7 @@ from outrider.service.config.declarations import twin_of
 from outrider.service.core.core import Core
 from outrider.service.twin.starts_file import STARTS_NAME, StartTold
 from outrider.service.twin.watch import FRESH_S, TwinWatch
+from outrider.service.views.sentences import starts_summary
 
 _BEHIND_S: Final = 4 * FRESH_S
 INTERVAL: Final = "interval"
@@ -17,10 +18,10 @@ AT_ONCE: Final = "next_pass"
 NOT_KNOWN: Final = "not_known"
 NOT_SAID: Final = "not_said"
 _NEW_KIND: Final = "a new kind of burst"
-_NOBODY_YET: Final = "nothing was said yet (outrider run-twin)"
-_NOBODY: Final = "the configuration asks for none ([twin] every_s, starts_every_s)"
+_NONE_YET: Final = "the twin process has not answered yet (outrider run-twin)"
+_OFF: Final = "the configuration turns them off ([twin] every_s, starts_every_s)"
 _FAR: Final = "it may not start for weeks"
-_NOT_ASKED: Final = "it was not asked about: it came later, may not start yet, or fits nowhere"
+_NOT_ASKED: Final = "the job came after the last answer, may not start yet, or fits on no machine"
 
 
 class ExpectedStarts:
@@ -51,7 +52,7 @@ class ExpectedStarts:
         elif self._file is None:
             settings = twin_of(core.config)
             asks = settings.every_s and settings.starts_every_s
-            self.not_said = _NOBODY_YET if asks else _NOBODY
+            self.not_said = _NONE_YET if asks else _OFF
         elif seen_ago_s > FRESH_S:
             self.not_said = f"the site was last seen {duration(seen_ago_s)} ago"
         else:
@@ -100,6 +101,11 @@ class ExpectedStarts:
             "under_not_said": self.under_not_said,
         }
 
+    def summarised(self) -> dict[str, Any]:
+        """Return the same with a summary in sentences."""
+        shown = self.shown()
+        return {**shown, "summary": starts_summary(shown, self._now_s)}
+
     def one_more(self) -> dict[str, Any]:
         """What one more job of each kind would meet, sent here now; or why that is not said."""
         file = self._file
@@ -108,7 +114,7 @@ class ExpectedStarts:
         if not why and asked_s is not None:
             why = self._stale(asked_s) or self._behind(asked_s)
         if not why and asked_s is None:
-            why = _NOBODY_YET
+            why = _NONE_YET
         told = [] if file is None or why else msgspec.to_builtins(file.one_more)
         return {"asked_s": asked_s, "not_said": why or None, "kinds": told}
 

@@ -1,4 +1,4 @@
-"""Why is this job waiting? Answered from what stands now and from the job's ledger rows."""
+"""Explanation of a job's state: why it waits, what would change it, what policies would do."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -9,7 +9,7 @@ import msgspec
 
 from outrider.engine.scheduling.policy_runner import PolicyRunner
 from outrider.journal.job_lookup import JobEnd
-from outrider.model.decisions import DEFER, IMPOSSIBLE, NO_MACHINE, NOWHERE
+from outrider.model.decisions import DEFER, NOWHERE
 from outrider.model.jobs import HELD_STATE, JOB_STATE_NAMES, QUEUED, Job, stands_for
 from outrider.model.localtime import WEEK_S
 from outrider.service.config.declarations import Config
@@ -17,12 +17,13 @@ from outrider.service.core.core import Core
 from outrider.service.views.commands import lease_in_words
 from outrider.service.views.expected_starts import ExpectedStarts
 from outrider.service.views.job_runs import end_row, how_it_left
+from outrider.service.views.sentences import decision_text, policy_text, start_lines
 from outrider.service.views.status import moment
 from outrider.service.views.waiting_reasons import NOBODY_ASKED, Said
 
 
 def jobs_meant(core: Core, short: str) -> list[str]:
-    """Names of the jobs here that a short form can mean."""
+    """Return the names of the jobs here that a short form can mean."""
     normaliser = core.merger.normaliser
     names = (normaliser.job_names[history.number] for history in normaliser.jobs.values())
     return [name for name in names if stands_for(short, name)]
@@ -56,38 +57,44 @@ def explain(
     lease: dict[str, Any] | None = None,
     starts: ExpectedStarts | None = None,
 ) -> dict[str, Any] | None:
-    """The object of ``/api/v1/explain/JOB``; None for a job that is not at the site now.
+    """Return the object of ``/api/v1/explain/JOB``; None for a job that is not at the site now.
 
     Args:
         core: the daemon's.
         name: the job.
-        rows: its ledger rows, oldest first. Scores, propensities and sequence numbers are theirs.
-        said: by the batch systems, a moment ago.
-        runs: of it that have ended, oldest first.
-        lease: what stands for it in the batch system (`lease_of`).
-        starts: when jobs that wait are expected to start, as it is said now.
+        rows: its rows of the journal, oldest first, with scores, propensities, sequence numbers.
+        said: answers of the batch systems, a moment old at most.
+        runs: its runs that have ended, oldest first.
+        lease: the lease that is active for it in the batch system (`lease_of`).
+        starts: expected starts of waiting jobs, as known now.
     """
     history = core.merger.normaliser.known_by(name)
     job = None if history is None else core.site.jobs.get(history.number)
     if job is None:
         return None
     latest = {row["policy"]: row for row in rows}
+    is_kept = lease is not None and lease["action"] == DEFER
     policies = [
-        _pending_decision(core, runner, job, latest.get(runner.name, {}))
+        _pending_decision(core, runner, job, latest.get(runner.name, {}), is_kept)
         for runner in core.runners
         if not runner.broken
     ]
+    cause = _cause(core, name, job, said)
+    batch_system = _batch_system(said)
+    start = starts.explained(name) if starts and job.state == QUEUED else None
     return {
         "job": name,
         "mode": core.config.mode,
         "now_s": core.now_s,
         "source": "daemon",
         "state": JOB_STATE_NAMES[job.state],
-        "sentence": why_in_words(core, name, job, policies, said, lease),
+        "sentence": _sentence(core, cause, job, policies, lease),
+        "cause": cause,
         "held_because": job.held_because or None,
-        "batch_system": _batch_system(said),
+        "batch_system": batch_system,
         "batch_system_errors": list(said.unanswered),
-        "expected_start": starts.explained(name) if starts and job.state == QUEUED else None,
+        "expected_start": start,
+        "start_lines": list(start_lines(start, batch_system, core.now_s, core.config.timezone)),
         "remedies": owner_hours_that_end(core, job) if job.state == QUEUED else [],
         "lease": lease,
         "timezone": core.config.timezone,
@@ -108,24 +115,33 @@ def explain_from_rows(
     runs: Sequence[Mapping[str, Any]] = (),
     end: JobEnd | None = None,
 ) -> dict[str, Any]:
-    """The same for a job that has left, from its ledger rows, runs (each oldest first) and end."""
+    """Return the same for a job that has left, from its journal rows, runs and end.
+
+    Args:
+        config: the daemon's.
+        name: the job.
+        rows: its rows of the journal, oldest first.
+        runs: its runs, oldest first.
+        end: how it left; None: not known.
+    """
     left = how_it_left(runs, end, config.timezone)
     known = [left] if left else []
     if rows:
-        last = rows[-1]
-        decided = f"{last['policy']}: {last['action']} ({last['reason']})"
-        known.append(f"the last decision about it was {decided}")
+        known.append(f"the last decision about it: {decision_text(rows[-1])}")
+    cause = f"{name} is not in the queue any more{': ' if known else ''}{'; '.join(known)}."
     return {
         "job": name,
         "mode": config.mode,
         "timezone": config.timezone,
         "source": "ledger",
         "state": None,
-        "sentence": f"{name} is not in the queue any more; {'; '.join(known)}.",
+        "sentence": cause,
+        "cause": cause,
         "held_because": None,
         "batch_system": None,
         "batch_system_errors": [],
         "expected_start": None,
+        "start_lines": [],
         "remedies": [],
         "lease": None,
         "alike": None,
@@ -168,11 +184,11 @@ def _batch_system(said: Said) -> dict[str, Any] | None:
 
 
 def _pending_decision(
-    core: Core, runner: PolicyRunner, job: Job, row: dict[str, Any]
+    core: Core, runner: PolicyRunner, job: Job, row: dict[str, Any], is_kept: bool
 ) -> dict[str, Any]:
     pending = runner.queue.waiting.get(job.number)
     place = NOWHERE if pending is None else pending.cluster
-    return {
+    view = {
         "name": runner.name,
         "action": None if pending is None else pending.action or None,
         "reason": None if pending is None else pending.reason or None,
@@ -185,23 +201,24 @@ def _pending_decision(
         "propensity": row.get("propensity"),
         "explanation": runner.explain(job, core.site),
     }
+    return {**view, "text": policy_text(view, core.config.timezone, is_kept)}
 
 
 # -- owner hours -----------------------------------------------------------------------------------
-# Owners who use the machines that a job may use, and when their hours end.
+# Owners of the machines that a job may use, and when their hours end.
 
 _MOST_CLUSTERS: Final = 3
 
 
 def owner_hours_that_end(core: Core, job: Job) -> list[str]:
-    """What to wait for where owners use machines that a waiting job may use, the soonest first.
+    """Return the ends of owner hours that a waiting job can wait for, the soonest first.
 
-    Only of machine groups whose opening hours are configured, are open now, and end. Nothing where
-    a machine that the job may use is free: then it is not owners for whom it waits.
+    Only for machine groups whose opening hours are configured, are open now, and end. Empty if a
+    machine that the job may use is free: then owners are not what it waits for.
 
     Args:
         core: the daemon's.
-        job: that waits.
+        job: the waiting job.
     """
     site = core.site
     machines = list(_may_use(core, job))
@@ -217,7 +234,7 @@ def owner_hours_that_end(core: Core, job: Job) -> list[str]:
 
 
 def _may_use(core: Core, job: Job) -> Iterable[int]:
-    """The machines that a job may use, as far as is known."""
+    """Return the machines that a job may use, as far as known."""
     site, eligible = core.site, job.spec.eligible
     return site.classes.get(eligible, set()) if eligible else range(len(site.specs))
 
@@ -243,65 +260,35 @@ def _closes_s(core: Core, cluster: int) -> float | None:
 
 
 # -- why it waits ----------------------------------------------------------------------------------
-# Why a job waits, in a sentence: what the batch system says, then what Outrider knows.
+# The batch system's own reason first; without one, what follows from the site's state.
 
 
-def why_in_words(
-    core: Core,
-    name: str,
-    job: Job,
-    policies: list[dict[str, Any]],
-    said: Said,
-    lease: dict[str, Any] | None,
-) -> str:
-    """The batch system's own reason first; without it, what follows from what was told.
-
-    Args:
-        core: the daemon's.
-        name: of the job.
-        job: that waits, is held, or runs.
-        policies: what each has decided about it.
-        said: by the batch systems, a moment ago.
-        lease: what stands for it in the batch system.
-    """
+def _cause(core: Core, name: str, job: Job, said: Said) -> str:
+    """Return why a job is where it is, as a sentence."""
     state = JOB_STATE_NAMES[job.state]
     if state == "held" and said.reason is not None:
-        return f"{name} is kept back: {said.reason.sentence}."
+        return f"{name} is held: {said.reason.sentence.removeprefix('it is held: ')}."
     if state != "queued":
         where = ""
         if job.machine >= 0:
             where = f" on {core.merger.normaliser.machine_names[job.machine]}"
         return f"{name} is {state}{where}."
     if said.reason is not None:
-        reason = said.reason.sentence
-    elif core.site.free_total == 0:
-        reason = "no machine is free that Outrider knows of"
-    else:
-        reason = f"{core.site.free_total} machines are free; the batch system has not started it"
-    is_kept = lease is not None and lease["action"] == DEFER
-    wishes = [wish for policy in policies if (wish := _wish(core, policy, is_kept))]
-    thought = f" In {core.config.mode}: {'; '.join(wishes)}." if wishes else ""
+        return f"{name} waits: {said.reason.sentence}."
+    free = core.site.free_total
+    if free == 0:
+        return f"{name} waits: no machine is free that Outrider knows of."
+    machines = "1 machine is" if free == 1 else f"{free:,} machines are"
+    return f"{name} waits: {machines} free, but the batch system has not started it."
+
+
+def _sentence(
+    core: Core, cause: str, job: Job, policies: list[dict[str, Any]], lease: dict[str, Any] | None
+) -> str:
+    """Return the cause, what each policy would do, and what Outrider did, in one text."""
+    if job.state != QUEUED:
+        return cause
+    texts = [policy["text"] for policy in policies if policy["action"] is not None]
+    would = f" In {core.config.mode}: {'; '.join(texts)}." if texts else ""
     done = f" {lease_in_words(lease)}" if lease is not None else ""
-    return f"{name} waits: {reason}.{thought}{done}"
-
-
-def _wish(core: Core, policy: dict[str, Any], is_kept: bool) -> str:
-    """What a policy wants of a job; empty where it has not been asked."""
-    name = policy["name"]
-    if policy["reason"] == NO_MACHINE:
-        return f"{name} waits for a machine"
-    if policy["reason"] == IMPOSSIBLE:
-        return f"{name} knows of no machine that it fits on"
-    if policy["action"] == DEFER:
-        return f"{name} {'defers' if is_kept else 'would defer'} it{_until(core, policy)}"
-    return f"{name} would start it on {policy['cluster']}" if policy["action"] else ""
-
-
-def _until(core: Core, policy: dict[str, Any]) -> str:
-    """Until when a job is deferred, why, and until when it may be at most."""
-    until_s, latest_s = policy["until_s"], policy["latest_s"]
-    until = "" if until_s is None else f" until {moment(core, until_s):%d %b %H:%M}"
-    until += f" ({policy['reason']})"
-    if latest_s is None or latest_s == until_s:
-        return until
-    return f"{until}, and no longer than until {moment(core, latest_s):%d %b %H:%M}"
+    return f"{cause}{would}{done}"

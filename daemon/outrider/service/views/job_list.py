@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from outrider.engine.state.site import Site
 from outrider.model.jobs import HELD_STATE, JOB_STATE_NAMES, QUEUED, Job
+from outrider.model.reasons import reason_text
 from outrider.service.core.core import Core
 
 # -- job filters -----------------------------------------------------------------------------------
@@ -122,7 +123,12 @@ def _in_group(name: str, jobs: Iterable[Job], site: Site) -> list[Job]:
 
 def _because(text: str, core: Core, jobs: list[Job], names_shown: bool) -> list[Job]:
     reasons, wanted = reasons_of(core, jobs, names_shown), text.casefold()
-    fitting = {said for said in set(reasons) if said is not None and wanted in said.casefold()}
+    fitting = {
+        said
+        for said in set(reasons)
+        if said is not None
+        and (wanted in said.casefold() or wanted in reason_text(said).casefold())
+    }
     return [job for job, said in zip(jobs, reasons, strict=True) if said in fitting]
 
 

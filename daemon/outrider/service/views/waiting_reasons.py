@@ -11,6 +11,7 @@ import structlog
 
 from outrider.api.adapter import Adapter, WaitingReason
 from outrider.model.errors import PeerError
+from outrider.model.printable import printable_line
 from outrider.service.host.logs import RateLimit
 
 PATIENCE_S: Final = 3.0
@@ -124,6 +125,5 @@ def _checked(answer: WaitingReason) -> WaitingReason:
 
 
 def _short(text: str) -> str:
-    """In one line and bounded. Users write some of it: what would steer a terminal is left out."""
-    line = "".join(c if c.isprintable() else " " for c in text[:_LONGEST])
-    return line if len(text) <= _LONGEST else f"{line}..."
+    """Return a text in one bounded line; users write some of it, such as requirements."""
+    return printable_line(text, _LONGEST)

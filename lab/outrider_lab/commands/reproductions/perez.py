@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from outrider.cli.options import file_path, seed_range
-from outrider.cli.printing import print_table
+from outrider.cli.printing import echo, print_table
 from outrider.model.quantities import figure
 from outrider_lab.commands.options import Asked, reproduction_options
 
@@ -60,8 +60,8 @@ def _show(result: dict[str, Any]) -> None:
     from outrider_lab.commands.reproducing import show_claims, size_in_words
 
     settings = result["settings"]
-    click.echo(f"Perez et al. (2008): {len(settings['seeds'])} seeds, {size_in_words(result)}")
-    click.echo(in_words(settings["truth"]))
+    echo(f"Perez et al. (2008): {len(settings['seeds'])} seeds, {size_in_words(result)}")
+    echo(in_words(settings["truth"]))
     columns = ("", "inter-\nactive\n[s]", "max\n[s]", "batch\n[s]", "max\n[s]", "gain\nover\nFIFO",
                "fair-\nness", "col-\nlapsed\nruns")  # fmt: skip
     for situation, rows in groupby(result["rows"], _situation):

@@ -5,7 +5,7 @@ from typing import Any
 import click
 
 from outrider.cli.options import seed_range
-from outrider.cli.printing import print_table
+from outrider.cli.printing import echo, print_table
 from outrider.model.quantities import figure, percent
 from outrider_lab.commands.options import Asked, reproduction_options
 
@@ -50,7 +50,7 @@ def _show(result: dict[str, Any]) -> None:
 
     settings = result["settings"]
     title = f"Vengerov (2005): {len(settings['seeds'])} runs, {size_in_words(result)}"
-    click.echo(in_words(settings["truth"]))
+    echo(in_words(settings["truth"]))
     columns = ("", "rate", "steps", "shape", "utility\n[k]", "s.e.", "utilisation")
     print_table(title, columns, [_line(row) for row in result["rows"]])
     show_claims(result)

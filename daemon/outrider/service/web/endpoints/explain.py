@@ -76,7 +76,7 @@ async def explanation(
     rows.reverse()
     asks = asks_batch_system and is_waiting(view.core, job)
     said = await view.waiting_reasons.of(job) if asks else NOBODY_ASKED
-    runs, end = await runs_and_end(view.journal, job)
+    runs, end = await runs_and_end(view.journal, job, view.core.config.timezone)
     lease, starts = lease_of(view.levers(), job), view.expected_starts()
     found = explain(view.core, job, rows, said, runs, lease, starts)
     if found is not None or not (rows or runs or end):
@@ -224,9 +224,11 @@ class PolicyView(Struct):
     latest_s: Annotated[
         Unknown,
         Meta(
-            description="Until when it may defer the job at most; null: it does not, or for ever."
+            description="Until when it may defer the job at most; null: it does not defer it, or "
+            "without a limit."
         ),
     ] = None
+    text: Annotated[str, Meta(description="The decision as a sentence for people.")] = ""
 
 
 class Run(Struct):
@@ -240,6 +242,7 @@ class Run(Struct):
     lost_because: Annotated[
         str | None, Meta(description="Why it was lost; null: it completed the job.")
     ]
+    text: Annotated[str, Meta(description="The run as a sentence for people.")] = ""
 
 
 class Explanation(Struct):
@@ -272,6 +275,12 @@ class Explanation(Struct):
     runs: Annotated[list[Run], Meta(description="Its last runs that have ended, oldest first.")]
     policies: list[PolicyView]
     decisions: list[DecisionRow]
+    cause: Annotated[
+        str, Meta(description="Why it is where it is, without what policies would do: a sentence.")
+    ] = ""
+    start_lines: Annotated[
+        list[str], Meta(description="The expected start as lines of text for people.")
+    ] = []
     timezone: Annotated[str, Meta(description="The site's zone, an IANA name.")] = "UTC"
     now_s: Annotated[Unknown, Meta(description="The time at the site; null: it is not asked.")] = (
         None

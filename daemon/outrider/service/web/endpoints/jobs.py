@@ -6,6 +6,7 @@ from typing import Annotated, Any
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from outrider.model.jobs import JOB_STATE_NAMES, QUEUED, Job
+from outrider.model.reasons import reason_text
 from outrider.service.core.core import Core
 from outrider.service.core.source_state import OURS
 from outrider.service.views.expected_starts import NOT_SAID, ExpectedStarts
@@ -17,6 +18,7 @@ from outrider.service.views.job_list import (
     JobSort,
     reasons_of,
 )
+from outrider.service.views.sentences import choice_text
 from outrider.service.web.endpoint import Answer, BadQueryError, Call, Endpoint, Limit, page_of
 from outrider.service.web.shapes.values import (
     Count,
@@ -116,7 +118,12 @@ def jobs(
         name = job_names[job.number]
         facts = _job_row(core, name, job)
         (reason,) = reasons_of(core, [job], names_shown)
-        facts |= {"reason": reason, "state_word": state_words[facts["state"]]}
+        text = reason if job.state != QUEUED or reason is None else reason_text(reason)
+        facts |= {
+            "reason": reason,
+            "reason_text": text,
+            "state_word": state_words[facts["state"]],
+        }
         return facts if starts is None else facts | _start(starts, name, job, candidates)
 
     behind = JobOrder(sort).behind(after, found, core.site.now)
@@ -151,7 +158,11 @@ def _job_row(core: Core, name: str, job: Job) -> dict[str, Any]:
         "lost_s": job.lost_s,
         "longest_lost_s": job.consumed_s,
         "pending": {
-            runner.name: {"action": pending.action, "reason": pending.reason}
+            runner.name: {
+                "action": pending.action,
+                "reason": pending.reason,
+                "text": choice_text(pending.action, pending.reason),
+            }
             for runner in core.runners
             if (pending := runner.queue.waiting.get(job.number)) is not None
         },
@@ -194,6 +205,7 @@ class PendingDecision(Struct):
 
     action: str
     reason: str
+    text: Annotated[str, Meta(description="Both as a text for people.")] = ""
 
 
 class JobRow(Struct, rename={"class_": "class"}):
@@ -227,6 +239,7 @@ class JobRow(Struct, rename={"class_": "class"}):
             "client is shown users' names."
         ),
     ] = None
+    reason_text: Annotated[str | None, Meta(description="`reason` as a text for people.")] = None
     expected_start: Annotated[
         ExpectedStart | None,
         Meta(

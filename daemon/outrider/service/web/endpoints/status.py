@@ -4,6 +4,7 @@ from typing import Any
 
 import msgspec
 
+from outrider.model.reasons import CODE_LABELS
 from outrider.service.daemon.daemon_view import DaemonView
 from outrider.service.views.commands import levers_shown, mode_shown
 from outrider.service.views.status import status
@@ -39,8 +40,9 @@ def whole_status(view: DaemonView) -> dict[str, Any]:
         notes.append(f"the twin's answer is not shown: {view.twin.problem}")
     extra = {
         "twin": view.twin_shown(),
-        "expected_starts": view.expected_starts().shown(),
+        "expected_starts": view.expected_starts().summarised(),
         "own_clock": view.own_clock,
+        "code_labels": CODE_LABELS,
         "ledger": ledger,
         "mqtt": mqtt,
         "notes": notes,

@@ -15,7 +15,7 @@ export function drawCalibration(s) {
     (policy) => policy.name,
     calibrationBox,
     (box, policy) => {
-      setText(part(box, "who"), `${policy.name}: predictions against what happened`);
+      setText(part(box, "who"), `${policy.name}: predictions and outcomes`);
       const { evictions, run_s: lengths } = policy.calibration;
       drawDots(part(box, "all"), evictions.all);
       drawDots(part(box, "recent"), evictions.recent);
@@ -69,7 +69,7 @@ function scores(calibration, evictions, lengths) {
   const rows = [
     [
       "Runs",
-      `${number(evictions.all.n)} scored, ${number(calibration.open)} going on, ${number(calibration.neither)} ended by somebody`,
+      `${number(evictions.all.n)} scored, ${number(calibration.open)} still running, ${number(calibration.neither)} ended by users or admins`,
     ],
   ];
   if (evictions.all.n) {
@@ -78,7 +78,7 @@ function scores(calibration, evictions, lengths) {
       ["Evicted", `${percent(all.observed)}, predicted ${percent(all.predicted)}`],
       [
         "Brier score",
-        `${significant(all.brier)}, always saying the observed rate: ${significant(all.reference)}`,
+        `${significant(all.brier)}, predicting the observed rate always: ${significant(all.reference)}`,
       ],
       ["Skill", `${percent(all.skill)}, recent ${percent(recent.skill)}`],
     );
@@ -88,7 +88,7 @@ function scores(calibration, evictions, lengths) {
     rows.push(
       ["Run time, completed", `${duration(all.observed)}, predicted ${duration(all.predicted)}`],
       [
-        "Off by, on average",
+        "Mean absolute error",
         `${duration(all.mean_absolute_error)}, recent ${duration(recent.mean_absolute_error)}`,
       ],
     );

@@ -24,11 +24,11 @@ export function drawPolicies(s) {
   const heads = [
     "Policy",
     ...actions.map((action) => `would ${action}`),
-    "Same cluster as was done",
+    "Agreement with scheduler (same cluster)",
     "Mean reward",
     "Longest deferral",
-    "Deferred jobs, later",
-    "Looks again after",
+    "Outcome of deferred jobs",
+    "Reconsiders after",
   ];
   keyed(
     at("policies-head"),
@@ -125,7 +125,7 @@ export function drawAdapters(s) {
       const head = make("h3");
       const inferred = make("span", "tag inferred", "inferred");
       inferred.title =
-        "This source tells of jobs only; which machines exist is inferred from where jobs ran.";
+        "This source reports only jobs. Machines are inferred from where jobs ran.";
       head.append(make("span", "", adapter.label), " ", make("span", "tag state"), " ", inferred);
       item.append(head, make("dl", "pairs"), make("p", "quiet why"), make("p", "quiet note"));
       return item;
@@ -138,10 +138,10 @@ export function drawAdapters(s) {
       part(item, "inferred").hidden = !adapter.inferred;
       const rejected = sum(Object.values(adapter.rejected));
       pairs(part(item, "pairs"), [
-        ...(adapter.problem ? [["why it is down", adapter.problem, true]] : []),
+        ...(adapter.problem ? [["why down", adapter.problem, true]] : []),
         ["type", adapter.type],
         [
-          "newest information",
+          "newest data",
           known(adapter.input_age_s) ? `${duration(adapter.input_age_s)} old` : UNKNOWN,
         ],
         ...Object.entries(adapter.silent).map(([log, since_s]) => [
@@ -149,7 +149,7 @@ export function drawAdapters(s) {
           `${time(since_s)}, though jobs run`,
         ]),
         ["events", number(sum(Object.values(adapter.events)))],
-        ["of these", list(adapter.events)],
+        ["by kind", list(adapter.events)],
         ["duplicates", number(adapter.duplicates)],
         ["rejected", list(adapter.rejected), rejected > 0],
         ["ignored", list(adapter.ignored)],
@@ -157,7 +157,7 @@ export function drawAdapters(s) {
       setText(
         part(item, "why"),
         adapter.inferred
-          ? "Machines are inferred from where jobs ran: one that never ran a job is not counted, and a free one may have an owner."
+          ? "Machines are inferred from where jobs ran. A machine that never ran a job is not counted, and a free one may be in use by its owner."
           : "",
       );
       setText(part(item, "note"), adapter.note === adapter.problem ? "" : adapter.note);
@@ -169,7 +169,7 @@ export function drawLedger(s) {
   const { ledger, gate } = s;
   pairs(at("ledger"), [
     [
-      "ledger",
+      "journal",
       ledger.recording
         ? "recording"
         : `not recording${ledger.failure ? `: ${ledger.failure}` : ""}`,
@@ -178,16 +178,16 @@ export function drawLedger(s) {
     ["rows", number(ledger.rows)],
     ["last sequence number", String(ledger.last_seq)],
     ["size", bytes(ledger.size_bytes)],
-    ["rows dropped for the disk budget", number(ledger.dropped_rows), ledger.dropped_rows > 0],
+    ["rows dropped (disk budget)", number(ledger.dropped_rows), ledger.dropped_rows > 0],
     [
       "last snapshot",
       known(ledger.snapshot_age_s) ? `${duration(ledger.snapshot_age_s)} ago` : "none yet",
     ],
-    ["gate would let through", plural(gate.would_act, "decision", "decisions")],
+    ["gate would allow", plural(gate.would_act, "decision", "decisions")],
     ["gate would refuse", list(gate.would_refuse)],
     ...(s.levers ?? []).map((lever) => [
       `lever ${lever.adapter}: ${lever.name}`,
-      `stands for: ${list(lever.standing)}; changes: ${list(lever.changes)}`,
+      `active leases: ${list(lever.standing)}; changes: ${list(lever.changes)}`,
       lever.problem !== "",
     ]),
     ["late events", number(s.late)],

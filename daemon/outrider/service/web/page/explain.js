@@ -3,7 +3,6 @@
 import { UNKNOWN, duration, known, number, setZone, significant, time } from "./words.js";
 import { at, keyed, make, setText } from "./elements.js";
 import { NoAnswer, Question } from "./asking.js";
-import { startLines } from "./starts.js";
 import { go, onRoute, route } from "./views.js";
 
 /** Offer a few jobs that wait now. */
@@ -54,73 +53,59 @@ async function ask(job) {
 }
 
 function explanation(answer) {
-  const source = answer.source === "ledger" ? "read from the ledger" : "told by the daemon";
   const facts = [`${answer.job}: ${answer.state ?? "not here any more"}`];
   if (known(answer.since_s)) facts.push(`since ${time(answer.since_s)}`);
   if (known(answer.held_because) && !answer.batch_system) {
     facts.push(`held because: ${answer.held_because}`);
   }
-  if (known(answer.waiting_s)) facts.push(`waited ${duration(answer.waiting_s)}`);
+  if (known(answer.waiting_s)) facts.push(`waiting for ${duration(answer.waiting_s)}`);
   if (answer.alike?.total > 1) {
     const { ahead, total } = answer.alike;
-    facts.push(`number ${number(ahead + 1)} of ${number(total)} of this user that ask for the same`);
+    facts.push(`number ${number(ahead + 1)} of ${number(total)} jobs of this user with the same request`);
   }
-  facts.push(source);
-  const starts = startLines(answer);
+  facts.push(answer.source === "ledger" ? "source: journal" : "source: daemon");
+  const remedies = [...(answer.batch_system?.remedies ?? []), ...(answer.remedies ?? [])];
+  const decided = answer.policies.filter((view) => view.text).map((view) => view.text);
+  const starts = answer.start_lines ?? [];
   return [
-    make("p", "answer", answer.sentence),
+    make("p", "answer", answer.cause || answer.sentence),
     make("p", "quiet", `${facts.join(" · ")}.`),
-    ...(starts.length ? [startsView(starts)] : []),
-    ...(answer.batch_system ? [batchSystemView(answer.batch_system)] : []),
-    ...(answer.remedies?.length ? [remediesView(answer.remedies)] : []),
+    ...(remedies.length ? [listView("What would change it", "remedies", remedies)] : []),
+    ...(starts.length ? [listView("Expected start", "starts", starts)] : []),
+    ...(decided.length ? [listView("What policies would do", "choices", decided)] : []),
     ...(answer.batch_system_errors ?? []).map((why) => make("p", "warn", `No answer: ${why}.`)),
-    ...(answer.runs?.length ? [runsView(answer.runs)] : []),
+    ...(answer.runs?.length
+      ? [listView("Ended runs", "runs", answer.runs.map((run) => run.text))]
+      : []),
+    ...(answer.batch_system ? [batchSystemView(answer.batch_system)] : []),
     ...answer.policies.map(policyView),
   ];
 }
 
-/** What would change it by what Outrider itself knows. */
-function remediesView(remedies) {
-  const title = "What would change it, by what Outrider knows";
+function listView(title, kind, lines) {
   const box = make("article");
-  box.append(make("h3", "", title), listed(title, "remedies", remedies));
+  box.append(make("h3", "", title), listed(title, kind, lines));
   return box;
 }
 
-/** When it is expected to start: under the batch system's rule, under each policy. */
-function startsView(lines) {
-  const title = "When it is expected to start";
-  const box = make("article");
-  box.append(make("h3", "", title), listed(title, "starts", lines));
+/** A closed fold: the numbers behind the sentences above. */
+function fold(title, tag) {
+  const box = make("details");
+  const head = make("summary", "", title);
+  if (tag) head.append(" ", make("span", "tag", tag));
+  box.append(head);
   return box;
 }
 
-function runsView(runs) {
-  const box = make("article");
-  box.append(make("h3", "", "Runs that have ended"), listed("Runs", "runs", runs.map(runLine)));
-  return box;
-}
-
-function runLine({ machine, start_s, run_s, lost_because }) {
-  const how = known(lost_because) ? `lost (${lost_because.replaceAll("_", " ")})` : "completed";
-  return `ran on ${machine} from ${time(start_s)} for ${duration(run_s)}: ${how}`;
-}
-
-/** What the batch system itself says: its reason, its numbers, what would change it. */
-function batchSystemView(said) {
-  const box = make("article");
-  const head = make("h3", "", `${said.adapter} says`);
-  if (said.code) head.append(" ", make("span", "tag", said.code));
-  box.append(head, make("p", "", `${said.sentence}.`));
+/** The batch system's own numbers: machines, jobs ahead, and each condition. */
+function batchSystemView(answer) {
+  const box = fold(`Numbers of ${answer.adapter}`, answer.code);
+  box.append(make("p", "", `${answer.sentence}.`));
   const facts = [];
-  if (known(said.machines)) facts.push(`${number(said.machines)} machines may run it`);
-  if (known(said.ahead)) facts.push(`${number(said.ahead)} jobs before it`);
+  if (known(answer.machines)) facts.push(`${number(answer.machines)} machines may run it`);
+  if (known(answer.ahead)) facts.push(`${number(answer.ahead)} jobs before it`);
   if (facts.length) box.append(make("p", "quiet", `${facts.join(" · ")}.`));
-  if (said.remedies.length) {
-    const title = "What would change it";
-    box.append(make("p", "quiet", `${title}:`), listed(title, "remedies", said.remedies));
-  }
-  if (said.clauses.length) box.append(clauseTable(said.clauses, said.removes_most));
+  if (answer.clauses.length) box.append(clauseTable(answer.clauses, answer.removes_most));
   return box;
 }
 
@@ -147,24 +132,16 @@ function clauseTable(clauses, removesMost) {
   return table;
 }
 
-function intention({ action, reason, cluster }) {
-  if (!known(action)) return "not asked yet";
-  const where = known(cluster) ? ` on ${cluster}` : "";
-  return `would ${action}${where}: ${(reason ?? UNKNOWN).replaceAll("_", " ")}`;
-}
-
 function policyView(view) {
-  const box = make("article");
-  const head = make("h3", "", view.name);
-  head.append(" ", make("span", "tag", intention(view)));
+  const box = fold(`Numbers of ${view.name}`, "");
   const look = known(view.until_s)
     ? `next look ${time(view.until_s)}`
-    : "looks again when a machine frees";
+    : "looks again when a machine is free";
   const facts = [look];
   if (known(view.decided_s)) facts.push(`decided ${time(view.decided_s)}`);
   if (known(view.propensity)) facts.push(`chosen with probability ${number(view.propensity, 3)}`);
-  if (known(view.seq)) facts.push(`ledger row ${view.seq}`);
-  box.append(head, make("p", "", view.explanation), make("p", "quiet", `${facts.join(" · ")}.`));
+  if (known(view.seq)) facts.push(`journal row ${view.seq}`);
+  box.append(make("p", "", view.explanation), make("p", "quiet", `${facts.join(" · ")}.`));
   const scores = Object.entries(view.scores ?? {});
   if (scores.length) {
     const table = make("ul", "scores");

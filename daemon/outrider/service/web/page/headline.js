@@ -1,4 +1,4 @@
-// The first line: what was thrown away, and what a policy would have saved; and what is wrong now.
+// The headline: wasted CPU time, what a policy would have saved, and current problems.
 
 import { day, known, number, percent, plural, sum, time } from "./words.js";
 import { at, keyed, make, setText } from "./elements.js";
@@ -7,10 +7,10 @@ import { NoAnswer } from "./asking.js";
 const EVERY_MS = 60000;
 
 let status = null; // the daemon's last answer
-let week = null; // the use of CPUs in the last 7 days; null: not told
+let week = null; // the use of CPUs in the last 7 days; null: not known
 let askedAt = -Infinity;
 
-/** Ask, now and then, for the last 7 days, and say what was thrown away in them. */
+/** Ask periodically for the last 7 days, and show how much of them was wasted. */
 export async function askForWeek(question) {
   if (performance.now() - askedAt < EVERY_MS) return;
   try {
@@ -42,7 +42,7 @@ function wasted({ goodput_s, badput_s, since_s }) {
   const from = week ? fromWhen(week, since_s) : `Since ${day(since_s)}`;
   if (!(goodput_s + badput_s > 0)) return "No run has ended yet.";
   if (!(kept + lost > 0)) return `${from}, no run has ended.`;
-  return `${from}, ${percent(lost / (kept + lost))} of the CPU time of all runs that ended was thrown away.`;
+  return `${from}, ${percent(lost / (kept + lost))} of the CPU time of all ended runs was wasted.`;
 }
 
 /** The last 7 days, or what of them is on record and looked at. */
@@ -58,7 +58,7 @@ function saved(twin) {
   const best = Object.entries(twin.past)
     .filter(([, ratios]) => known(ratios.badput_ratio))
     .sort(([, a], [, b]) => a.badput_ratio.estimate - b.badput_ratio.estimate)[0];
-  if (!best) return "What another policy would have saved is not known: it says nothing of waste.";
+  if (!best) return "What another policy would have saved is not known: no waste estimate.";
   const [policy, { badput_ratio: ratio }] = best;
   const interval = `between ${lessOrMore(ratio.low)} and ${lessOrMore(ratio.high)}, ${number(100 * ratio.level)} % interval`;
   const window = `${day(twin.window.begin_s)} to ${day(twin.window.end_s)}`;
@@ -68,21 +68,21 @@ function saved(twin) {
 
 const lessOrMore = (ratio) => `${number(100 * Math.abs(ratio - 1), 1)} % ${ratio < 1 ? "less" : "more"}`;
 
-/** What somebody should look at, a sentence each. */
+/** What an admin should look at, a sentence each. */
 function troubles(s) {
   const found = [];
   for (const adapter of s.adapters) {
     if (!adapter.up) found.push(`Adapter ${adapter.label} is down: ${adapter.problem || adapter.note || "no answer"}.`);
     for (const [log, since_s] of Object.entries(adapter.silent))
-      found.push(`Nothing is written to ${log} since ${time(since_s)}, though jobs run.`);
+      found.push(`Nothing has been written to ${log} since ${time(since_s)}, though jobs run.`);
   }
-  if (!s.ledger.recording) found.push(`The journal is not written: ${s.ledger.failure ?? "no reason is known"}.`);
+  if (!s.ledger.recording) found.push(`The journal is not being written: ${s.ledger.failure ?? "reason unknown"}.`);
   for (const policy of s.policies)
     if (policy.broken) found.push(`Policy ${policy.name} is not asked: ${policy.broken}.`);
   for (const lever of s.levers ?? [])
     if (lever.problem) found.push(`Lever ${lever.name} of ${lever.adapter}: ${lever.problem}.`);
   if (known(s.mode_limit)) found.push(`The mode is lowered to ${s.mode_limit.most} since ${time(s.mode_limit.at_s)}.`);
-  if (s.jobs.held > 0) found.push(`${plural(s.jobs.held, "job is", "jobs are")} held, and start nowhere until they are released.`);
+  if (s.jobs.held > 0) found.push(`${plural(s.jobs.held, "job is", "jobs are")} held and will not start until released.`);
   if (s.jobs.queued > 0 && s.machines.free === 0 && s.jobs.running === 0)
     found.push("Jobs wait, nothing runs, and no machine is free.");
   return found;

@@ -6,30 +6,30 @@ import { Question } from "./asking.js";
 import { explain, offerExamples } from "./explain.js";
 import { Pager, filterForm, onList } from "./lists.js";
 import { Sorting } from "./sorting.js";
-import { startCell, startsSummary } from "./starts.js";
+import { startCell } from "./starts.js";
 import { route } from "./views.js";
 
 const VIEW = "jobs";
 const ROWS = 25;
 const EXAMPLES = 4;
-const FACTS = ["State", "Waiting", "User", "VO", "Class", "CPUs", "Thrown away", "Reason"];
+const FACTS = ["State", "Waiting", "User", "VO", "Class", "CPUs", "Wasted", "Reason"];
 const FACTS_OF_RUNS = ["Machine", "Group", "Runs for"];
 const SORTED_BY = {
   Job: "known",
   Waiting: "waiting_s",
   "Runs for": "run_s",
-  "Thrown away": "lost_s",
+  Wasted: "lost_s",
   CPUs: "cpus",
 };
 const ORDERS = {
-  known: "those known longest",
+  known: "known longest first",
   "-known": "the newest first",
   waiting_s: "the shortest wait first",
   "-waiting_s": "the longest wait first",
   run_s: "the shortest run first",
   "-run_s": "the longest run first",
-  lost_s: "least thrown away first",
-  "-lost_s": "most thrown away first",
+  lost_s: "least wasted first",
+  "-lost_s": "most wasted first",
   cpus: "the fewest CPUs first",
   "-cpus": "the most CPUs first",
 };
@@ -38,7 +38,7 @@ const pager = new Pager("jobs", () => refresh());
 const sorting = new Sorting(SORTED_BY, "known");
 const filters = filterForm("job-filters");
 const chosen = {
-  take: (told) => filters.take(told),
+  take: (given) => filters.take(given),
   query: () => filters.query() + sorting.query(),
 };
 
@@ -58,7 +58,7 @@ export async function showJobs(question) {
   offerExamples(answer.jobs.filter(({ state }) => state === "queued").slice(0, EXAMPLES));
 }
 
-/** The filter says the batch system's own words, and ours where two states have one word. */
+/** Label the filter with the batch system's own words, and ours where two states share one. */
 function nameStates(words) {
   const shared = (word) => Object.values(words).filter((other) => other === word).length > 1;
   for (const option of at("job-filters").elements.state.options) {
@@ -67,11 +67,11 @@ function nameStates(words) {
   }
 }
 
-function draw({ jobs, total, next, expected_starts, now_s, state_words }) {
+function draw({ jobs, total, next, now_s, state_words }) {
   nameStates(state_words ?? {});
   const policies = [...new Set(jobs.flatMap((job) => Object.keys(job.expected_start_under ?? {})))];
-  setText(at("starts-summary"), startsSummary(expected_starts, now_s, policies.length > 0));
-  const would = policies.map((policy) => `Would start under ${policy}`);
+  at("starts-under").hidden = !policies.length;
+  const would = policies.map((policy) => `Start under ${policy}`);
   const runs = jobs.some(({ state }) => state !== "queued");
   const columns = ["Job", "Expected start", ...would, ...FACTS, ...(runs ? FACTS_OF_RUNS : [])];
   const starts = 1 + would.length;
@@ -136,14 +136,14 @@ function cells(job, policies, now_s, runs) {
     job.class,
     number(job.cpus),
     job.lost_s > 0 ? duration(job.lost_s) : "",
-    job.reason ?? "",
+    job.reason_text ?? job.reason ?? "",
     ...(runs ? [job.machine ?? "", job.group ?? "", ran(job)] : []),
   ];
 }
 
 const ran = (job) => (known(job.run_s) ? duration(job.run_s) : "");
 
-/** Rows tell no word for it: null is not known, a policy that is missing said nothing. */
+/** The answer under a policy: null is not known; a policy that is missing has none. */
 function answerUnder(under, policy) {
   const start = under[policy];
   if (start === undefined) return "not_said";

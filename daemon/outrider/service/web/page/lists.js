@@ -1,6 +1,6 @@
 // Long lists: a table of one page of rows, with filters that stand in the address.
 
-import { known, number, zoneTold } from "./words.js";
+import { known, number, zoneKnown } from "./words.js";
 import { at, headRow, keyed, make, orNone, setText } from "./elements.js";
 import { go, onRoute, route } from "./views.js";
 
@@ -109,6 +109,6 @@ export function onList(view, form, pager, refresh) {
     if (query === before) return;
     before = query;
     pager.after = null;
-    zoneTold.then(refresh);
+    zoneKnown.then(refresh);
   });
 }

@@ -1,6 +1,6 @@
 // One machine, by its address "#/machines?machine=NAME": what it does now, and its history.
 
-import { duration, known, number, percent, plural, time, UNKNOWN, zoneTold } from "./words.js";
+import { UNKNOWN, duration, known, label, number, percent, plural, time, zoneKnown } from "./words.js";
 import { at, setText } from "./elements.js";
 import { NoAnswer, Question } from "./asking.js";
 import { pairs } from "./charts.js";
@@ -11,7 +11,7 @@ import { go, onRoute, route } from "./views.js";
 const VIEW = "machines";
 const DAYS = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
 const HOURS = Array.from({ length: 24 }, (_, hour) => String(hour).padStart(2, "0"));
-const STATES = { owner: "its owner is there", closed: "not open to jobs" };
+const STATES = { owner: "its owner is logged in", closed: "not open to jobs" };
 const JOBS = [
   ["Job", (row) => row.job],
   ["State", (row) => row.state],
@@ -27,7 +27,7 @@ const RUNS = [
   ["Began", (row) => time(row.start_s)],
   ["Ended", (row) => time(row.end_s)],
   ["Ran", (row) => duration(row.run_s)],
-  ["What became of it", (row) => (row.lost_because ? `thrown away: ${row.lost_because.replaceAll("_", " ")}` : "completed its job")],
+  ["Outcome", (row) => (row.lost_because ? `wasted: ${label(row.lost_because)}` : "completed its job")],
 ];
 
 const week = heatMap("not seen then");
@@ -49,37 +49,37 @@ export function addressOf(machine) {
 export async function showMachine(question) {
   const machine = chosen();
   if (!known(machine)) return;
-  let told = null;
+  let answer = null;
   let why = "";
   try {
-    told = await question.ask(`api/v1/machine/${encodeURIComponent(machine)}`);
+    answer = await question.ask(`api/v1/machine/${encodeURIComponent(machine)}`);
   } catch (error) {
     if (!(error instanceof NoAnswer)) throw error;
     why = error.message;
   }
-  if (machine !== chosen()) return; // another was chosen meanwhile
+  if (machine !== chosen()) return; // another was chosen since
   setText(at("machine-error"), why);
-  at("machine-told").hidden = told === null;
-  if (told !== null) draw(told);
+  at("machine-shown").hidden = answer === null;
+  if (answer !== null) draw(answer);
 }
 
-function draw(told) {
-  const { watts, failed_starts: starts } = told;
+function draw(answer) {
+  const { watts, failed_starts: starts } = answer;
   pairs(at("machine-facts"), [
-    ["State", `${STATES[told.state] ?? told.state}, since ${time(told.since_s)}`],
-    ["Machine group", told.cluster],
-    ["CPUs busy", `${number(told.busy_cpus)} of ${number(told.cpus)}`],
-    ["Watts now", known(watts.now_w) ? `${number(watts.now_w)} W, ${watts.is_measured ? "by its meter" : "by the table"}` : UNKNOWN],
-    ["Watts by the table", [["busy", watts.active_w], ["idle", watts.idle_w], ["asleep", watts.sleep_w]].map(([name, value]) => `${name} ${known(value) ? `${number(value)} W` : UNKNOWN}`).join(", ")],
+    ["State", `${STATES[answer.state] ?? answer.state}, since ${time(answer.since_s)}`],
+    ["Machine group", answer.cluster],
+    ["CPUs busy", `${number(answer.busy_cpus)} of ${number(answer.cpus)}`],
+    ["Watts now", known(watts.now_w) ? `${number(watts.now_w)} W, ${watts.is_measured ? "measured" : "declared"}` : UNKNOWN],
+    ["Declared watts", [["busy", watts.active_w], ["idle", watts.idle_w], ["asleep", watts.sleep_w]].map(([name, value]) => `${name} ${known(value) ? `${number(value)} W` : UNKNOWN}`).join(", ")],
     ["Failed starts", failedStarts(starts), starts.is_black_hole],
-    ["Known from", told.inferred ? "its jobs alone" : "the batch system"],
+    ["Known from", answer.inferred ? "jobs only" : "the batch system"],
   ]);
-  fillTable("machine-jobs", JOBS, told.jobs, (row) => row.job, "no job is on it now");
-  const more = told.jobs_total - told.jobs.length;
-  setText(at("machine-jobs-shown"), more > 0 ? `and ${plural(more, "job", "jobs")} that began later` : "");
-  const none = told.runs === null ? "this journal cannot be asked by machine" : "no run that ended on it is on record";
-  fillTable("machine-runs", RUNS, told.runs ?? [], (row) => `${row.job} ${row.start_s}`, none);
-  drawWeek(told.owner_week);
+  fillTable("machine-jobs", JOBS, answer.jobs, (row) => row.job, "no job is on it now");
+  const more = answer.jobs_total - answer.jobs.length;
+  setText(at("machine-jobs-shown"), more > 0 ? `and ${plural(more, "job", "jobs")} that started later` : "");
+  const none = answer.runs === null ? "this journal cannot be searched by machine" : "no ended run on record";
+  fillTable("machine-runs", RUNS, answer.runs ?? [], (row) => `${row.job} ${row.start_s}`, none);
+  drawWeek(answer.owner_week);
 }
 
 function failedStarts({ within_s, tried, failed, is_black_hole, expected_ratio }) {
@@ -88,17 +88,17 @@ function failedStarts({ within_s, tried, failed, is_black_hole, expected_ratio }
   return is_black_hole ? `${counts}: a black hole; elsewhere ${percent(expected_ratio)} of these users' jobs fail` : counts;
 }
 
-function drawWeek(told) {
-  week.hidden = !told;
+function drawWeek(answer) {
+  week.hidden = !answer;
   setText(
     at("machine-week-summary"),
-    told
-      ? `Share of the time in which the owner was there, by the site's clock, since ${time(told.since_s)}: ${plural(told.sessions, "session", "sessions")}.`
-      : "No owner was seen to come, as far as the journal holds.",
+    answer
+      ? `Share of time with the owner logged in, by the site's clock, since ${time(answer.since_s)}: ${plural(answer.sessions, "session", "sessions")}.`
+      : "The journal holds no log-in of an owner.",
   );
-  if (!told) return;
-  const rows = told.share.map((values, place) => ({ label: DAYS[place], values }));
-  fillHeatMap(week, { name: "Owner there", learned: { title: "by hour of the week", columns: HOURS, rows, unit: "of the time" } });
+  if (!answer) return;
+  const rows = answer.share.map((values, place) => ({ label: DAYS[place], values }));
+  fillHeatMap(week, { name: "Owner logged in", learned: { title: "by hour of the week", columns: HOURS, rows, unit: "of the time" } });
 }
 
 at("machine-close").addEventListener("click", () => go({ machine: "" }));
@@ -111,8 +111,8 @@ onRoute(() => {
   before = machine;
   if (!known(machine)) return;
   setText(at("machine-name"), machine);
-  at("machine-told").hidden = true;
+  at("machine-shown").hidden = true;
   setText(at("machine-error"), "");
   at("machine").scrollIntoView({ block: "nearest" });
-  zoneTold.then(() => showMachine(new Question())).catch((error) => setText(at("machine-error"), error.message));
+  zoneKnown.then(() => showMachine(new Question())).catch((error) => setText(at("machine-error"), error.message));
 });

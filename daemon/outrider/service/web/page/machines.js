@@ -15,7 +15,7 @@ const COLUMNS = [
   ["State", (row) => row.state],
   ["CPUs busy", (row) => `${number(row.busy_cpus)} of ${number(row.cpus)}`],
   ["Watts when busy", (row) => (known(row.active_w) ? `${number(row.active_w)} W` : "unknown")],
-  ["Known from", (row) => (row.inferred ? "its jobs alone" : "the batch system")],
+  ["Known from", (row) => (row.inferred ? "jobs only" : "the batch system")],
 ];
 
 const pager = new Pager("machine-rows", () => refresh());
@@ -27,7 +27,7 @@ export async function showMachines(question) {
   const answer = await question.ask(`api/v1/machines?limit=${ROWS}${filters.query()}${pager.query}`);
   fillTable("machine-rows", COLUMNS, answer.machines, (row) => row.machine, "no such machine is known");
   linkRows(answer.machines);
-  pager.show(answer.machines.length, answer.total, answer.next, "those known longest");
+  pager.show(answer.machines.length, answer.total, answer.next, "known longest first");
 }
 
 /** The name of each machine leads to it. */

@@ -12,11 +12,11 @@ export function drawMode(s) {
   if (known(limit) || (s.configured_mode ?? s.mode) !== s.mode)
     lines.unshift({
       key: "limit",
-      text: `The configuration's mode is ${s.configured_mode}${known(limit) ? `; ${limited(limit)}` : ""}.`,
+      text: `The configured mode is ${s.configured_mode}${known(limit) ? `; ${limited(limit)}` : ""}.`,
     });
   keyed(
     at("mode-changes"),
-    orNone(lines, "nothing was commanded"),
+    orNone(lines, "no mode changes"),
     (line) => line.key,
     () => make("li"),
     (item, line) => setText(item, line.text ?? line.none),

@@ -1,9 +1,9 @@
-// The live status page: asks for the status every two seconds and draws what it says.
+// The live status page: asks for the status every two seconds and draws the answer.
 //
 // What comes from the daemon is only ever set as text, never as markup. Null means unknown and is
 // shown as such, never as 0. Elements are kept and updated, so focus, hover and motion survive.
 
-import { clock, setZone } from "./words.js";
+import { clock, setLabels, setZone } from "./words.js";
 import { at, setText } from "./elements.js";
 import {
   drawEnergy,
@@ -35,6 +35,7 @@ const LISTS_EVERY = 5; // polls
 /** Draw the whole page from an answer of api/v1/status. */
 function draw(s) {
   setZone(s.timezone || "UTC");
+  setLabels(s.code_labels ?? {});
   for (const section of [
     drawTop,
     drawHeadline,
@@ -71,7 +72,7 @@ function showConnection(state, text, when) {
   at("content").classList.toggle("lost", state === "lost");
 }
 
-/** What the journal has to say may be refused, and the rest of the page goes on. */
+/** Show a part that the journal answers; if it fails, say why there and go on. */
 async function orWhy(show, place, mine) {
   try {
     await show(mine);
@@ -101,9 +102,9 @@ async function poll() {
     }
   } catch (error) {
     if (mine !== question || document.hidden) return;
-    const told = error instanceof NoAnswer;
-    if (!told) console.error(error);
-    const why = told ? error.message : "this page cannot show the answer";
+    const isExpected = error instanceof NoAnswer;
+    if (!isExpected) console.error(error);
+    const why = isExpected ? error.message : "this page cannot show the answer";
     showConnection("lost", lastSeen ? `${why}, last seen` : `${why}, trying again`, lastSeen ?? "");
   } finally {
     if (mine === question && !document.hidden) timer = setTimeout(poll, POLL_MS);

@@ -1,6 +1,6 @@
 // Users and VOs: shares against targets and waits by VO, who waits and who runs by user.
 
-import { duration, known, number, percent, UNKNOWN, zoneTold } from "./words.js";
+import { duration, known, number, percent, UNKNOWN, zoneKnown } from "./words.js";
 import { at, setText } from "./elements.js";
 import { Question } from "./asking.js";
 import { fillTable } from "./lists.js";
@@ -14,10 +14,10 @@ const USERS = [
   ["Running", (row) => number(row.running)],
   ["Held", (row) => number(row.held)],
   ["CPUs in use", (row) => number(row.busy_cpus)],
-  ["Half have waited up to", (row) => waited(row.wait_p50_s)],
+  ["Median wait so far", (row) => waited(row.wait_p50_s)],
   ["95 % up to", (row) => waited(row.wait_p95_s)],
   ["Longest wait", (row) => waited(row.longest_wait_s)],
-  ["Thrown away so far", (row) => duration(row.lost_s)],
+  ["Wasted so far", (row) => duration(row.lost_s)],
 ];
 const VOS = [
   ["VO", (row) => row.vo],
@@ -25,9 +25,9 @@ const VOS = [
   ["Target", (row) => percent(row.target)],
   ["Jobs started", (row) => number(row.started)],
   ["Mean wait", (row) => duration(row.wait_mean_s)],
-  ["Half waited up to", (row) => quantile(row.wait_p50_s)],
-  ["95 % waited up to", (row) => quantile(row.wait_p95_s)],
-  ["CPU time thrown away", (row) => wasted(row)],
+  ["Median wait", (row) => quantile(row.wait_p50_s)],
+  ["p95 wait", (row) => quantile(row.wait_p95_s)],
+  ["Wasted CPU time", (row) => wasted(row)],
 ];
 
 function waited(some_s) {
@@ -35,10 +35,10 @@ function waited(some_s) {
 }
 
 /** About where it lies, and the bounds between which it does. */
-function quantile(told) {
-  if (!known(told)) return UNKNOWN;
-  if (!known(told.high)) return `over ${duration(told.low)}`;
-  return `${duration(told.about)} (${duration(told.low)} to ${duration(told.high)})`;
+function quantile(bucket) {
+  if (!known(bucket)) return UNKNOWN;
+  if (!known(bucket.high)) return `over ${duration(bucket.low)}`;
+  return `${duration(bucket.about)} (${duration(bucket.low)} to ${duration(bucket.high)})`;
 }
 
 function wasted({ kept_cpu_s: kept, thrown_away_cpu_s: lost }) {
@@ -52,11 +52,11 @@ export async function showUsers(question) {
   fillTable("vos", VOS, vos, (row) => row.vo, "no VO has jobs yet");
   setText(at("vos-shown"), total > vos.length ? `and ${number(total - vos.length)} more` : "");
   const answer = await question.ask("api/v1/users?limit=200");
-  fillTable("user-rows", USERS, answer.users, (row) => `${row.user}\n${row.vo}`, "nobody has a job here");
+  fillTable("user-rows", USERS, answer.users, (row) => `${row.user}\n${row.vo}`, "no user has a job here");
   const more = answer.total - answer.users.length;
   setText(at("user-rows-shown"), more > 0 ? `and ${number(more)} with fewer CPUs in use` : "");
 }
 
 onRoute(({ view }) => {
-  if (view === VIEW) zoneTold.then(() => showUsers(new Question())).catch((error) => setText(at("user-rows-shown"), error.message));
+  if (view === VIEW) zoneKnown.then(() => showUsers(new Question())).catch((error) => setText(at("user-rows-shown"), error.message));
 });

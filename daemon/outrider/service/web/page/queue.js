@@ -1,6 +1,6 @@
 // Jobs that wait and run, over time, in the window that the address names; drawn by uPlot.
 
-import { compact, duration, known, number, siteZone, sum, time, zoneTold } from "./words.js";
+import { compact, duration, known, number, siteZone, sum, time, zoneKnown } from "./words.js";
 import { at, make, setText } from "./elements.js";
 import { Question } from "./asking.js";
 import { onRoute, route } from "./views.js";
@@ -21,15 +21,15 @@ const windowShown = () => route().filters.get("window") ?? USUAL;
 export async function showQueue(question) {
   if (route().view !== VIEW) return;
   const asked = windowShown();
-  const told = await question.ask(`api/v1/jobs-over-time?window=${encodeURIComponent(asked)}`);
-  if (asked === windowShown()) draw(told); // else another was chosen meanwhile
+  const answer = await question.ask(`api/v1/jobs-over-time?window=${encodeURIComponent(asked)}`);
+  if (asked === windowShown()) draw(answer); // else another was chosen since
 }
 
-function draw(told) {
-  const lines = LINES.map(({ name }) => told[name]);
+function draw(answer) {
+  const lines = LINES.map(({ name }) => answer[name]);
   keyLines(lines);
-  setText(at("queue-summary"), `${lines.map(inWords).join("; ")}. ${within(told)}`);
-  const middles = told.waiting.map((_, place) => told.begin_s + (place + 0.5) * told.step_s);
+  setText(at("queue-summary"), `${lines.map(inWords).join("; ")}. ${within(answer)}`);
+  const middles = answer.waiting.map((_, place) => answer.begin_s + (place + 0.5) * answer.step_s);
   const data = [middles, ...lines];
   plot ??= chart(data);
   plot.setData(data);
@@ -39,12 +39,12 @@ function inWords(values, place) {
   const { name } = LINES[place];
   const there = values.filter(known);
   if (!there.length) return `${name}: not known yet`;
-  return `${name}: ${number(sum(there) / there.length, 1)} in the mean, ${number(Math.max(...there), 1)} at most`;
+  return `${name}: ${number(sum(there) / there.length, 1)} on average, ${number(Math.max(...there), 1)} at most`;
 }
 
-function within(told) {
-  const begin_s = Math.max(told.begin_s, told.known_from_s);
-  return `From ${time(begin_s)} to ${time(told.now_s)}, means over ${duration(told.step_s)}; held jobs count as waiting.`;
+function within(answer) {
+  const begin_s = Math.max(answer.begin_s, answer.known_from_s);
+  return `From ${time(begin_s)} to ${time(answer.now_s)}, means over ${duration(answer.step_s)}; held jobs count as waiting.`;
 }
 
 /** The key, with the last value of each line. */
@@ -100,6 +100,6 @@ let before = null;
 onRoute(({ view }) => {
   const window = view === VIEW ? windowShown() : null;
   if (known(window) && window !== before)
-    zoneTold.then(() => showQueue(new Question())).catch((error) => setText(at("queue-summary"), error.message));
+    zoneKnown.then(() => showQueue(new Question())).catch((error) => setText(at("queue-summary"), error.message));
   before = window;
 });

@@ -1,4 +1,4 @@
-// The upper sections: the sentence, and what the site does: jobs, machines, energy, fairness.
+// The upper sections: the summary, jobs, machines, energy and fairness of the site.
 
 import {
   UNKNOWN,
@@ -7,6 +7,7 @@ import {
   duration,
   known,
   kwh,
+  label,
   number,
   percent,
   plural,
@@ -16,20 +17,9 @@ import {
 import { at, keyed, make, orNone, part, setText, share } from "./elements.js";
 import { bars, legend, stack } from "./charts.js";
 
-const REASONS = {
-  owner: "owner came back",
-  reboot: "reboot",
-  preempted: "preempted",
-  drained: "machine drained",
-  failed_start: "failed to start",
-  removed: "job removed",
-  held: "job held",
-  killed: "killed",
-  unknown: "cause not told",
-};
 const PURPOSES = [
   ["goodput", "useful: runs that completed"],
-  ["badput", "wasted: runs thrown away"],
+  ["badput", "wasted: runs that were evicted"],
   ["open", "runs not ended yet"],
   ["idle", "idle machines"],
   ["sleep", "asleep"],
@@ -38,7 +28,7 @@ const PURPOSES = [
 const MACHINE_STATES = [
   ["busy", "busy"],
   ["free", "free"],
-  ["owner", "owner there"],
+  ["owner", "owner logged in"],
   ["asleep", "asleep"],
   ["closed", "not open to jobs"],
 ];
@@ -52,13 +42,14 @@ export function drawTop(s) {
     {
       observe: "only watches and measures",
       shadow: "also records what the policies would do; changes nothing",
-      canary: "carries out what the policy decides for some of the jobs",
-      active: "carries out what the policy decides",
+      canary: "applies the policy's decisions to some of the jobs",
+      active: "applies the policy's decisions",
     }[s.mode] ?? "";
   setText(at("sentence"), s.sentence);
+  setText(at("starts-summary"), s.expected_starts?.summary ?? "Expected starts are not available.");
   document.title = `Outrider: ${s.mode}, ${number(s.jobs.queued)} waiting`;
   const since = `since ${time(s.since_s)}, event time`;
-  const ownClock = s.own_clock ? ". A simulated site: its clock is its own, not the wall's" : "";
+  const ownClock = s.own_clock ? ". A simulated site with its own clock" : "";
   setText(
     at("window"),
     `Numbers count ${since}; now it is ${time(s.now_s)} there${ownClock}.`,
@@ -104,7 +95,7 @@ export function drawFigures(s) {
     [
       "Agreement",
       percent(best?.agreement_ratio),
-      best ? `${best.name}, same cluster as was done` : "no start compared yet",
+      best ? `${best.name}, same cluster as the scheduler` : "no start compared yet",
     ],
   ];
   keyed(
@@ -268,7 +259,7 @@ export function drawEvictions(s) {
     at("evictions"),
     rows.map(([reason, count]) => ({
       key: reason,
-      name: REASONS[reason] ?? reason,
+      name: label(reason),
       value: number(count),
       kind: "badput",
       fill: count / most,
@@ -279,7 +270,7 @@ export function drawEvictions(s) {
   const ratio = all > 0 ? `, ${percent(s.badput_s / all)} of all CPU time of ended runs` : "";
   setText(
     at("lost-work"),
-    `${plural(s.starts, "start", "starts")}; ${number(s.badput_s / 3600, 1)} CPU-hours thrown away${ratio}.`,
+    `${plural(s.starts, "start", "starts")}; ${number(s.badput_s / 3600, 1)} CPU-hours wasted${ratio}.`,
   );
 }
 

@@ -42,7 +42,7 @@ export class Sorting {
     return line;
   }
 
-  /** Tell in a row of heads which of them the table is sorted by. */
+  /** Mark in a row of heads the one that the table is sorted by. */
   mark(line) {
     const key = this.order.replace(/^-/, "");
     for (const head of line.children) {

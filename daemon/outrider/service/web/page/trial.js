@@ -1,4 +1,4 @@
-// The canary trial: how far it is, and at its end what came of it beside what had been stated.
+// The canary trial: its progress, and at its end the result next to the prediction.
 
 import { change, known, plural, time } from "./words.js";
 import { at, keyed, make, setText } from "./elements.js";
@@ -9,10 +9,10 @@ const MEASURES = {
   evictions_ratio: "evictions per completed job",
   overhead_capped_mean_ratio: "mean overhead, up to a day each",
 };
-const STATED = { next: "the forecast said", past: "the twin said" };
+const STATED = { next: "forecast", past: "twin" };
 
 export function drawTrial(s) {
-  const trial = s.trial; // an older daemon tells of none
+  const trial = s.trial; // an older daemon has none
   at("trial").hidden = !known(trial);
   if (!known(trial)) return;
   setText(at("trial-summary"), summary(trial));
@@ -29,16 +29,16 @@ export function drawTrial(s) {
 function summary(trial) {
   const done = `${trial.days_done} of ${plural(trial.days, "day", "days")}`;
   const begun = `${trial.policy}, days drawn at random, from ${time(trial.begins_s)} to ${time(trial.ends_s)}`;
-  if (trial.state === "broken_off") return `Broken off after ${done}: ${trial.why}. ${begun}.`;
+  if (trial.state === "broken_off") return `Stopped after ${done}: ${trial.why}. ${begun}.`;
   if (trial.state === "running") {
     const acts = trial.acts_now ? "it acts now" : "it does not act now";
     const next = known(trial.next_change_s) ? ` until ${time(trial.next_change_s)}` : "";
-    return `${done} are done; ${acts}${next}. No ratio is shown before its end. ${begun}.`;
+    return `${done} are done; ${acts}${next}. Ratios are shown when it ends. ${begun}.`;
   }
   const said = trial.outcome;
-  if (!said || said.too_short) return `Ended: ${said ? said.too_short : "nothing was counted"}. ${begun}.`;
+  if (!said || said.too_short) return `Ended: ${said ? said.too_short : "no runs were counted"}. ${begun}.`;
   const pairs = plural(said.pairs, "pair of days", "pairs of days");
-  return `Ended: days with acting over days without, ${pairs}, 90 % intervals. ${begun}.`;
+  return `Ended: days with acting compared with days without, ${pairs}, 90 % intervals. ${begun}.`;
 }
 
 function outcome(name, compared, statedAs) {
@@ -49,8 +49,8 @@ function outcome(name, compared, statedAs) {
   if (!known(stated) || !known(compared.within)) return line;
   const verdict = compared.within
     ? "within"
-    : `outside, ${compared.agrees ? "and they agree" : "and they disagree"}`;
-  return `${line}; ${STATED[statedAs] ?? "stated was"} ${interval(stated)}: ${verdict}`;
+    : `outside, ${compared.agrees ? "but they agree" : "and they disagree"}`;
+  return `${line}; ${STATED[statedAs] ?? "stated"} ${interval(stated)}: ${verdict}`;
 }
 
 const interval = (one) => `${change(one.estimate)} (${change(one.low)} to ${change(one.high)})`;

@@ -1,4 +1,4 @@
-// Shadow against reality: what policies would have cost, and a forecast, each with its interval.
+// Policies compared with the current scheduler, and a forecast, each with its interval.
 
 import { change, duration, known, number, time } from "./words.js";
 import { at, headRow, keyed, make, setText } from "./elements.js";
@@ -36,7 +36,7 @@ export function drawTwin(s) {
 function rowsOf(twin) {
   const past = Object.entries(twin.past).map(([policy, ratios]) => ({
     key: `past ${policy}`,
-    name: `${policy}, would have been`,
+    name: `${policy}, past period`,
     ratios,
   }));
   const next = Object.entries(twin.next ?? {}).map(([policy, ratios]) => ({
@@ -64,12 +64,12 @@ function summary(twin) {
   const age = `Asked ${duration(Math.max(0, now - twin.asked_s))} ago${twin.stale ? ", stale" : ""}.`;
   if (twin.refused !== null) return `Not estimated: ${twin.refused}. ${age}`;
   const said = [
-    `Past: what would have been from ${time(twin.window.begin_s)} to ${time(twin.window.end_s)}, over ${twin.incumbent}; 90 % intervals.`,
+    `Past period, ${time(twin.window.begin_s)} to ${time(twin.window.end_s)}: ratio to ${twin.incumbent}, 90 % intervals.`,
   ];
-  if (twin.next) said.push(`Forecast: of ${number(twin.next_weeks, 1)} weeks to come.`);
+  if (twin.next) said.push(`Forecast: the next ${number(twin.next_weeks, 1)} weeks.`);
   else if (twin.next_refused) said.push(`No forecast: ${twin.next_refused}.`);
-  if (twin.next_expired) said.push(`The forecast holds no more: ${twin.next_expired}.`);
+  if (twin.next_expired) said.push(`Forecast expired: ${twin.next_expired}.`);
   if (twin.other_settings.length)
-    said.push(`Configured otherwise now: ${twin.other_settings.join(", ")}.`);
+    said.push(`Settings changed since: ${twin.other_settings.join(", ")}.`);
   return [...said, age].join(" ");
 }

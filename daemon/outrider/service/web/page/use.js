@@ -1,6 +1,6 @@
-// CPUs in use over time, and their watts, by what became of the runs.
+// CPU use over time, and its power, by outcome of the runs.
 
-import { known, number, percent, sum, time, UNKNOWN, zoneTold } from "./words.js";
+import { known, number, percent, sum, time, UNKNOWN, zoneKnown } from "./words.js";
 import { at, setText } from "./elements.js";
 import { Question } from "./asking.js";
 import { legend } from "./charts.js";
@@ -12,8 +12,8 @@ const USUAL = "24h";
 // those that lie below others are drawn last
 const FATES = [
   ["open", "not ended yet", "--violet"],
-  ["thrown_away", "thrown away", "--bad"],
-  ["completed", "kept: completed their job", "--good"],
+  ["thrown_away", "wasted", "--bad"],
+  ["completed", "useful: completed their job", "--good"],
 ];
 
 const KINDS = { open: "open", thrown_away: "badput", completed: "goodput" };
@@ -28,37 +28,37 @@ export async function showUse(question) {
   draw(await question.ask(`api/v1/use?window=${filters.get("window") ?? USUAL}`));
 }
 
-function draw(told) {
-  const parts = FATES.map(([fate]) => told.cpus[fate]);
+function draw(answer) {
+  const parts = FATES.map(([fate]) => answer.cpus[fate]);
   const means = parts.map((cpus) => sum(cpus) / cpus.length);
   const ended = means[1] + means[2];
   drawLegend("use-legend", means, (mean) => `${number(mean, 1)} CPUs`);
-  const waste = ended > 0 ? `${percent(means[1] / ended)} of the CPU time of runs that have ended was thrown away` : "no run has ended";
-  const cut = told.is_cut ? " More runs are on record than are read, so this is the last part alone." : "";
+  const waste = ended > 0 ? `${percent(means[1] / ended)} of the CPU time of ended runs was wasted` : "no run has ended";
+  const cut = answer.is_cut ? " Too many runs are on record to read: this is the last part." : "";
   setText(
     at("use-summary"),
-    `From ${time(told.begin_s)} to ${time(told.end_s)}: ${number(sum(means), 1)} CPUs in use in the mean, ${number(sum(told.starts))} starts; ${waste}.${cut}`,
+    `From ${time(answer.begin_s)} to ${time(answer.end_s)}: ${number(sum(means), 1)} CPUs in use on average, ${number(sum(answer.starts))} starts; ${waste}.${cut}`,
   );
-  const span_s = told.end_s - told.begin_s;
-  cpusChart.draw(told.time_s, parts, span_s);
-  drawPower(told, span_s);
+  const span_s = answer.end_s - answer.begin_s;
+  cpusChart.draw(answer.time_s, parts, span_s);
+  drawPower(answer, span_s);
 }
 
-function drawPower(told, span_s) {
-  const parts = FATES.map(([fate]) => told.table_w[fate]);
+function drawPower(answer, span_s) {
+  const parts = FATES.map(([fate]) => answer.table_w[fate]);
   const means = parts.map((watts) => sum(watts) / watts.length);
-  const isKnown = told.watts_known_ratio !== 0;
+  const isKnown = answer.watts_known_ratio !== 0;
   drawLegend("power-legend", means, (mean) => (isKnown ? `${number(mean)} W` : UNKNOWN));
   at("power-chart").hidden = !isKnown;
-  wattsChart.draw(told.time_s, parts, span_s);
-  setText(at("power-summary"), power(told.watts_known_ratio, sum(means)));
+  wattsChart.draw(answer.time_s, parts, span_s);
+  setText(at("power-summary"), power(answer.watts_known_ratio, sum(means)));
 }
 
 function power(known_ratio, mean_w) {
   if (!known(known_ratio)) return "No run in this window.";
   if (known_ratio === 0) return "The watts of these machines are not known, so nothing is estimated.";
-  const missing = known_ratio < 0.9995 ? ` Machines of ${percent(1 - known_ratio)} of the CPU time are not in it: their watts are not known.` : "";
-  return `${number(mean_w)} W in the mean for runs, estimated: each CPU at work draws its share of the busy machine's watts by the table. Nothing here is measured; machines that idle, sleep or are used by their owners are not in it.${missing}`;
+  const missing = known_ratio < 0.9995 ? ` Machines with ${percent(1 - known_ratio)} of the CPU time are not included: their watts are not known.` : "";
+  return `${number(mean_w)} W on average for runs, estimated: each busy CPU draws its share of the machine's declared watts. Nothing here is measured. Idle and sleeping machines and those used by owners are not included.${missing}`;
 }
 
 function drawLegend(name, means, worded) {
@@ -75,6 +75,6 @@ onRoute(({ view, filters }) => {
   for (const button of document.querySelectorAll("#use-windows button"))
     button.setAttribute("aria-pressed", String(button.value === window));
   if (known(window) && window !== before)
-    zoneTold.then(() => showUse(new Question())).catch((error) => setText(at("use-summary"), error.message));
+    zoneKnown.then(() => showUse(new Question())).catch((error) => setText(at("use-summary"), error.message));
   before = window;
 });

@@ -4,6 +4,6 @@ import { at, setText } from "./elements.js";
 
 export function drawUsers(s) {
   at("users").hidden = !s.users_hint;
-  setText(at("users-hint"), s.users_hint ? `Users have pseudonyms: ${s.users_hint}.` : "");
+  setText(at("users-hint"), s.users_hint ? `User names are hidden: ${s.users_hint}.` : "");
   at("sign-in").hidden = !s.sign_in;
 }

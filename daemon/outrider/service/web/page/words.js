@@ -3,18 +3,28 @@
 const LOCALE = "en-GB";
 export const UNKNOWN = "unknown";
 let zone = "UTC";
-let tell = null;
+let announce = null;
 
-/** Fulfilled once the zone is told: no time is written before. */
-export const zoneTold = new Promise((resolve) => (tell = resolve));
+/** Fulfilled once the zone is known: no time is written before. */
+export const zoneKnown = new Promise((resolve) => (announce = resolve));
 
 /** The zone in which all times of the page are written, an IANA name. */
 export function setZone(name) {
   zone = name;
-  tell();
+  announce();
 }
 
 export const siteZone = () => zone;
+
+let labels = {};
+
+/** Labels of codes, by code, as the daemon has them. */
+export function setLabels(given) {
+  labels = given;
+}
+
+/** The label of a code; one without a label, such as a plugin's, has blanks for its `_`. */
+export const label = (code) => labels[code] ?? code.split("_").join(" ");
 
 export const known = (value) => value !== null && value !== undefined;
 export const sum = (values) => values.reduce((total, value) => total + value, 0);
@@ -104,5 +114,5 @@ export const plural = (count, one, many) => `${number(count)} ${count === 1 ? on
 export const list = (counts) =>
   Object.entries(counts)
     .filter(([, count]) => count > 0)
-    .map(([name, count]) => `${number(count)} ${name.replaceAll("_", " ")}`)
+    .map(([name, count]) => `${number(count)} ${label(name)}`)
     .join(", ") || "none";

@@ -15,7 +15,7 @@ from outrider.service.web.shapes.values import (
     Counts,
     Mode,
     ModeLimit,
-    StartsShown,
+    StartsSummary,
     Unknown,
 )
 from outrider.twin.answer_file import Fidelity, Ratios, Window
@@ -412,7 +412,8 @@ class Status(Struct):
     ledger: LedgerStatus
     notes: list[str]
     expected_starts: Annotated[
-        StartsShown | None, Meta(description="When waiting jobs will start; each is among `jobs`.")
+        StartsSummary | None,
+        Meta(description="When waiting jobs will start; each is among `jobs`."),
     ] = None
     timezone: Annotated[str, Meta(description="The site's zone, an IANA name.")] = "UTC"
     configured_mode: Annotated[Mode, Meta(description="The configuration's: the ceiling.")] = (
@@ -440,3 +441,6 @@ class Status(Struct):
     sign_in: Annotated[
         bool, Meta(description="True: GET /sign-in asks for the token that shows names.")
     ] = False
+    code_labels: Annotated[
+        dict[str, str], Meta(description="Labels of codes for people, by code.")
+    ] = {}

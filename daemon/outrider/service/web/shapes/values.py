@@ -127,5 +127,11 @@ class StartsShown(Struct):
     scores: Annotated[dict[str, Score], Meta(description="As in an explanation.")]
     under_asked_s: Annotated[Unknown, Meta(description="As `asked_s`, of starts under policies.")]
     under_not_said: Annotated[
-        dict[str, str], Meta(description="Policies under which none are said, and why.")
+        dict[str, str], Meta(description="Policies without expected starts, and why.")
     ]
+
+
+class StartsSummary(StartsShown):
+    """What holds for the expected starts of all jobs, with a summary."""
+
+    summary: Annotated[str, Meta(description="The same in sentences, for people.")] = ""

@@ -1,0 +1,240 @@
+"""Sentences that CLI, page and MQTT show: each is made here, once, and sent beside its numbers."""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from outrider.model.decisions import DEFER, IMPOSSIBLE, NO_MACHINE, RESUME, SHRINK, START
+from outrider.model.quantities import clock, count, duration, percent
+from outrider.model.reasons import START_ANSWER_TEXTS, reason_text, run_text
+
+# -- policies --------------------------------------------------------------------------------------
+
+_ACTED: Final[Mapping[str, str]] = {
+    START: "started it",
+    DEFER: "kept it queued",
+    RESUME: "resumed it",
+    SHRINK: "changed its CPUs",
+}
+_WOULD: Final[Mapping[str, str]] = {
+    START: "start it",
+    DEFER: "keep it queued",
+    RESUME: "resume it",
+    SHRINK: "change its CPUs",
+}
+
+
+def choice_text(action: str, reason: str) -> str:
+    """Return what a policy chose for a job and why, without its name.
+
+    >>> choice_text("defer", "no_machine"), choice_text("start", "first")
+    ('no free machine can take it', 'start it: it is the first in the queue that fits')
+    """
+    if reason in (NO_MACHINE, IMPOSSIBLE):
+        return reason_text(reason)
+    verb = _WOULD.get(action, f"{action} it")
+    return f"{verb}: {reason_text(reason)}" if reason else verb
+
+
+def policy_text(policy: Mapping[str, Any], zone: str, is_kept: bool = False) -> str:
+    """Return a policy's pending decision about a job, as a sentence without its full stop.
+
+    Args:
+        policy: its name, action, reason, cluster, and until when it defers the job (`until_s`,
+            and at most `latest_s`).
+        zone: the site's, an IANA name.
+        is_kept: the batch system keeps the job in the queue because of this decision.
+    """
+    name, action, reason = policy["name"], policy["action"], policy["reason"]
+    if reason in (NO_MACHINE, IMPOSSIBLE):
+        return f"{name}: {reason_text(reason)}"
+    if action is None:
+        return f"{name} has not considered it yet"
+    why = f": {reason_text(reason)}" if reason else ""
+    if action == DEFER:
+        verb = "keeps" if is_kept else "would keep"
+        return f"{name} {verb} it queued{_until(policy, zone)}{why}"
+    place = f" on {policy['cluster']}" if policy.get("cluster") else ""
+    return f"{name} would {_WOULD.get(action, f'{action} it')}{place}{why}"
+
+
+def _until(policy: Mapping[str, Any], zone: str) -> str:
+    until_s, latest_s = policy.get("until_s"), policy.get("latest_s")
+    until = "" if until_s is None else f" until {_minute(until_s, zone)}"
+    if latest_s is None or latest_s == until_s:
+        return until
+    return f"{until} ({_minute(latest_s, zone)} at the latest)"
+
+
+def _minute(time_s: float, zone: str) -> str:
+    """Return a moment to the minute: a deferral is not planned by the second."""
+    return re.sub(r"(:\d\d):\d\d ", r"\1 ", clock(time_s, zone))
+
+
+def decision_text(row: Mapping[str, Any]) -> str:
+    """Return what a policy did, or would have done, by one row of the journal."""
+    action, reason = row["action"], row["reason"]
+    place = f" on {row['machine']}" if row.get("machine") else ""
+    if reason in (NO_MACHINE, IMPOSSIBLE):
+        return f"{row['policy']}: {reason_text(reason)}"
+    acted = row.get("mode") in ("canary", "active")
+    verb = (
+        _ACTED.get(action, f"applied {action}")
+        if acted
+        else f"would {_WOULD.get(action, f'{action} it')}"
+    )
+    return f"{row['policy']} {verb}{place}: {reason_text(reason)}"
+
+
+# -- leases ----------------------------------------------------------------------------------------
+
+
+def lease_in_words(lease: Mapping[str, Any]) -> str:
+    """Return what Outrider has asked of the batch system for a job, as a sentence."""
+    if lease["action"] is None:
+        return f"The batch system refused Outrider's change: {lease['refused_because']}."
+    if lease["action"] == DEFER:
+        return "Outrider keeps it in the queue until it decides otherwise."
+    if lease["machine"] is not None:
+        return f"Outrider has asked for machines like {lease['machine']} for it."
+    if lease["action"] == START:
+        return "Outrider lets it start; the batch system decides when and where."
+    return f"Outrider applied this decision: {lease['action']}."
+
+
+# -- runs ------------------------------------------------------------------------------------------
+
+
+def run_sentence(run: Mapping[str, Any], zone: str) -> str:
+    """Return where and how long a run was, and how it ended."""
+    began, how = clock(run["start_s"], zone), run_text(run["lost_because"])
+    return f"ran on {run['machine']} from {began} for {duration(run['run_s'])}: {how}"
+
+
+# -- expected starts -------------------------------------------------------------------------------
+
+RULES: Final[Mapping[str, str]] = {
+    "strict": "strict order",
+    "first_fit": "first fit",
+    "easy": "backfill (EASY)",
+    "easy_sjbf": "backfill (EASY, shortest first)",
+    "conservative": "backfill (conservative)",
+}
+_SECONDS_BELOW_S: Final = 300.0
+"""Length of an interval below which its ends are shown to the second."""
+_PREDICTED_WHEN: Final = {"submission": "at submission", "hourly": "while waiting"}
+
+
+def start_lines(
+    start: Mapping[str, Any] | None,
+    batch_system: Mapping[str, Any] | None,
+    now_s: float | None,
+    zone: str,
+) -> Iterator[str]:
+    """Yield when a job is expected to start, and how good such answers have been.
+
+    First under the batch system's own rule, then under each policy, then the batch system's own
+    estimate, then the scores.
+
+    Args:
+        start: the part `expected_start` of an explanation; None: the job does not wait.
+        batch_system: the part `batch_system`, which may hold its own estimate.
+        now_s: the time at the site, Unix seconds.
+        zone: the site's, an IANA name.
+    """
+    if start is not None:
+        facts = _facts(start["rule"], now_s, start["asked_s"])
+        yield _start_line("Expected to start", "Expected start", start, zone, facts)
+        under_facts = _facts(None, now_s, start["under_asked_s"])
+        for one in start["under"]:
+            name = one["policy"]
+            yield _start_line(
+                f"{name} would start it", f"Start under {name}", one, zone, under_facts
+            )
+    if batch_system is not None and batch_system["expected_start_s"] is not None:
+        when = clock(batch_system["expected_start_s"], zone)
+        yield f"{batch_system['adapter']} itself expects it to start {when}"
+    elif start is not None and start["planned_s"] is not None:
+        # a client that may not see names gets no answer of the batch system, but its plan
+        when = clock(start["planned_s"], zone)
+        yield f"The batch system itself expected it to start {when}"
+    if start is not None:
+        yield from score_sentences(start["scores"])
+
+
+def starts_summary(starts: Mapping[str, Any], now_s: float | None) -> str:
+    """Return what holds for the expected starts of all jobs, in sentences.
+
+    Args:
+        starts: what `ExpectedStarts.shown` returned.
+        now_s: the time at the site, Unix seconds.
+    """
+    if starts["not_said"] is not None:
+        return f"Expected starts are not available: {starts['not_said']}."
+    n, unknown_n = starts["n"], starts["not_known_n"]
+    unknown = f", {count(unknown_n)} of them not known" if unknown_n else ""
+    facts = _facts(starts["rule"], now_s, starts["asked_s"])
+    about = f" ({facts})" if facts else ""
+    parts = [f"Expected starts of {count(n)} queued {'job' if n == 1 else 'jobs'}{unknown}{about}."]
+    parts += [f"{one}." for one in score_sentences(starts["scores"])]
+    parts += [f"No starts under {name}: {why}." for name, why in starts["under_not_said"].items()]
+    return " ".join(parts)
+
+
+def score_sentences(scores: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """Return how the answers turned out, a sentence each without its full stop; empty: no score.
+
+    >>> score_sentences({"submission": {"n": 1240, "coverage_ratio": 0.81}})
+    ['Of 1,240 starts predicted at submission, 81.0 % fell within the 80 % interval']
+    """
+    found = [
+        f"Of {count(scores[kind]['n'])} starts predicted {when}, "
+        f"{percent(scores[kind]['coverage_ratio'])} fell within the 80 % interval"
+        for kind, when in _PREDICTED_WHEN.items()
+        if kind in scores and scores[kind]["n"]
+    ]
+    plans, ours = scores.get("batch_system"), scores.get("beside_batch_system")
+    if plans and ours and plans["n"]:
+        found.append(
+            f"For {count(plans['n'])} jobs that the batch system planned, its mean loss is "
+            f"{duration(plans['pinball_s'])}, Outrider's {duration(ours['pinball_s'])}"
+        )
+    return found
+
+
+def _facts(rule: str | None, now_s: float | None, asked_s: float | None) -> str:
+    parts = [f"{RULES.get(rule, rule)} run forward"] if rule else []
+    if now_s is not None and asked_s is not None:
+        parts.append(f"computed {duration(max(0.0, now_s - asked_s))} ago")
+    return ", ".join(parts)
+
+
+def _start_line(verb: str, noun: str, answer: Mapping[str, Any], zone: str, facts: str) -> str:
+    kind, about = answer["answer"], f" ({facts})" if facts else ""
+    if kind == "interval":
+        more = f", {facts}" if facts else ""
+        return f"{verb} {_interval(answer['start'], zone)} (80 % interval{more})"
+    if kind == "next_pass":
+        return f"{verb} {START_ANSWER_TEXTS[kind]}{about}"
+    about = about if kind == "not_known" else ""
+    return f"{noun} {START_ANSWER_TEXTS[kind]}: {answer['why']}{about}"
+
+
+def _interval(start: Mapping[str, float], zone: str) -> str:
+    """Return the median and both ends; day and zone are named once where they are the same.
+
+    >>> _interval({"low_s": 49800.0, "median_s": 51600.0, "high_s": 57900.0}, "UTC")
+    '1970-01-01 14:20 UTC, between 13:50 and 16:05'
+    """
+    ends = [clock(start[name], zone).split(" ") for name in ("median_s", "low_s", "high_s")]
+    if any(len(end) != 3 for end in ends):  # no date of any calendar
+        median, low, high = (" ".join(end) for end in ends)
+        return f"{median}, between {low} and {high}"
+    length = 8 if start["high_s"] - start["low_s"] < _SECONDS_BELOW_S else 5
+    dates, times, zones = zip(*ends, strict=True)
+    median, low, high = (time[:length] for time in times)
+    if len(set(dates)) == len(set(zones)) == 1:
+        return f"{dates[0]} {median} {zones[0]}, between {low} and {high}"
+    (day, first, last) = dates
+    (at, begin, end) = zones
+    return f"{day} {median} {at}, between {first} {low} {begin} and {last} {high} {end}"
