@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from outrider.cli.status_text import expected_start_lines
+from outrider.service.views.sentences import start_lines
 from tests.cli.running import outrider
 from tests.cli.test_asking import Stranger, serving
 from tests.service.web.small_answers import (
@@ -22,7 +22,7 @@ from tests.service.web.small_site import SmallSite
 
 SAID = {"answer": "interval", "start": START, "why": None}
 UNKNOWN = {"answer": "not_known", "start": None, "why": "a new kind of burst"}
-FACTS = "first fit run forward, said 40 s ago"
+FACTS = "first fit run forward, computed 40 s ago"
 EVENING = "2026-11-21 18:20 UTC, between 17:50 and 20:05"
 NOW_START = {"answer": "next_pass", "start": dict.fromkeys(START, NOW - 40.0), "why": None}
 TOLD: dict[str, Any] = {
@@ -33,36 +33,36 @@ TOLD: dict[str, Any] = {
 
 def lines(zone: str = "UTC", **fields: Any) -> list[str]:
     """Of a job that Slurm says nothing of, unless told otherwise."""
-    found = {"now_s": NOW, "timezone": zone, "batch_system": None, "expected_start": TOLD | fields}
-    return list(expected_start_lines(found))
+    return list(start_lines(TOLD | fields, None, NOW, zone))
 
 
 def test_the_start_has_its_interval_rule_and_age() -> None:
-    scores = "of 1,240 starts foretold at submission, 81.0 % lay within the interval"
-    beside = "where the batch system had a plan (320 times), its mean loss is 20 min"
+    scores = "Of 1,240 starts predicted at submission, 81.0 % fell within the 80 % interval"
+    beside = "For 320 jobs that the batch system planned, its mean loss is 20 min"
     assert lines(rule="first_fit") == [
-        f"  expected to start {EVENING} (80 % interval, {FACTS})",
-        f"    {scores}; {beside}, this one's 5.0 min",
+        f"Expected to start {EVENING} (80 % interval, {FACTS})",
+        scores,
+        f"{beside}, Outrider's 5.0 min",
     ]
-    assert lines(scores={"submission": SCORES["submission"]})[1] == f"    {scores}"
+    assert lines(scores={"submission": SCORES["submission"]})[1] == scores
 
 
 def test_other_rules_have_other_names() -> None:
-    assert "(80 % interval, backfill (EASY) run forward, said" in lines(rule="easy")[0]
-    assert "(80 % interval, said 40 s ago)" in lines(rule=None)[0]
+    assert "(80 % interval, backfill (EASY) run forward, computed" in lines(rule="easy")[0]
+    assert "(80 % interval, computed 40 s ago)" in lines(rule=None)[0]
 
 
 @pytest.mark.parametrize(
     ("answer", "line"),
     [
-        (NOW_START, f"expected to start now, in the next pass ({FACTS})"),
-        (UNKNOWN, f"expected start not known: a new kind of burst ({FACTS})"),
+        (NOW_START, f"Expected to start now, in the next pass ({FACTS})"),
+        (UNKNOWN, f"Expected start not known: a new kind of burst ({FACTS})"),
         ({"answer": "not_said", "start": None, "why": "the last answer is 16 min old"},
-         "expected start not said: the last answer is 16 min old"),
+         "Expected start not available: the last answer is 16 min old"),
     ],
 )  # fmt: skip
 def test_now_not_known_and_not_said_are_three_things(answer: dict[str, Any], line: str) -> None:
-    assert lines(rule="first_fit", scores={}, **answer) == [f"  {line}"]
+    assert lines(rule="first_fit", scores={}, **answer) == [line]
 
 
 def test_each_policy_has_its_own_start_and_the_batch_system_its_own_too() -> None:
@@ -71,19 +71,18 @@ def test_each_policy_has_its_own_start_and_the_batch_system_its_own_too() -> Non
         "under": [{"policy": "survival", **SAID}, {"policy": "fifo", **NOW_START},
                   {"policy": "sjf", **UNKNOWN}],
     }  # fmt: skip
-    found = {"now_s": NOW, "timezone": "UTC", "batch_system": BATCH_SYSTEM, "expected_start": told}
-    assert list(expected_start_lines(found))[1:] == [
-        f"    survival would start it {EVENING} (80 % interval, said 3.0 min ago)",
-        "    fifo would start it now, in the next pass (said 3.0 min ago)",
-        "    start under sjf not known: a new kind of burst (said 3.0 min ago)",
-        "    slurm itself expects it to start 2026-11-21 18:10:00 UTC",
+    assert list(start_lines(told, BATCH_SYSTEM, NOW, "UTC"))[1:] == [
+        f"survival would start it {EVENING} (80 % interval, computed 3.0 min ago)",
+        "fifo would start it now, in the next pass (computed 3.0 min ago)",
+        "Start under sjf not known: a new kind of burst (computed 3.0 min ago)",
+        "slurm itself expects it to start 2026-11-21 18:10:00 UTC",
     ]
-    hidden = found | {"batch_system": None, "expected_start": told | {"planned_s": NOW + 900.0}}
-    assert list(expected_start_lines(hidden))[-1] == (
-        "    the batch system itself expected it to start 2026-11-21 17:55:00 UTC"
+    hidden = told | {"planned_s": NOW + 900.0}
+    assert list(start_lines(hidden, None, NOW, "UTC"))[-1] == (
+        "The batch system itself expected it to start 2026-11-21 17:55:00 UTC"
     )
-    assert list(expected_start_lines(found | {"expected_start": None})) == [
-        "    slurm itself expects it to start 2026-11-21 18:10:00 UTC"
+    assert list(start_lines(None, BATCH_SYSTEM, NOW, "UTC")) == [
+        "slurm itself expects it to start 2026-11-21 18:10:00 UTC"
     ]
 
 

@@ -11,7 +11,7 @@ from outrider.cli.options import json_option
 from outrider.cli.printing import echo, print_json
 from outrider.cli.terminal import check_watch, print_lines, watch_option
 from outrider.model.errors import nearest
-from outrider.model.printable import csv_cell, printable_line
+from outrider.model.printable import csv_cell, printable_name
 
 if TYPE_CHECKING:
     from outrider.cli.daemon import DaemonAddress
@@ -213,7 +213,7 @@ def print_list(
 
 def text_lines(rows: Sequence[Row], columns: Sequence[Column], has_header: bool) -> Iterator[str]:
     """Lines as wide as they have to be: what reads them from a pipe finds a row in each."""
-    table = [[printable_line(column.cell(row)) for column in columns] for row in rows]
+    table = [[printable_name(column.cell(row)) for column in columns] for row in rows]
     if has_header:
         table.insert(0, [column.head for column in columns])
     widths = [max(map(len, cells)) for cells in zip(*table, strict=True)]

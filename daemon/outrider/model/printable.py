@@ -20,6 +20,15 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() or c in "\n\t" else _spelled(c) for c in text)
 
 
+def printable_name(text: str) -> str:
+    r"""Return a name with all that is not a plain character spelled out, line breaks too.
+
+    >>> printable_name("a\x1b\nb"), printable_name("Zoë")
+    ('a\\x1b\\nb', 'Zoë')
+    """
+    return "".join(c if c.isprintable() else _spelled(c) for c in text)
+
+
 def printable_line(text: str, max_length: int | None = None) -> str:
     r"""Return a text as one printable line; longer than `max_length` characters, it is cut.
 

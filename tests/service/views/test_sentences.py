@@ -96,8 +96,9 @@ def test_why_a_job_waits_though_machines_are_free() -> None:
     row = {"policy": "fifo", "time_s": T + 22, "seq": 7, "scores": {"lab": 1.0}, "propensity": 0.5}
     told = explained(small_figures(), "c", row | {"seq": 3}, row)
     assert told["sentence"] == (  # there is room on o2, on m2, and on the other CPU of m1
-        "c waits: 3 machines are free; the batch system has not started it. "
-        "In shadow: fifo would start it on lab; lowest_watts would start it on lab."
+        "c waits: 3 machines are free, but the batch system has not started it. "
+        "In shadow: fifo would start it on lab: the machine has been free longest; "
+        "lowest_watts would start it on lab: the machine uses the least power per CPU."
     )
     assert (told["state"], told["waiting_s"], told["since_s"]) == ("queued", 78.0, T + 22)
     fifo, other = told["policies"]
@@ -115,8 +116,8 @@ def test_why_a_job_is_kept_in_the_queue_and_until_when() -> None:
     said = explained(core, "1")
     assert said["policies"][0]["until_s"] == T + 1800.0
     assert said["sentence"].endswith(
-        "In shadow: bandit would defer it until 14 Nov 22:43 (watts), and no longer than until "
-        "21 Nov 22:13."
+        "In shadow: bandit would keep it queued until 2023-11-14 22:43:20 UTC "
+        "(2023-11-21 22:13:20 UTC at the latest): watts."
     )
 
 
@@ -208,9 +209,9 @@ def test_who_waits_for_a_machine_and_who_fits_on_none_is_told_apart() -> None:
         (T + 4, SUBMITTED, "3", JobSpec(cpus=64)),
     ]
     tell(core, "log", events, T + 60)
-    waits = "waits: no machine is free that Outrider knows of. In shadow: fifo"
-    assert explained(core, "2")["sentence"] == f"2 {waits} waits for a machine."
-    assert explained(core, "3")["sentence"] == f"3 {waits} knows of no machine that it fits on."
+    waits = "waits: no machine is free that Outrider knows of. In shadow: fifo:"
+    assert explained(core, "2")["sentence"] == f"2 {waits} no free machine can take it."
+    assert explained(core, "3")["sentence"] == f"3 {waits} no machine of this site can take it."
 
 
 def test_a_job_that_left_is_told_from_the_last_of_its_rows() -> None:
@@ -221,7 +222,8 @@ def test_a_job_that_left_is_told_from_the_last_of_its_rows() -> None:
     ]
     told = explain_from_rows(core.config, "9.0", rows)
     assert told["sentence"] == (
-        "9.0 is not in the queue any more; the last decision about it was bandit: start (best)."
+        "9.0 is not in the queue any more: the last decision about it: bandit would start it: "
+        "it is the choice with the best score."
     )
     assert (told["state"], told["source"], told["decisions"]) == (None, "ledger", rows)
 
@@ -229,39 +231,40 @@ def test_a_job_that_left_is_told_from_the_last_of_its_rows() -> None:
 @pytest.mark.parametrize(
     ("lost_because", "said"),
     [
-        (["owner", None], "it completed on m2, having run 2 times"),
-        ([None], "it completed on m1, having run once"),
-        (["owner", "x"], "it ran 2 times, and its last run, on m2, was lost (x)"),
-        (["owner"] * MOST_RUNS, "it ran 20 times at least, and its last run, on m20, was lost"),
+        (["owner", None], "it completed on m2 after 2 runs"),
+        ([None], "it completed on m1 after one run"),
+        (["owner", "x"], "it had 2 runs, the last on m2 (ended: x)"),
+        (["owner"] * MOST_RUNS, "it had at least 20 runs, the last on m20 (evicted: the owner"),
     ],
 )
 def test_a_job_that_left_is_told_from_its_runs(lost_because: list[str | None], said: str) -> None:
     core = small_figures()
     runs = [{"machine": f"m{n}", "lost_because": w} for n, w in enumerate(lost_because, 1)]
     told = explain_from_rows(core.config, "9.0", [], runs)
-    assert told["sentence"].startswith(f"9.0 is not in the queue any more; {said}")
+    assert told["sentence"].startswith(f"9.0 is not in the queue any more: {said}")
     assert told["runs"] == runs
     assert told["left"] is None
     row = {"policy": "fifo", "action": "defer", "reason": "no_machine"}
     both = explain_from_rows(core.config, "9.0", [row], runs)["sentence"]
     assert said in both
-    assert both.endswith("; the last decision about it was fifo: defer (no_machine).")
+    assert both.endswith("; the last decision about it: fifo: no free machine can take it.")
 
 
 @pytest.mark.parametrize(
     ("end", "lost_because", "said"),
     [
         (JobEnd(T, "completed", ""), ["owner", None],
-         "it completed at 14 Nov 22:13:20 on m2, having run 2 times"),
+         "it completed at 14 Nov 22:13:20 on m2 after 2 runs"),
         (JobEnd(T, "completed", ""), [], "it completed at 14 Nov 22:13:20"),
         (JobEnd(T, "removed", "removed"), [],
-         "it was removed at 14 Nov 22:13:20; no run of it is known"),
+         "it was removed at 14 Nov 22:13:20, and no run of it is known"),
         (JobEnd(T, "removed", "removed"), ["owner"],
-         "it was removed at 14 Nov 22:13:20, having run once, last on m1 (lost: owner)"),
+         "it was removed at 14 Nov 22:13:20 after one run, the last on m1 "
+         "(evicted: the owner of the machine returned)"),
         (JobEnd(T, "removed", "killed"), [None, "killed"],
-         "it was killed at 14 Nov 22:13:20, having run 2 times, last on m2 (lost: killed)"),
+         "it was killed at 14 Nov 22:13:20 after 2 runs, the last on m2 (killed)"),
         (JobEnd(T, "removed", "failed_start"), [],
-         "it left at 14 Nov 22:13:20 (failed start); no run of it is known"),
+         "it left at 14 Nov 22:13:20 (failed to start), and no run of it is known"),
     ],
 )  # fmt: skip
 def test_how_a_job_left_is_told_before_how_its_last_run_ended(
@@ -270,5 +273,5 @@ def test_how_a_job_left_is_told_before_how_its_last_run_ended(
     core = small_figures()
     runs = [{"machine": f"m{n}", "lost_because": w} for n, w in enumerate(lost_because, 1)]
     told = explain_from_rows(core.config, "9.0", [], runs, end)
-    assert told["sentence"] == f"9.0 is not in the queue any more; {said}."
+    assert told["sentence"] == f"9.0 is not in the queue any more: {said}."
     assert told["left"] == {"how": end.kind, "at_s": T, "reason": end.reason or None}

@@ -16,6 +16,7 @@ from outrider.model.errors import LedgerError
 from outrider.service.core.user_privacy import PersonalVos, Pseudonyms, UserNames
 from outrider.service.daemon.daemon_view import SharedAnswers
 from outrider.service.metrics import MetricStore, Snapshot
+from outrider.service.views.sentences import start_lines
 from outrider.service.web import make_app, serve
 from outrider.service.web.access import Access
 from outrider.service.web.endpoint import Answer, Call, NotFoundError
@@ -240,6 +241,7 @@ class SmallSite:
             "starts at 17:00 is often evicted there.",
             "decided_s": NOW - 900,
             "seq": 4711,
+            "text": "bandit would keep it queued until 18:22: it is the choice with the best score",
         }
         fifo = view | {
             "name": "fifo",
@@ -251,6 +253,7 @@ class SmallSite:
             "until_s": None,
             "scores": {},
             "explanation": "The first free machine fits.",
+            "text": "fifo would start it on night-only: it is the first in the queue that fits",
             "propensity": 1.0,
         }
         return {
@@ -259,13 +262,17 @@ class SmallSite:
             "mode": "shadow",
             "source": "daemon",
             "state": "queued",
-            "sentence": f"{job} has waited 1.0 h: the batch system has not started it; bandit "
-            "would keep it until 18:22.",
+            "sentence": f"{job} waits: the batch system has not started it. In shadow: bandit "
+            "would keep it queued until 18:22.",
+            "cause": f"{job} waits: the batch system has not started it.",
             "held_because": None,
             "batch_system": copy.deepcopy(BATCH_SYSTEM),
             "batch_system_errors": [],
             "now_s": NOW,
             "expected_start": copy.deepcopy(JOB_START),
+            "start_lines": list(
+                start_lines(JOB_START, BATCH_SYSTEM, NOW, self.status_answer["timezone"])
+            ),
             "alike": {"total": 40, "ahead": 11},
             "waiting_s": 3600.0,
             "since_s": NOW - 3600,
@@ -277,6 +284,8 @@ class SmallSite:
                     "end_s": NOW - 3600,
                     "run_s": 3600.0,
                     "lost_because": "owner",
+                    "text": "ran on lib-017 from 2026-11-21 15:40:00 UTC for 60 min: evicted: the "
+                    "owner of the machine returned",
                 }
             ],
             "policies": [view, fifo],

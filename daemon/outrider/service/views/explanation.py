@@ -14,10 +14,14 @@ from outrider.model.jobs import HELD_STATE, JOB_STATE_NAMES, QUEUED, Job, stands
 from outrider.model.localtime import WEEK_S
 from outrider.service.config.declarations import Config
 from outrider.service.core.core import Core
-from outrider.service.views.commands import lease_in_words
 from outrider.service.views.expected_starts import ExpectedStarts
 from outrider.service.views.job_runs import end_row, how_it_left
-from outrider.service.views.sentences import decision_text, policy_text, start_lines
+from outrider.service.views.sentences import (
+    decision_text,
+    lease_in_words,
+    policy_text,
+    start_lines,
+)
 from outrider.service.views.status import moment
 from outrider.service.views.waiting_reasons import NOBODY_ASKED, Said
 
