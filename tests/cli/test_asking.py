@@ -48,7 +48,7 @@ def test_status_begins_with_the_mode(demo_url: str) -> None:
     done = outrider("status", "--url", demo_url)
     assert done.code == 0
     assert done.out.startswith("mode       shadow since ")
-    for word in ("jobs now", "wait", "kWh", "fairness", "policy     bandit (shadow)", "ledger"):
+    for word in ("jobs now", "wait", "kWh", "fairness", "policy     bandit (shadow)", "journal"):
         assert word in done.out
 
 
@@ -75,7 +75,8 @@ def test_explain_tells_what_the_daemon_knows(demo_url: str) -> None:
     assert told["source"] in ("daemon", "ledger")
     assert any(row["job"] == job for row in told["decisions"])
     people = outrider("explain", job, "--url", demo_url)
-    assert people.out.startswith("shadow: ")
+    assert people.out.startswith(f"{job} ")
+    assert "mode: shadow" in people.out
     assert "would" in people.out
 
 
@@ -98,7 +99,7 @@ def test_explain_reads_the_ledger_where_no_daemon_answers(config: Path, journal:
     assert (policy["name"], policy["seq"]) == ("bandit", rows[-1]["seq"])
     assert policy["decided_s"] == rows[-1]["time_s"]
     assert policy["scores"] == rows[-1]["scores"]
-    assert "(source: ledger)" in outrider("explain", job, "--config", config).out
+    assert "(source: ledger, mode: active" in outrider("explain", job, "--config", config).out
 
 
 def test_a_job_that_no_row_knows_is_a_no(config: Path, journal: Path) -> None:
@@ -227,10 +228,11 @@ def test_a_job_of_which_the_ledger_has_only_runs_is_explained_by_them(tmp_path: 
     assert (told["job"], told["mode"]) == ("ap1#7.0", None)
     out = outrider("explain", "7", "--ledger", path).out
     assert out == (
-        "mode not known: ap1#7.0: the daemon was not asked; it completed on m2, having run 2 "
-        "times. (source: ledger)\n"
-        "  ran on m1 from 2027-01-15 08:00:00 UTC for 2.0 h: lost (owner)\n"
+        "ap1#7.0, by the journal: it completed on m2 after 2 runs.\n"
+        "  ran on m1 from 2027-01-15 08:00:00 UTC for 2.0 h: evicted: the owner of the machine "
+        "returned\n"
         "  ran on m2 from 2030-03-17 17:46:40 UTC for 60 s: completed\n"
+        "  (source: ledger, mode: not known; numbers: --verbose)\n"
     )
 
 
@@ -247,6 +249,6 @@ def test_what_levers_do_is_told_in_a_mode_that_acts() -> None:
     with serving(Told) as url:
         told = outrider("status", "--url", url).out
     assert (
-        "lever      leased_attributes stands for 1,200 start, 3 defer; "
+        "lever      leased_attributes: active leases 1,200 start, 3 defer; "
         "1,210 applied, 88,000 renewed\n" in told
     )

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from outrider.service.views.sentences import start_lines
+from outrider.service.views.sentences import start_lines, starts_summary
 from tests.cli.running import outrider
 from tests.cli.test_asking import Stranger, serving
 from tests.service.web.small_answers import (
@@ -117,26 +117,34 @@ def test_the_command_prints_it_in_a_terminal_of_any_width(
     """Lines are never folded or cut: a terminal does that, and a script reads whole ones."""
     monkeypatch.setenv("COLUMNS", "40")
     answer = SmallSite().explain("1042.0") | {"timezone": "UTC", "now_s": NOW}
-    with telling(answer | {"expected_start": TOLD}) as url:
+    told = {
+        "expected_start": TOLD,
+        "start_lines": list(start_lines(TOLD, BATCH_SYSTEM, NOW, "UTC")),
+    }
+    with telling(answer | told) as url:
         out = outrider("explain", "1042.0", "--url", url).out.splitlines()
-    assert lines()[0] in out
-    assert "    slurm itself expects it to start 2026-11-21 18:10:00 UTC" in out
-    del answer["expected_start"], answer["now_s"]
+    assert f"  {lines()[0]}" in out
+    assert "  slurm itself expects it to start 2026-11-21 18:10:00 UTC" in out
+    del answer["expected_start"], answer["now_s"], answer["start_lines"]
     with telling(answer) as url:  # an older daemon
-        assert "expected to start" not in outrider("explain", "1042.0", "--url", url).out
+        assert "Expected to start" not in outrider("explain", "1042.0", "--url", url).out
 
 
 def test_the_status_has_a_line_for_all_jobs(telling: Callable[[Any], Any]) -> None:
-    starts = EXPECTED_STARTS | {"rule": "first_fit"}
+    shown = EXPECTED_STARTS | {"rule": "first_fit"}
+    starts = shown | {"summary": starts_summary(shown, NOW)}
     with telling(STATUS | {"expected_starts": starts}) as url:
         out = outrider("status", "--url", url).out.splitlines()
     [line] = [line for line in out if line.startswith("starts     ")]
     assert line.startswith(
-        f"starts     expected of 86 jobs that wait, 3 of them not known ({FACTS}); of 1,240 starts"
+        f"starts     Expected starts of 86 queued jobs, 3 of them not known ({FACTS}). Of 1,240 "
     )
-    assert " foretold at submission, 81.0 % lay within the interval; where the batch" in line
-    with telling(STATUS | {"expected_starts": starts | {"not_said": "no journal"}}) as url:
-        assert "starts     not said: no journal\n" in outrider("status", "--url", url).out
+    assert "predicted at submission, 81.0 % fell within the 80 % interval. For 320 jobs" in line
+    none = shown | {"not_said": "no journal"}
+    none["summary"] = starts_summary(none, NOW)
+    with telling(STATUS | {"expected_starts": none}) as url:
+        out = outrider("status", "--url", url).out
+        assert "starts     Expected starts are not available: no journal.\n" in out
     with telling(STATUS | {"expected_starts": None}) as url:
         assert "starts   " not in outrider("status", "--url", url).out
 

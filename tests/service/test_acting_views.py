@@ -3,10 +3,11 @@
 import pytest
 
 from outrider.acting.lever_thread import OUTCOMES
-from outrider.service.views.commands import lease_in_words, lease_of, levers_shown
+from outrider.service.views.commands import lease_of, levers_shown
+from outrider.service.views.sentences import lease_in_words
 from tests.acting.levers import Noting, Refusing, at_a_pool, counts_of, row, wait_until
 
-LETS_BEGIN = "Outrider lets it begin; when and where it does is the batch system's matter."
+LETS_BEGIN = "Outrider lets it start; the batch system decides when and where."
 
 
 def test_where_nothing_acts_there_is_nothing_to_tell() -> None:
@@ -30,7 +31,7 @@ def test_a_lever_tells_what_stands_what_became_of_the_rest_and_why() -> None:
     assert (stands["action"], stands["machine"], stands["refused_because"]) == ("start", "m1", None)
     assert lease_in_words(stands) == "Outrider has asked for machines like m1 for it."
     assert (refused["action"], refused["refused_because"]) == (None, "not yours")
-    assert lease_in_words(refused) == "What was decided was refused: not yours."
+    assert lease_in_words(refused) == "The batch system refused Outrider's change: not yours."
     assert lease_of(runner, "unheard of") is None
     runner.close(5.0)
 
@@ -40,7 +41,7 @@ def test_a_lever_tells_what_stands_what_became_of_the_rest_and_why() -> None:
     [
         ("start", "m1", "Outrider has asked for machines like m1 for it."),
         ("start", None, LETS_BEGIN),
-        ("preempt", None, "Outrider carries out: preempt."),
+        ("preempt", None, "Outrider applied this decision: preempt."),
         ("defer", "m1", "Outrider keeps it in the queue until it decides otherwise."),
     ],
 )  # fmt: skip

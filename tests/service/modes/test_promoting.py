@@ -99,7 +99,11 @@ async def test_the_twin_has_to_speak_for_the_policy_and_then_it_climbs(tmp_path:
             "energy of runs 0.80 (0.70 to 0.90), wasted CPU time 0.80 (0.70 to 0.90), "
             "mean overhead 0.80"
         )
-        assert [line for line in lines if f"fifo, over the incumbent: {figures}" in line]
+        assert [
+            line
+            for line in lines
+            if f"fifo, compared with the current scheduler: {figures}" in line
+        ]
 
 
 async def test_nothing_acts_before_it_is_promoted_where_that_is_asked(tmp_path: Path) -> None:

@@ -62,9 +62,10 @@ def deferring(reconsider_s: float, max_defer_s: float) -> Core:
 def test_a_deferral_is_told_with_the_moment_of_the_next_decision_and_the_longest() -> None:
     core = deferring(reconsider_s=3600.0, max_defer_s=36_000.0)
     told = explained(core, "1")
-    until = "until 15 Nov 11:00 (lost_hours), and no longer than until 15 Nov 20:00"
+    until = "until 2023-11-15 11:00 CET (2023-11-15 20:00 CET at the latest): jobs were often"
     assert told["sentence"] == (
-        f"1 waits: 2 machines may run it. In shadow: watts_hold would defer it {until}."
+        "1 waits: 2 machines may run it. In shadow: watts_hold would keep it queued "
+        f"{until} evicted at this hour."
     )
     [policy] = told["policies"]
     assert (policy["until_s"], policy["latest_s"]) == (at(15, "11:00"), at(15, "20:00"))
@@ -72,13 +73,17 @@ def test_a_deferral_is_told_with_the_moment_of_the_next_decision_and_the_longest
 
 def test_the_policys_bound_counts_where_it_comes_before_the_next_decision() -> None:
     told = explained(deferring(reconsider_s=3600.0, max_defer_s=1800.0), "1")
-    assert told["sentence"].endswith("watts_hold would defer it until 15 Nov 10:30 (lost_hours).")
+    assert told["sentence"].endswith(
+        "watts_hold would keep it queued until 2023-11-15 10:30 CET: jobs were often evicted at "
+        "this hour."
+    )
 
 
 def test_a_job_that_outrider_keeps_is_deferred_and_not_only_would_be() -> None:
     told = explained(deferring(3600.0, float("inf")), "1", lease=LEASE)
     assert told["sentence"].endswith(
-        "watts_hold defers it until 15 Nov 11:00 (lost_hours). "
+        "watts_hold keeps it queued until 2023-11-15 11:00 CET: jobs were often evicted at this "
+        "hour. "
         "Outrider keeps it in the queue until it decides otherwise."
     )
     assert told["policies"][0]["latest_s"] is None, "it may be deferred for ever"

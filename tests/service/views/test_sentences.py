@@ -116,8 +116,8 @@ def test_why_a_job_is_kept_in_the_queue_and_until_when() -> None:
     said = explained(core, "1")
     assert said["policies"][0]["until_s"] == T + 1800.0
     assert said["sentence"].endswith(
-        "In shadow: bandit would keep it queued until 2023-11-14 22:43:20 UTC "
-        "(2023-11-21 22:13:20 UTC at the latest): watts."
+        "In shadow: bandit would keep it queued until 2023-11-14 22:43 UTC "
+        "(2023-11-21 22:13 UTC at the latest): watts."
     )
 
 

@@ -13,10 +13,11 @@ from aiohttp import web
 from msgspec import UNSET
 
 from outrider.model.errors import LedgerError
+from outrider.model.reasons import CODE_LABELS
 from outrider.service.core.user_privacy import PersonalVos, Pseudonyms, UserNames
 from outrider.service.daemon.daemon_view import SharedAnswers
 from outrider.service.metrics import MetricStore, Snapshot
-from outrider.service.views.sentences import start_lines
+from outrider.service.views.sentences import start_lines, starts_summary
 from outrider.service.web import make_app, serve
 from outrider.service.web.access import Access
 from outrider.service.web.endpoint import Answer, Call, NotFoundError
@@ -95,7 +96,10 @@ class SmallSite:
         self.on_status()
         if self.broken:
             raise RuntimeError("the site caught fire")
-        return self.status_answer
+        starts = self.expected_starts
+        shown = None if starts is None else {**starts, "summary": starts_summary(starts, NOW)}
+        labels = dict(CODE_LABELS)
+        return {"code_labels": labels, "expected_starts": shown, **self.status_answer}
 
     def jobs(self, query: JobsQuery) -> dict[str, Any]:
         self.asked.append(query)

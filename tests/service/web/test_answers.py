@@ -182,7 +182,9 @@ async def test_no_other_part_of_an_explanation_has_numbers_of_its_own(living: Da
     def in_the_ledger(job: str) -> set[float]:
         with Journal(living.journal, read_only=True) as journal:
             rows = [row.as_row(seq) for seq, row in journal.latest_decisions(500, job)]
-            return numbers_in([rows, [run_row(run) for run in journal.runs_of(job, MOST_RUNS)]])
+            return numbers_in(
+                [rows, [run_row(run, "UTC") for run in journal.runs_of(job, MOST_RUNS)]]
+            )
 
     names = {row["job"] for row in await decision_rows(living.journal, 500)}
     for name in sorted(names):
@@ -205,7 +207,9 @@ async def test_every_run_of_an_explanation_stands_in_the_ledger(living: DaemonVi
     def kept() -> dict[str, list[dict[str, Any]]]:
         with Journal(living.journal, read_only=True) as journal:
             jobs = dict.fromkeys(run.job for _, run in islice(journal.runs(), 200))
-            return {job: [run_row(r) for r in journal.runs_of(job, MOST_RUNS)] for job in jobs}
+            return {
+                job: [run_row(r, "UTC") for r in journal.runs_of(job, MOST_RUNS)] for job in jobs
+            }
 
     by_job = await asyncio.to_thread(kept)
     assert max(map(len, by_job.values())) > 1, "a job that was evicted and ran again"

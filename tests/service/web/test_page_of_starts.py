@@ -42,9 +42,10 @@ async def test_each_job_that_waits_has_its_start_with_its_interval(tab: Tab) -> 
             "18:20 (17:50 to 20:05)", "now, in the next pass", "not known", "Idle",
         ]  # fmt: skip
         told = await tab.text_of("#starts-summary")
-        assert "median (80 % interval); backfill (EASY) run forward, said 40 s ago." in told
-        assert "Of 1,240 starts foretold at submission, 81 % lay within the interval." in told
-        assert "if it were in force at the whole site" in told
+        assert "of 86 queued jobs, 3 of them not known (backfill (EASY) run forward, " in told
+        assert "computed 40 s ago)." in told
+        assert "Of 1,240 starts predicted at submission, 81.0 % fell within the 80 %" in told
+        assert "It cannot be verified." in await tab.text_of("#starts-under")
         assert "No starts under lowest_watts: it plans the whole queue." in told
         title = await tab.text_of("#jobs-title")
         assert title.endswith("now, 21 Nov 2026 17:40, event time")
@@ -52,9 +53,9 @@ async def test_each_job_that_waits_has_its_start_with_its_interval(tab: Tab) -> 
         assert site.expected_starts is not None
         site.expected_starts = site.expected_starts | {"not_said": "the last answer is 16 min old"}
         await tab.wait_for(f"{TABLE}[0].children.length === 10")
-        assert (await rows_of(tab))[0][1] == "not said"
+        assert (await rows_of(tab))[0][1] == "not available"
         told = await tab.text_of("#starts-summary")
-        assert told == "No expected starts: the last answer is 16 min old."
+        assert told == "Expected starts are not available: the last answer is 16 min old."
     assert tab.complaints == []
 
 
@@ -113,17 +114,17 @@ async def test_the_panel_has_every_start_and_how_good_they_are(tab: Tab) -> None
         await tab.wait_for("!!document.querySelector('#explanation .starts')")
         assert site.asked[-1] == "1043.0", "a job of the table is explained"
         await ask_for(tab, "1042.0")
-        beside = "(320 times), its mean loss is 20 min, this one's 5 min"
-        evening = "21 Nov 2026 18:20, between 17:50 and 20:05 (80 % interval)"
+        evening = "2026-11-21 18:20 UTC, between 17:50 and 20:05 (80 % interval, "
         lines = "[...document.querySelectorAll('.starts li')].map(li => li.innerText)"
         assert await tab.run(lines) == [
-            f"Expected to start {evening} · backfill (EASY) run forward · said 40 s ago",
-            "fifo would start it now, in the next pass · said 3 min ago",
-            "Start under bandit not known: a new kind of burst · said 3 min ago",
-            "Start under lowest_watts not said: it plans the whole queue",
-            "slurm itself expects it to start 21 Nov 2026 18:10",
-            "Of 1,240 starts foretold at submission, 81 % lay within the interval",
-            f"Where the batch system had a plan {beside}",
+            f"Expected to start {evening}backfill (EASY) run forward, computed 40 s ago)",
+            "fifo would start it now, in the next pass (computed 3.0 min ago)",
+            "Start under bandit not known: a new kind of burst (computed 3.0 min ago)",
+            "Start under lowest_watts not available: it plans the whole queue",
+            "slurm itself expects it to start 2026-11-21 18:10:00 UTC",
+            "Of 1,240 starts predicted at submission, 81.0 % fell within the 80 % interval",
+            "For 320 jobs that the batch system planned, its mean loss is 20 min, Outrider's "
+            "5.0 min",
         ]
     assert tab.complaints == []
 

@@ -50,7 +50,9 @@ async def test_it_is_followed_from_no_trial_to_its_outcome(tab: Tab) -> None:
         site.status_answer["trial"] = shown(state="ended", outcome=outcome, ended_s=at(trial(), 28))
         await tab.wait_for(f"{begin}('Ended')")
         told = await tab.text_of("#trial-summary")
-        assert "days with acting compared with days without, 14 pairs of days, 90 % intervals" in told
+        assert (
+            "days with acting compared with days without, 14 pairs of days, 90 % intervals" in told
+        )
         items = "[...document.querySelectorAll('#trial-measures li')].map(i => i.innerText)"
         lines = await tab.run(items)
         assert lines[0] == (

@@ -172,7 +172,7 @@ async def test_what_an_adapter_says_is_bounded_and_of_the_declared_shape() -> No
     steers = WaitingReason(code="", sentence="red: \x1b[31m\nnext line")
     said = (await reasons_of(asked("slurm", steers)).of("7")).reason
     assert said is not None
-    assert said.sentence == "red:  [31m next line"
+    assert said.sentence == r"red: \x1b[31m next line"
     wrong = await reasons_of(asked("slurm", WaitingReason(code="", sentence=7))).of("7")  # type: ignore[arg-type]
     assert wrong.reason is None
     assert "ValidationError" in wrong.unanswered[0]
