@@ -94,7 +94,7 @@ def test_every_job_has_a_line_that_is_never_folded(url: str) -> None:
     assert [line.split()[0] for line in lines] == [one["job"] for one in JOBS]
     starts = [line[head.index("expected") :] for line in lines]
     assert starts == [
-        "-", "in 5.0 min (60 s to 2.0 h)", "in the next pass", "not known", "-", "-"
+        "-", "in 5.0 min (60 s to 2.0 h)", "now, in the next pass", "not known", "-", "-"
     ]  # fmt: skip
 
 

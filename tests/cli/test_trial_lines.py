@@ -26,7 +26,7 @@ def test_while_it_goes_on_there_is_no_ratio() -> None:
     now = "it acts now" if trial().acts[2] else "it does not act now"
     assert line == f"trial      2 of 28 days done; {now}; ratios are shown when it ends {BEGIN}"
     (line,) = lines(restarts=2)
-    assert line.endswith(f"{BEGIN[:-1]}, 2 restarts of the daemon meanwhile)")
+    assert line.endswith(f"{BEGIN[:-1]}, 2 restarts of the daemon)")
 
 
 def test_one_that_was_broken_off_says_why() -> None:

@@ -25,11 +25,11 @@ async def test_the_page_says_what_the_daemon_says_and_nothing_goes_wrong(tab: Ta
         await tab.wait_for(DRAWN)
         await tab.wait_for("document.getElementById('headline').innerText.includes('20 %')")
         assert await tab.text_of("#headline") == (
-            "Since 21 Nov 2026, 20 % of the CPU time of all runs that ended was thrown "
-            "away. What another policy would have saved is not estimated yet."
+            "Since 21 Nov 2026, 20 % of the CPU time of all ended runs was "
+            "wasted. What another policy would have saved is not estimated yet."
         )
         assert await tab.text_of("#troubles") == (
-            "5 jobs are held, and will not start until released."
+            "5 jobs are held and will not start until released."
         )
         sentence = await tab.run("document.querySelector('#sentence').textContent")
         assert sentence == site.status_answer["sentence"]
@@ -74,8 +74,8 @@ async def test_shadow_stands_against_reality_with_intervals_or_the_reason_why_no
         assert "-24 % (-28 % to +3.1 %)" in rows[0].replace("\u2212", "-")
         assert "unknown" in rows[0]
         told = await tab.text_of("#twin-summary")
-        assert "what would have been from 29 Oct 2026" in told
-        assert "Forecast: of 8 weeks to come. Forecast expired: the load is" in told
+        assert "Past period, 29 Oct 2026" in told
+        assert "Forecast: the next 8 weeks. Forecast expired: the load is" in told
         assert "stale." in told
         site.status_answer["twin"] = answer | {"refused": "too short", "past": {}, "next": None}
         await tab.wait_for("document.querySelectorAll('#twin tr').length === 0")

@@ -38,17 +38,17 @@ async def test_state_runs_jobs_failed_starts_and_the_owners_week_are_told(tab: T
         facts = await tab.run(FACTS)
         for part in (
             "busy, since 21 Nov 2026 15:40",
-            "57 W, by the table",
+            "57 W, declared",
             "busy 57 W, idle 30 W, asleep unknown",
             "7 of 8 jobs in the last 24 h: a black hole; elsewhere 2 % of these users' jobs fail",
         ):
             assert part in facts
         assert "lib /1" in await tab.text_of("#machine-title")
         assert "ada" in await tab.text_of("#machine-jobs")
-        assert await tab.text_of("#machine-jobs-shown") == "and 2 jobs that began later"
+        assert await tab.text_of("#machine-jobs-shown") == "and 2 jobs that started later"
         runs = await tab.text_of("#machine-runs")
         assert "completed its job" in runs
-        assert "thrown away: failed start" in runs
+        assert "wasted: failed to start" in runs
         assert "12 sessions" in await tab.text_of("#machine-week-summary")
         cell = "document.querySelectorAll('#machine-week tbody tr')[{}].cells[10].dataset.words"
         assert await tab.run(cell.format(0)) == "09:00, Monday: 1"

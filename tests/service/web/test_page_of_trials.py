@@ -43,7 +43,7 @@ async def test_it_is_followed_from_no_trial_to_its_outcome(tab: Tab) -> None:
         assert await tab.text_of("#trial-measures") == ""
         site.status_answer["trial"] = shown(state="broken_off", why=HOSTILE, ended_s=at(trial(), 2))
         begin = "document.getElementById('trial-summary').innerText.startsWith"
-        await tab.wait_for(f"{begin}('Broken off')")
+        await tab.wait_for(f"{begin}('Stopped')")
         told = await tab.text_of("#trial-summary")
         assert told.startswith("Stopped after 2 of 28 days: <img src=x")
         outcome = TrialOutcome(14, measures)
@@ -59,7 +59,7 @@ async def test_it_is_followed_from_no_trial_to_its_outcome(tab: Tab) -> None:
             "energy per useful CPU time: -21.9 % (-40 % to 0 %); "
             "forecast -25 % (-30 % to -20 %): within"
         )
-        assert lines[1].endswith("-25 % (-30 % to -20 %): outside, and they agree")
+        assert lines[1].endswith("-25 % (-30 % to -20 %): outside, but they agree")
         assert lines[2].endswith(": not known")
         short = TrialOutcome(3, measures, "too short to say: 3 pairs of days")
         site.status_answer["trial"] = shown(state="ended", outcome=short, ended_s=at(trial(), 28))

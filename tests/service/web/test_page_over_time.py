@@ -52,8 +52,8 @@ async def test_watts_are_drawn_and_said_to_be_estimated(tab: Tab) -> None:
         told = await tab.text_of("#power-summary")
         assert told.startswith("1,000 W on average for runs, estimated:")
         assert "Nothing here is measured" in told
-        assert "Machines of 10 % of the CPU time are not in it" in told
-        assert "kept: completed their job 900 W" in await tab.text_of("#power-legend")
+        assert "Machines with 10 % of the CPU time are not included" in told
+        assert "useful: completed their job 900 W" in await tab.text_of("#power-legend")
         assert await tab.run(INK.replace("queue", "power"))
         assert await tab.run(INK.replace("queue", "use"))
     assert tab.complaints == []

@@ -131,7 +131,7 @@ async def test_the_table_of_jobs_is_sorted_by_its_heads_with_the_keyboard_alone(
         site.asked.clear()
         await tab.reload()
         await tab.wait_for(DRAWN)
-        await tab.wait_for(f"{heads}['Thrown away'] === 'descending'")
+        await tab.wait_for(f"{heads}['Wasted'] === 'descending'")
         assert asked() == "-lost_s"
     assert tab.complaints == []
 
@@ -323,7 +323,7 @@ async def test_a_window_of_time_stands_in_the_address_and_changes_what_is_drawn(
         assert await tab.run(pressed) == "7d"
         assert await tab.run(picture) != day, "its axis has other times"
         await tab.run("document.querySelector('#use-windows [value=all]').click()")
-        await tab.wait_for(f"{drawn}.endsWith('this is the last part alone.')")
+        await tab.wait_for(f"{drawn}.endsWith('this is the last part.')")
         await tab.run("history.back(); history.back()")
         await tab.wait_for(f"{drawn}.startsWith('From 20 Nov 2026')")
     windows = {query.window for query in site.asked if isinstance(query, UseQuery)}

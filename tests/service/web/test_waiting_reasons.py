@@ -228,10 +228,13 @@ async def test_the_batch_systems_reason_leads_and_is_asked_only_for_jobs_that_wa
     }
     assert waits["batch_system_errors"] == ["pool: no schedd answers"]
     assert (runs["batch_system"], runs["batch_system_errors"]) == (None, [])
-    lines = _lines(waits)
-    assert "  slurm says (Dependency): it waits for bob's job 12" in lines
+    lines = _lines(waits, verbose=False)
+    assert lines[0] == "0.0 waits: it waits for bob's job 12."
+    assert not any("Memory >= 4096" in line for line in lines)
+    lines = _lines(waits, verbose=True)
+    assert "  slurm (Dependency): it waits for bob's job 12" in lines
     assert "      Memory >= 4096: 3 meet it, 9 would do without it (removes most)" in lines
-    assert "    what would change it: wait for this job" in lines
+    assert "  what would change it: wait for this job" in lines
     assert "  no answer: pool: no schedd answers" in lines
 
 
