@@ -1,4 +1,4 @@
-"""Levers for tests: one that notes what it is asked, and ways to fail at it."""
+"""Levers for tests: one that records its calls, and several that fail."""
 
 import threading
 from collections import Counter
@@ -12,12 +12,12 @@ from outrider.api import DecisionRow, Lever
 def row(
     job: str, action: str = "start", gate: str | None = "act", time_s: float = 0.0
 ) -> DecisionRow:
-    """A decision as the ledger has it."""
+    """Return a decision as a row of the journal."""
     return DecisionRow(time_s, job, action, "m1", 1, "best", "fifo", "active", gate=gate)
 
 
 class Noting(Lever):
-    """Notes what it is asked, in order."""
+    """Lever that records its calls, in order."""
 
     name = "noting"
     description = "for tests: changes nothing"
@@ -47,14 +47,14 @@ class Noting(Lever):
             self.changed.notify_all()
 
     def wait_for(self, n: int, within_s: float = 10.0) -> list[tuple[str, str]]:
-        """What it was asked, once that is so many."""
+        """Wait for so many calls, and return them."""
         with self.changed:
             assert self.changed.wait_for(lambda: len(self.asked) >= n, within_s), self.asked
             return list(self.asked)
 
 
 class Silent(Noting):
-    """Its batch system answers again only when it is let go."""
+    """Lever whose batch system hangs until it is released."""
 
     def __init__(self, adapter: object = None) -> None:
         super().__init__(adapter)
@@ -68,7 +68,7 @@ class Silent(Noting):
 
 
 class Refusing(Noting):
-    """Its batch system refuses job 2."""
+    """Lever whose batch system refuses job 2."""
 
     def apply(self, decisions: Sequence[DecisionRow]) -> dict[str, str]:
         super().apply(decisions)
@@ -76,7 +76,7 @@ class Refusing(Noting):
 
 
 class Blocking(Noting):
-    """Does not return before it is let go."""
+    """Lever that does not return before it is released."""
 
     name = "blocking"
     actions = ("preempt",)
@@ -92,17 +92,17 @@ class Blocking(Noting):
 
 
 def at_a_pool(*levers: Lever, **options: Any) -> LeverRunner:
-    """What works the levers of one adapter, ``pool``, whose jobs all are; options as its own."""
+    """Return a runner for the levers of one adapter, ``pool``, that all jobs belong to."""
     return LeverRunner({"pool": levers}, lambda job: "pool", **options)
 
 
 def counts_of(runner: LeverRunner, lever: str) -> Counter[str]:
-    """What became of the changes of a lever."""
+    """Return the number of a lever's changes by outcome."""
     return next(thread.counts for thread in runner.threads if thread.lever.name == lever)
 
 
 def wait_until(holds: Callable[[], bool], within_s: float = 10.0) -> bool:
-    """Return whether something holds within a time."""
+    """Return whether a condition holds within a time."""
     pause = threading.Event()
     for _ in range(int(within_s / 0.01)):
         if holds():

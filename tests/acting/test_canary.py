@@ -1,4 +1,4 @@
-"""Which jobs the mode `canary` acts on."""
+"""Membership of jobs in the canary."""
 
 import pytest
 
@@ -36,7 +36,7 @@ def test_a_fraction_holds_that_part_of_the_jobs_and_always_the_same(fraction: fl
 
 
 def test_which_jobs_a_fraction_holds_is_the_same_in_every_release() -> None:
-    """SHA-256 of the name, its first four bytes as a part of 2^32."""
+    """Return the first four bytes of the name's SHA-256 as a fraction of 2^32."""
     place = 2_009_411_391 / 2**32
     assert not Canary(fraction=place).holds("12.0", "", "", None), "those below it, not at it"
     assert Canary(fraction=place + 2.0**-32).holds("12.0", "", "", None)

@@ -1,4 +1,4 @@
-"""What may be carried out: within the mode, with fresh input, within the budget."""
+"""Answers of the gate: by mode, freshness of input, and budget."""
 
 from itertools import accumulate
 

@@ -1,8 +1,8 @@
-"""Guards: which figures break their bounds, and over which time they are taken."""
+"""Guards: figures beyond their bounds, and the window that figures are taken over."""
 
 import pytest
 
-from outrider.acting.gate import LEAST_N, Bounds, Figures, GuardWindow, Totals, breaches
+from outrider.acting.gate import MIN_N, Bounds, Figures, GuardWindow, Totals, breaches
 
 HOUR_S = 3_600.0
 
@@ -15,7 +15,7 @@ def totals(at_s: float, starts: int = 0, **more: float) -> Totals:
 def test_figures_are_those_since_the_window_began_and_not_of_all_time() -> None:
     window = GuardWindow(HOUR_S)
     window.figures(totals(0.0, 1_000, waited_s=9e9, badput_s=5e9), None)
-    now = totals(600.0, 1_000 + LEAST_N, waited_s=9e9 + 60.0 * LEAST_N, badput_s=5e9 + 30.0,
+    now = totals(600.0, 1_000 + MIN_N, waited_s=9e9 + 60.0 * MIN_N, badput_s=5e9 + 30.0,
                  goodput_s=90.0)  # fmt: skip
     assert window.figures(now, 0.75) == Figures(60.0, 0.25, 0.75, None)
 
@@ -33,13 +33,13 @@ def test_what_left_the_window_counts_no_more() -> None:
 def test_a_few_jobs_say_nothing() -> None:
     window = GuardWindow(HOUR_S)
     window.figures(totals(0.0), None)
-    few = totals(60.0, LEAST_N - 1, waited_s=1e9, badput_s=1e9, failures=LEAST_N - 1)
+    few = totals(60.0, MIN_N - 1, waited_s=1e9, badput_s=1e9, failures=MIN_N - 1)
     assert window.figures(few, 0.0) == Figures()
     some = GuardWindow(HOUR_S)
     some.figures(totals(0.0), None)
-    assert some.figures(totals(1.0, LEAST_N, badput_s=0.5), None).badput_ratio == 1.0, "all of it"
-    assert some.figures(totals(1.0, LEAST_N, goodput_s=0.5), None).badput_ratio == 0.0
-    assert window.figures(totals(61.0, failures=LEAST_N), None).error_ratio == 1.0
+    assert some.figures(totals(1.0, MIN_N, badput_s=0.5), None).badput_ratio == 1.0, "all of it"
+    assert some.figures(totals(1.0, MIN_N, goodput_s=0.5), None).badput_ratio == 0.0
+    assert window.figures(totals(61.0, failures=MIN_N), None).error_ratio == 1.0
     assert window.figures(totals(62.0, failures=5.0, changes=15.0), None).error_ratio == 0.25
     assert window.figures(totals(63.0, failures=10.0, changes=90.0), None).error_ratio == 0.1
 
@@ -56,7 +56,7 @@ def test_a_window_after_a_long_silence_begins_where_the_silence_ended() -> None:
 
 
 def test_a_short_window_keeps_as_many_samples_as_a_long_one() -> None:
-    """90 s in 60 parts: one is taken every 1.5 s, and what came after one is not yet a begin."""
+    """A window of 90 s takes a sample every 1.5 s: that at 1 s is not kept."""
     window = GuardWindow(90.0)
     for at_s, starts in ((0.0, 0), (1.0, 100)):
         window.figures(totals(at_s, starts), None)

@@ -1,11 +1,11 @@
-"""What stands, is renewed, is taken back, and lapses: by a clock that the test moves."""
+"""Leases that are active, renewed, reverted and expired, by a clock that the test moves."""
 
 from itertools import pairwise
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from outrider.acting.leases import MOST_AT_ONCE, Due, LeaseBounds, Leases
+from outrider.acting.leases import MAX_BATCH, Due, LeaseBounds, Leases
 from tests.acting.levers import row
 from tests.suite.examples import examples
 
@@ -13,7 +13,7 @@ LEASE_S = 90.0
 
 
 def applied_at(leases: Leases, now_s: float) -> list[str]:
-    """The jobs that are due, which are carried out at once."""
+    """Return the jobs that are due, and apply them immediately."""
     due = leases.due(now_s)
     leases.applied(due.apply, now_s)
     return [decision.job for decision in due.apply]
@@ -240,10 +240,10 @@ def test_no_minute_sees_more_changes_than_its_budget_and_none_is_lost(
 
 def test_a_call_is_short_enough_to_be_stopped_after_it() -> None:
     leases = Leases(LEASE_S, LeaseBounds())
-    for n in range(2 * MOST_AT_ONCE + 1):
+    for n in range(2 * MAX_BATCH + 1):
         leases.want(row(str(n)), 0.0)
     calls = [applied_at(leases, 0.0) for _ in range(4)]
-    assert [len(jobs) for jobs in calls] == [MOST_AT_ONCE, MOST_AT_ONCE, 1, 0]
+    assert [len(jobs) for jobs in calls] == [MAX_BATCH, MAX_BATCH, 1, 0]
     assert not any(set(one) & set(other) for one, other in pairwise(calls))
 
 

@@ -1,4 +1,4 @@
-"""What becomes of decisions that the gate let through; no lever hurts another."""
+"""Execution of decisions that the gate admitted; a faulty lever does not affect others."""
 
 import time
 from concurrent.futures import Future
@@ -54,7 +54,7 @@ def test_what_stands_is_renewed_and_counted_as_that() -> None:
 
 
 def test_a_batch_system_that_is_silent_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lever_thread, "AGAIN_IN_S", 0.05)
+    monkeypatch.setattr(lever_thread, "RETRY_AFTER_S", 0.05)
     lever = Silent()
     runner = at_a_pool(lever)
     runner.take([row("1"), row("2")])
@@ -196,7 +196,7 @@ def test_a_change_that_could_not_be_taken_back_is_tried_again_at_the_end() -> No
 def test_a_fault_of_our_own_is_told_and_the_next_round_goes_on(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(lever_thread, "AGAIN_IN_S", 0.01)
+    monkeypatch.setattr(lever_thread, "RETRY_AFTER_S", 0.01)
     faults = [ZeroDivisionError("whatever")]
 
     def is_fresh() -> bool:
@@ -242,7 +242,7 @@ def test_a_lever_that_cannot_be_closed_ends_all_the_same() -> None:
 def test_what_could_not_be_taken_back_is_not_followed_by_new_changes_at_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(lever_thread, "AGAIN_IN_S", 60.0)
+    monkeypatch.setattr(lever_thread, "RETRY_AFTER_S", 60.0)
 
     class Silent(Noting):
         def withdraw(self, jobs: object) -> dict[str, str]:
@@ -263,7 +263,7 @@ def test_what_could_not_be_taken_back_is_not_followed_by_new_changes_at_once(
 def test_what_is_taken_back_does_not_hold_up_what_comes_after_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(lever_thread, "AGAIN_IN_S", 60.0)
+    monkeypatch.setattr(lever_thread, "RETRY_AFTER_S", 60.0)
     lever = Noting()
     runner = at_a_pool(lever)
     runner.take([row("1")])
@@ -278,7 +278,7 @@ def test_two_levers_for_one_action_are_refused_by_name() -> None:
         name = "other"
 
     with pytest.raises(
-        PluginError, match=r'"noting" and "other" of \[adapters.pool\] both carry "start"; right'
+        PluginError, match=r'"noting" and "other" of \[adapters.pool\] both carry "start"; expected'
     ):
         at_a_pool(Noting(), Other())
 

@@ -1,4 +1,4 @@
-"""How often a lever's thread looks, and what it does without another look."""
+"""Polling interval of a lever's thread, and the work done without another poll."""
 
 import threading
 import time
@@ -17,8 +17,8 @@ def thread_of(lever: Noting, is_fresh: Callable[[], bool] = lambda: True) -> Lev
 
 
 def test_what_is_due_in_several_calls_is_done_in_a_row(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lever_thread, "_LOOK_EVERY_S", 3_600.0)
-    monkeypatch.setattr(leases, "MOST_AT_ONCE", 2)
+    monkeypatch.setattr(lever_thread, "_POLL_INTERVAL_S", 3_600.0)
+    monkeypatch.setattr(leases, "MAX_BATCH", 2)
     lever = Noting()
     thread = thread_of(lever)
     thread.want(row(str(n)) for n in range(5))
@@ -31,7 +31,7 @@ def test_what_is_due_in_several_calls_is_done_in_a_row(monkeypatch: pytest.Monke
 def test_while_nothing_is_due_it_looks_now_and_then_and_no_oftener(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(lever_thread, "_LOOK_EVERY_S", 0.05)
+    monkeypatch.setattr(lever_thread, "_POLL_INTERVAL_S", 0.05)
     looks: list[float] = []
 
     def is_fresh() -> bool:
@@ -54,7 +54,7 @@ def test_a_thread_whose_lever_hangs_keeps_no_process_from_ending() -> None:
 def test_what_lasts_is_taken_back_as_soon_as_its_job_is_forgotten(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(lever_thread, "_LOOK_EVERY_S", 3_600.0)
+    monkeypatch.setattr(lever_thread, "_POLL_INTERVAL_S", 3_600.0)
     lever, made = Noting(), threading.Event()
     lever.lasts = True
     applied: list[int] = []

@@ -1,4 +1,4 @@
-"""The days of a canary trial: drawn, balanced, by the site's wall clock."""
+"""Days of a canary trial: drawn, balanced, by the site's wall clock."""
 
 import datetime as dt
 from typing import Any
@@ -73,7 +73,7 @@ def test_it_says_when_acting_next_begins_or_ends() -> None:
 
 
 def run(number: int, submit_s: float | None, start_s: float, **spec: Any) -> Job:
-    """A job in its first run."""
+    """Return a job in its first run."""
     return Job(number, JobSpec(**spec), submit_s, start_s=start_s, state=RUNNING, runs=1)
 
 

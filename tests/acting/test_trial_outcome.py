@@ -1,14 +1,14 @@
-"""What a trial came to: ratios, intervals that hold, and silence where it was too short."""
+"""Outcome of a trial: ratios, valid intervals, and none where it was too short."""
 
 import numpy as np
 import pytest
 
-from outrider.acting.trial import LEAST_PAIRS, DaySums, Trial, outcome_of
+from outrider.acting.trial import MIN_PAIRS, DaySums, Trial, outcome_of
 from tests.acting.trials import trial
 
 
 def days_of(made: Trial, rng: np.random.Generator, ratio: float) -> list[DaySums]:
-    """Days of weekly rhythm and of chance, on which acting costs `ratio` times as much."""
+    """Draw days with a weekly rhythm and noise, on which acting costs `ratio` times as much."""
     found = []
     for day, acts in enumerate(made.acts):
         busy = 3.0 if day % 7 < 5 else 0.6
@@ -61,7 +61,7 @@ def test_fewer_than_five_pairs_are_too_short_to_say() -> None:
     for day in range(3):
         days[day] = DaySums()
     found = outcome_of(made, days)
-    assert found.pairs == LEAST_PAIRS - 1
+    assert found.pairs == MIN_PAIRS - 1
     assert found.too_short == "too short to say: 4 pairs of days"
     assert all(one.estimate is None for one in found.measures.values())
 

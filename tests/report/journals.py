@@ -1,4 +1,4 @@
-"""Small journals whose figures can be counted by hand."""
+"""Small journals with figures that can be counted by hand."""
 
 import datetime as dt
 from collections.abc import Iterable, Sequence
@@ -21,7 +21,7 @@ BEFORE = Window(MONDAY_S - WEEK_H * HOUR_S, MONDAY_S)
 
 
 def at(hour: float, kind: int, subject: str, extra: Any = None) -> NamedEvent:
-    """An event so many hours after the Monday."""
+    """Return an event some hours after the Monday."""
     return MONDAY_S + hour * HOUR_S, kind, subject, extra
 
 
@@ -29,7 +29,7 @@ def job(
     name: str, user: str, submit_h: float, starts: Iterable[tuple[float, str, float, str | None]],
     vo: str = "physics", cpus: int = 1,
 ) -> list[NamedEvent]:  # fmt: skip
-    """A job and its runs: (start, machine, end, why it was thrown away or None), in hours."""
+    """Return a job and its runs: (start, machine, end, why it was wasted or None), in hours."""
     told = [at(submit_h, ev.SUBMITTED, name, JobSpec(user=user, vo=vo, cpus=cpus))]
     for start_h, machine, end_h, why in starts:
         told.append(at(start_h, ev.STARTED, name, (machine, cpus)))
@@ -39,12 +39,12 @@ def job(
 
 
 def machine(name: str, hour: float = -20.0, **facts: Any) -> NamedEvent:
-    """A machine that joins."""
+    """Return the event of a machine that joins."""
     return at(hour, ev.JOINED, name, MachineSpec(**facts))
 
 
 def write(path: Path, events: Sequence[NamedEvent], last_h: float) -> Path:
-    """A journal of these events, put in order, seen up to an hour."""
+    """Write a journal of these events, sorted, known up to an hour."""
     told = sorted(events, key=lambda event: event[0])
     told.append(at(last_h, ev.TICK, "", None))
     with Journal(path) as journal:
@@ -53,5 +53,5 @@ def write(path: Path, events: Sequence[NamedEvent], last_h: float) -> Path:
 
 
 def told_of(path: Path, window: Window = WEEK, before: Window = BEFORE, **more: Any) -> Any:
-    """The document of a window."""
+    """Return the report document of a window."""
     return document(path, window, before, dt.UTC, **more)

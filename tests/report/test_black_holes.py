@@ -1,4 +1,4 @@
-"""Black holes are found among chance, among users whose jobs fail everywhere, and among many."""
+"""Detection of black holes: with chance, with users whose jobs always fail, and with many."""
 
 import numpy as np
 
@@ -10,7 +10,7 @@ MACHINES, USERS = 100, 12
 def site(
     rng: np.random.Generator, rates: dict[str, float], holes: dict[int, float], jobs: int
 ) -> dict[tuple[int, str], tuple[int, int]]:
-    """What jobs met on the machines of a site.
+    """Simulate jobs that start or fail on the machines of a site.
 
     Args:
         rng: chance.

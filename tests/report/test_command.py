@@ -18,7 +18,7 @@ WATTS: dict[str, Any] = {"active_w": 100.0, "idle_w": 10.0}
 
 @pytest.fixture
 def journal(tmp_path: Path) -> Path:
-    """A journal with runs that completed and runs that were evicted."""
+    """Write a journal with runs that completed and runs that were evicted."""
     events = [
         machine("m1", **WATTS),
         *job("j1", "alice", 1, [(1, "m1", 3, "owner"), (4, "m1", 6, None)]),
@@ -45,7 +45,7 @@ def test_files_are_written_for_the_last_whole_week_and_the_json_is_the_same(
     assert told["traces"][0]["path"] == str(journal)
     assert "How this page was made" in page.read_text()
     shown = outrider(*words)
-    assert "Counted in the window" in shown.out
+    assert "Energy drawn by all machines in this window" in shown.out
     assert str(page) in shown.out
     assert sorted(out.iterdir()) == sorted(written)
 

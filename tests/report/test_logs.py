@@ -1,4 +1,4 @@
-"""What logs alone tell: who waits, where work is thrown away, black holes."""
+"""Summary from logs alone: users who wait, wasted work, black holes."""
 
 from pathlib import Path
 
@@ -18,7 +18,7 @@ def moment(minute: int) -> str:
 
 @pytest.fixture
 def dump(tmp_path: Path) -> Path:
-    """Two users' jobs on nodes n0 to n3, each ten minutes long; those on n3 fail after one.
+    """Write jobs of two users on nodes n0 to n3: ten minutes each; and n3 fails after one.
 
     Alice's wait for one minute, bob's for three; one of bob's in ten waits for an hour.
     """

@@ -1,4 +1,4 @@
-"""The page: whatever strangers call their machines, it stays text, and stays one file."""
+"""HTML page: names of machines stay text whatever they contain, and the page is one file."""
 
 from html.parser import HTMLParser
 from pathlib import Path

@@ -17,7 +17,7 @@ WATTS: dict[str, Any] = {"active_w": 100.0, "idle_w": 10.0}
 
 @pytest.fixture
 def journal(tmp_path: Path) -> Path:
-    """A journal with runs that completed and runs that were evicted."""
+    """Write a journal with runs that completed and runs that were evicted."""
     events = [
         machine("m1", **WATTS),
         *job("j1", "alice", 1, [(1, "m1", 3, "owner"), (4, "m1", 6, None)]),
@@ -52,7 +52,7 @@ def test_a_table_has_the_figures_of_the_document(journal: Path) -> None:
 
 @pytest.mark.parametrize("table", list(TABLES))
 def test_no_field_of_the_document_is_left_out(journal: Path, table: str) -> None:
-    """Each column is filled from the document, and each field has a column."""
+    """Fill each column from the document, and find a column for each field."""
     told = outrider("report", journal, "--json").json()
     part, key = TABLES[table].path
     found = told[part][key]

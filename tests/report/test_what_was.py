@@ -1,4 +1,4 @@
-"""What was: against a count by hand, over windows that cut runs, and where little is known."""
+"""Figures of a window: against a count by hand, with runs cut by windows and with unknowns."""
 
 import datetime as dt
 from pathlib import Path
@@ -42,7 +42,7 @@ M2: dict[str, Any] = {
 
 @pytest.fixture
 def journal(tmp_path: Path) -> Path:
-    """Four jobs: one runs when the week begins, one is evicted, one fails, one runs at the end."""
+    """Write four jobs: one runs at the begin, one is evicted, one fails, one runs at the end."""
     events = [
         machine("m1", **M1),
         machine("m2", **M2),
@@ -153,8 +153,8 @@ def test_watts_that_are_unknown_are_said_and_never_zero(tmp_path: Path) -> None:
     assert told["offenders"]["users"][0]["badput"]["money"] is None
     assert told["was"]["badput_h"] == pytest.approx(2)
     page = html(told)
-    assert "not known drawn by all machines" in page
-    assert "Energy is not known in whole" in page
+    assert "Energy drawn by all machines in this window: not known" in page
+    assert "Not all energy is known" in page
 
 
 def test_a_window_of_which_nothing_is_told_has_no_figures(journal: Path) -> None:
@@ -163,7 +163,7 @@ def test_a_window_of_which_nothing_is_told_has_no_figures(journal: Path) -> None
     assert told["was"] is None
     assert told["offenders"] is None
     assert told["before"]["was"]["starts"] == 4
-    assert "tells nothing of this window" in html(told)
+    assert "has no record of this window" in html(told)
     earlier = told_of(journal, Window(MONDAY_S - 2e6, MONDAY_S - 1e6), Window(1e9, 1.1e9))
     assert earlier["was"] is None
 

@@ -1,4 +1,4 @@
-"""Which week is the last whole one, by the wall clock of the site."""
+"""Choice of the last whole week, by the wall clock of the site."""
 
 import datetime as dt
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What would have been: ratios times what was in the twin's window, or the reason why not."""
+"""Estimates for other policies: ratios times measured amounts, or the reason for having none."""
 
 import json
 from pathlib import Path
@@ -19,7 +19,7 @@ TARIFF = Tariff(0.5, "EUR", 400.0)
 
 @pytest.fixture
 def journal(tmp_path: Path) -> Path:
-    """A kilowatt for two hours thrown away and three completed, a week apart."""
+    """Write a journal: at one kilowatt, two wasted hours and three completed, a week apart."""
     events = [
         machine("m1", active_w=1000.0, idle_w=10.0),
         *job("j1", "alice", -150, [(-149, "m1", -147, "owner"), (-146, "m1", -145, None)]),
@@ -30,7 +30,7 @@ def journal(tmp_path: Path) -> Path:
 
 
 def answer(begin_h: float = -160, end_h: float = 170, **more: Any) -> TwinAnswer:
-    """Half the badput, a fifth less energy."""
+    """Return a twin result with half the badput and a fifth less energy."""
     ratios = {
         "energy_ratio": {"estimate": 0.8, "low": 0.7, "high": 0.9, "level": 0.9},
         "badput_ratio": {"estimate": 0.5, "low": 0.4, "high": 1.1, "level": 0.9},
@@ -79,13 +79,13 @@ def test_without_tariff_there_is_no_money_and_without_watts_no_energy(tmp_path: 
     assert "watts" in found["unknown"]
     assert found["past"]["survival"]["energy_ratio"]["saved"] is None
     assert found["past"]["survival"]["badput_ratio"]["saved"]["badput_h"]["estimate"] == 1
-    assert "saved in energy is not known" in summary(told)[-1]
+    assert "Energy savings under survival are not known" in summary(told)[-1]
 
 
 def test_a_window_that_the_journal_tells_in_part_gets_no_amounts(journal: Path) -> None:
     found = told_of(journal, answer=answer(begin_h=-400))["would_have_been"]
     assert found["was"] is None
-    assert "only of a part" in found["unknown"]
+    assert "only a part" in found["unknown"]
     energy = found["past"]["survival"]["energy_ratio"]
     assert energy["ratio"]["estimate"] == 0.8
     assert energy["saved"] is None
@@ -118,7 +118,7 @@ def test_a_forecast_expires_when_the_week_after_it_is_otherwise(journal: Path) -
     before = Window(early.begin_s - 10, early.begin_s)
     told = told_of(journal, early, before, answer=asked)
     assert told["would_have_been"]["forecast"]["expired"] is False
-    assert "are as it takes them to be" in html(told)
+    assert "in this window fit it" in html(told)
 
 
 @pytest.mark.parametrize(
@@ -138,7 +138,7 @@ def test_a_forecast_expires_when_the_week_after_it_is_otherwise(journal: Path) -
 def test_what_is_no_answer_is_refused_by_name(tmp_path: Path, text: str) -> None:
     path = tmp_path / "answer.json"
     path.write_text(text, encoding="utf-8", errors="surrogateescape")
-    with pytest.raises(ConfigurationError, match=r"answer\.json: is no answer of the twin"):
+    with pytest.raises(ConfigurationError, match=r"answer\.json: is not a result of the twin"):
         read_answer(path)
     with pytest.raises(ConfigurationError, match="cannot be read"):
         read_answer(tmp_path / "none.json")

@@ -1,1 +1,1 @@
-"""Whether a decision may be carried out (`gate`), and how it is (`lever_runner`)."""
+"""Execution of decisions: whether one may be applied (`gate`), and how (`lever_runner`)."""

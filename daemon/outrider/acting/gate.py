@@ -1,9 +1,8 @@
-"""The gate: whether a decision may be carried out. Pure code, the same in every mode.
+"""The gate: it decides whether a decision may be applied. Pure code, the same in every mode.
 
-It answers `ACT`, `WOULD` or ``refused: ...`` with the reason, and the answer is part of the record
-of the decision. In `observe` and `shadow` nothing is ever carried out; the gate still says what it
-would have done, so that a site sees before it climbs how often a budget or a stale input would have
-said no.
+It answers `ACT`, `WOULD` or ``refused: ...`` with the reason. The answer is part of the record of
+the decision. In `observe` and `shadow` nothing is ever applied. The gate still answers, so that a
+site sees in advance how often a budget or stale input would refuse a decision.
 """
 
 import hashlib
@@ -14,15 +13,15 @@ from typing import Any, Final, NamedTuple
 from outrider.model.decisions import SHRINK, START
 
 ACT: Final = "act"
-"""It may be carried out."""
+"""The decision may be applied."""
 WOULD: Final = "would"
 """Input and budget allow it, and the mode is one that never acts, or never on this job."""
 OUTSIDE: Final = "outside_canary"
-"""Of `Gate.verdicts`: the mode acts, but not on this job. Its answer is `WOULD`."""
+"""Key of `Gate.verdicts`: the mode acts, but not on this job. The answer is `WOULD`."""
 STALE: Final = "stale_input"
 NO_LEVER: Final = "no_lever"
-"""The job's adapter has no lever for this action. Only asked where the mode acts: in shadow the
-answer tells how input and budget do, at sites without levers too."""
+"""The job's adapter has no lever for this action. Only checked in modes that act: in shadow the
+answer shows input and budget, also at sites without levers."""
 BUDGET: Final = "budget"
 CANARY: Final = "canary"
 ACTING_MODES: Final = (CANARY, "active")
@@ -31,16 +30,16 @@ _STARTS: Final = (START, SHRINK)
 
 
 def refused(why: str) -> str:
-    """The answer where something stands against it: `STALE`, `NO_LEVER`, `BUDGET`."""
+    """Return the answer of a refusal: the reason is `STALE`, `NO_LEVER` or `BUDGET`."""
     return f"refused: {why}"
 
 
 class Budget(NamedTuple):
-    """Bounds of what may be carried out.
+    """Bounds of what may be applied.
 
     Attributes:
-        starts_per_minute: most starts within any 60 seconds of event time.
-        stale_after_s: input older than this carries nothing.
+        starts_per_minute: maximal starts within any 60 seconds of event time.
+        stale_after_s: input older than this is too old for any decision.
     """
 
     starts_per_minute: float
@@ -55,8 +54,8 @@ class Gate:
         budget: the bounds.
 
     Attributes:
-        verdicts: how often decisions were within both (`ACT`), in whatever mode, and how often
-            they were refused, by why.
+        verdicts: number of decisions within input and budget (`ACT`), in any mode, and of those
+            refused, by reason.
     """
 
     def __init__(self, mode: str, budget: Budget) -> None:
@@ -74,14 +73,14 @@ class Gate:
         in_canary: bool = True,
         has_lever: bool = True,
     ) -> str:
-        """The answer to a decision that changes something at the site.
+        """Return the answer to a decision that changes something at the site.
 
         Args:
             action: one of `outrider.model.decisions.ACTIONS`.
             now_s: event time of the decision, seconds.
             input_age_s: how old the newest input was.
-            in_canary: whether the canary holds the job; only asked in that mode.
-            has_lever: whether there is a lever for it; only asked in modes that act.
+            in_canary: whether the canary holds the job; only used in that mode.
+            has_lever: whether there is a lever for it; only used in modes that act.
 
         Returns:
             `ACT`; `WOULD` where the mode never acts, or not on this job, and neither input nor
@@ -112,11 +111,11 @@ class Gate:
         return ACT
 
     def save(self) -> dict[str, Any]:
-        """Everything as plain data."""
+        """Return the state as plain data."""
         return {"verdicts": dict(self.verdicts), "starts": list(self._starts)}
 
     def restore(self, saved: dict[str, Any]) -> None:
-        """Go on from what `save` gave."""
+        """Restore the state that `save` returned."""
         self.verdicts = Counter(saved["verdicts"])
         self._starts = deque(saved["starts"])
 
@@ -128,13 +127,13 @@ _OF: Final = 1 << 32
 
 
 class Canary(NamedTuple):
-    """Jobs are in it by any one of these; with nothing named, none is.
+    """Part of the jobs on which canary mode acts: any one criterion suffices; default none.
 
     Attributes:
         clusters: machine groups: decisions to start a job there.
         users: names, as the events have them.
         vos: virtual organisations, accounting groups or accounts.
-        fraction: of all jobs, 0 to 1; which ones is settled by their names, so it stays the same.
+        fraction: of all jobs, 0 to 1; the job's name determines membership, so it stays the same.
     """
 
     clusters: Container[str] = ()
@@ -143,13 +142,13 @@ class Canary(NamedTuple):
     fraction: float = 0.0
 
     def holds(self, job: str, user: str, vo: str, cluster: str | None) -> bool:
-        """Return whether a decision is about a job in it.
+        """Return whether a decision is about a job in the canary.
 
         Args:
             job: its name.
             user: whose it is.
             vo: of which virtual organisation.
-            cluster: the machine group that was decided for; None: the job stays in the queue.
+            cluster: the machine group of the decision; None: the job stays in the queue.
 
         >>> Canary(fraction=0.4).holds("12.0", "alice", "physics", None)
         False
@@ -165,22 +164,22 @@ class Canary(NamedTuple):
 
 
 def _place_of(job: str) -> float:
-    """A number from 0 to below 1, of the job's name alone, evenly spread."""
+    """Return a number in [0, 1), evenly distributed, that depends on the job's name alone."""
     digest = hashlib.sha256(job.encode(errors="surrogateescape")).digest()
     return int.from_bytes(digest[:4], "big") / _OF
 
 
 # -- guards ----------------------------------------------------------------------------------------
-# Guards: figures of the last hours past which a mode that acts falls back to shadow. Pure code.
+# Guards: bounds on recent figures; beyond one, a mode that acts falls back to shadow. Pure code.
 
 _SAMPLES: Final = 60
-"""Of a window: a figure is up to a sixtieth of it older or younger than it says."""
-LEAST_N: Final = 20
-"""Of starts, or of changes: fewer say nothing."""
+"""Samples kept of a window: its true length is off by at most a sixtieth."""
+MIN_N: Final = 20
+"""Minimal number of starts or changes; with fewer a figure means nothing."""
 
 
 class Bounds(NamedTuple):
-    """Guards: figures past these demote the mode. None: that figure is not guarded."""
+    """Bounds of the guards: a figure beyond one demotes the mode. None: not guarded."""
 
     mean_wait_s: float | None = None
     badput_ratio: float | None = None
@@ -189,7 +188,7 @@ class Bounds(NamedTuple):
 
 
 class Figures(NamedTuple):
-    """What the guards look at, over the window they are told of. None: not known yet."""
+    """Figures that the guards check, over their window. None: not known yet."""
 
     mean_wait_s: float | None = None
     badput_ratio: float | None = None
@@ -198,14 +197,14 @@ class Figures(NamedTuple):
 
 
 class Totals(NamedTuple):
-    """What is counted, since whenever; it only grows.
+    """Cumulative totals; they only grow.
 
     Attributes:
-        at_s: when, seconds.
-        waited_s: waits of the jobs that started, seconds, and their number.
-        starts: see there.
+        at_s: time of the totals, seconds.
+        waited_s: waits of the jobs that started, seconds.
+        starts: number of those jobs.
         goodput_s: CPU-seconds of completed runs.
-        badput_s: CPU-seconds of runs that were thrown away.
+        badput_s: CPU-seconds of wasted runs.
         changes: jobs that were changed in the batch system.
         failures: jobs for which that was refused, and calls that failed.
     """
@@ -220,10 +219,10 @@ class Totals(NamedTuple):
 
 
 class GuardWindow:
-    """The figures of a window that moves along.
+    """Figures over a sliding window.
 
     Args:
-        window_s: how long it is, seconds.
+        window_s: its length, seconds.
     """
 
     def __init__(self, window_s: float) -> None:
@@ -231,7 +230,7 @@ class GuardWindow:
         self._samples: deque[Totals] = deque()
 
     def figures(self, now: Totals, fairness: float | None) -> Figures:
-        """The figures from the begin of the window to now; None where too little happened."""
+        """Return the figures from the begin of the window to now; None if too little happened."""
         samples = self._samples
         while len(samples) > 1 and samples[1].at_s <= now.at_s - self._window_s:
             samples.popleft()
@@ -241,17 +240,17 @@ class GuardWindow:
         starts = now.starts - then.starts
         good_s, bad_s = now.goodput_s - then.goodput_s, now.badput_s - then.badput_s
         changes, failures = now.changes - then.changes, now.failures - then.failures
-        enough = starts >= LEAST_N
+        enough = starts >= MIN_N
         return Figures(
             mean_wait_s=(now.waited_s - then.waited_s) / starts if enough else None,
             badput_ratio=bad_s / (good_s + bad_s) if enough and good_s + bad_s > 0 else None,
             fairness=fairness if enough else None,
-            error_ratio=failures / (changes + failures) if changes + failures >= LEAST_N else None,
+            error_ratio=failures / (changes + failures) if changes + failures >= MIN_N else None,
         )
 
 
 def breaches(bounds: Bounds, figures: Figures) -> list[str]:
-    """Return which guards a site's figures break, in words; empty if none."""
+    """Return a sentence for each guard that the figures break; empty if none."""
     found = []
     for name, bound, value, sign in (
         ("mean wait", bounds.mean_wait_s, figures.mean_wait_s, 1),

@@ -1,7 +1,7 @@
-"""What stands at a batch system, job by job, and what is to be done about it next. Pure code.
+"""Leases of the decisions active at a batch system, by job, and the next changes. Pure code.
 
-A decision that was carried out stands until the policy decides otherwise, or its job runs, leaves
-or is held. For so long its lease is renewed; when nobody renews it, the batch system forgets it.
+A decision that was applied stays active until the policy decides otherwise, or its job runs, leaves
+or is held. Until then its lease is renewed. Without renewals the batch system drops the decision.
 """
 
 from collections import Counter
@@ -15,19 +15,19 @@ import msgspec
 from outrider.engine.scheduling.deferral_limit import DeferralLimit
 from outrider.model.decisions import DEFER, DecisionRow
 
-MOST_AT_ONCE: Final = 1_000
-"""Jobs in one call of a lever, so that it can be stopped between two."""
+MAX_BATCH: Final = 1_000
+"""Maximal number of jobs in one call of a lever, so that it can be stopped between two."""
 _RENEW_AFTER: Final = 1.0 / 3.0
-"""Of a lease: two renewals may fail before it lapses."""
+"""Fraction of a lease until its renewal: two renewals may fail before it expires."""
 
 
 class LeaseBounds(NamedTuple):
-    """How much may be changed.
+    """Bounds of the changes at a batch system.
 
     Attributes:
-        acts_per_minute: most changes within any 60 seconds, one for each job; renewals count.
-        deferred_at_once: most jobs that are kept in the queue at one time.
-        longest_deferral_s: for how long a job is kept in the queue at most, all together.
+        acts_per_minute: maximal changes within any 60 seconds, one for each job; renewals count.
+        deferred_at_once: maximal number of jobs that are kept in the queue at one time.
+        longest_deferral_s: maximal total time for which a job is kept in the queue.
     """
 
     acts_per_minute: float = inf
@@ -39,11 +39,11 @@ UNBOUNDED: Final = LeaseBounds()
 
 
 class Due(NamedTuple):
-    """What is to be done now.
+    """Changes that are due now.
 
     Attributes:
-        apply: decisions to carry out, or to renew.
-        withdraw: jobs for which what stands is to be taken back.
+        apply: decisions to apply, or to renew.
+        withdraw: jobs whose active decision is to be reverted.
     """
 
     apply: Sequence[DecisionRow]
@@ -51,11 +51,11 @@ class Due(NamedTuple):
 
 
 class _Lease(msgspec.Struct, gc=False):
-    """One decision that is to be carried out, or stands.
+    """One decision that is active, or is to be applied.
 
     Attributes:
-        renew_s: when it is to be carried out next.
-        lapses_s: when the batch system forgets it; 0: it does not know it yet.
+        renew_s: when it is applied next.
+        lapses_s: when the batch system drops it; 0: it was not applied yet.
     """
 
     decision: DecisionRow
@@ -64,14 +64,14 @@ class _Lease(msgspec.Struct, gc=False):
 
 
 class Leases:
-    """The decisions that are to stand at a batch system. All times by one clock, seconds.
+    """Decisions that are wanted at a batch system. All times are seconds of one clock.
 
     Args:
-        lease_s: how long a change lasts that is not renewed.
+        lease_s: how long a change lasts without renewal.
         bounds: how much may be changed.
 
     Attributes:
-        counts: ``too_many`` deferrals at once, and ``too_long``: deferrals that were ended.
+        counts: ``too_many``: deferrals beyond the limit; ``too_long``: deferrals that were ended.
     """
 
     def __init__(self, lease_s: float, bounds: LeaseBounds) -> None:
@@ -85,11 +85,11 @@ class Leases:
         self._acts: list[tuple[float, int]] = []
 
     def standing(self, now_s: float) -> dict[str, DecisionRow]:
-        """The decisions that the batch system knows, and has not forgotten, by job."""
+        """Return the decisions that are active at the batch system, by job."""
         return {job: one.decision for job, one in self._leases.items() if one.lapses_s > now_s}
 
     def want(self, decision: DecisionRow, now_s: float) -> None:
-        """From now this decision is to stand, in place of what stood for its job."""
+        """Want this decision from now on, instead of any earlier one for its job."""
         job = decision.job
         known = self._leases.get(job)
         self._deferred.discard(job)
@@ -105,14 +105,14 @@ class Leases:
         self._leases[job] = _Lease(decision, now_s, 0.0 if known is None else known.lapses_s)
 
     def give_back(self, job: str) -> None:
-        """The policy wants it no more: what stands for the job is to be taken back."""
+        """Stop wanting a decision for the job: an active one is to be reverted."""
         if (lease := self._drop(job)) is not None and lease.lapses_s:
             self._to_withdraw[job] = None
 
-    def forget(self, job: str, takes_back: bool = False) -> None:
-        """The job runs or is gone: what stands may lapse, or is to be taken back all the same."""
+    def forget(self, job: str, reverts: bool = False) -> None:
+        """Drop a job that runs or is gone: its decision expires, or is reverted if `reverts`."""
         self._to_withdraw.pop(job, None)
-        if takes_back:
+        if reverts:
             self.give_back(job)
         self._drop(job)
         self._limit.end(job)
@@ -122,20 +122,20 @@ class Leases:
         return self._leases.pop(job, None)
 
     def due(self, now_s: float, is_fresh: bool = True) -> Due:
-        """What is to be done now, and is counted as being done.
+        """Return the changes that are due now, and count them as done.
 
         Args:
             now_s: by the clock of all times here.
-            is_fresh: whether what is known of the site is young enough to act on; if not, nothing
-                is applied, and what stands lapses by itself.
+            is_fresh: whether the site's input is fresh enough to act on; if not, nothing is
+                applied, and active decisions expire.
         """
         for job in self._deferred_too_long(now_s):
             self.counts["too_long"] += 1
             self.give_back(job)
-        withdraw = list(self._to_withdraw)[:MOST_AT_ONCE]
-        most = max(0, self._acts_left(now_s) - len(withdraw)) if is_fresh else 0
+        withdraw = list(self._to_withdraw)[:MAX_BATCH]
+        max_applied = max(0, self._acts_left(now_s) - len(withdraw)) if is_fresh else 0
         due = (lease.decision for lease in self._leases.values() if lease.renew_s <= now_s)
-        apply = list(islice(due, most))
+        apply = list(islice(due, max_applied))
         if apply or withdraw:
             self._acts.append((now_s, len(apply) + len(withdraw)))
         return Due(apply, withdraw)
@@ -146,35 +146,35 @@ class Leases:
     def _acts_left(self, now_s: float) -> int:
         self._acts = [(at_s, n) for at_s, n in self._acts if at_s > now_s - 60.0]
         left = self._bounds.acts_per_minute - sum(n for _, n in self._acts)
-        return int(min(left, MOST_AT_ONCE))
+        return int(min(left, MAX_BATCH))
 
     def applied(self, decisions: Iterable[DecisionRow], began_s: float) -> None:
-        """These were carried out, by a call that began then."""
+        """Record that these decisions were applied, by a call that began at `began_s`."""
         lapses_s = began_s + self._lease_s
         for decision in decisions:
             lease = self._leases.get(decision.job)
-            if lease is None:  # given back or forgotten during the call
+            if lease is None:  # withdrawn or dropped during the call
                 self._to_withdraw[decision.job] = None
                 continue
             lease.lapses_s = lapses_s
-            if lease.decision is decision:  # another one, that came meanwhile, is due as it was
+            if lease.decision is decision:  # a newer one keeps its own time
                 lease.renew_s = began_s + _RENEW_AFTER * self._lease_s
 
     def withdrawn(self, jobs: Iterable[str]) -> None:
-        """What stood for these was taken back."""
+        """Record that the decisions for these jobs were reverted."""
         for job in jobs:
             self._to_withdraw.pop(job, None)
 
     def refused(self, jobs: Iterable[str]) -> None:
-        """The batch system refuses these: they are not asked for until it is decided anew.
+        """Drop the decisions that the batch system refused, until the policy decides again.
 
-        What stood for them before is not what is wanted now.
+        Earlier decisions for these jobs are not wanted any more, either.
         """
         for job in jobs:
             self.give_back(job)
 
     def failed(self, decisions: Iterable[DecisionRow], now_s: float, again_in_s: float) -> None:
-        """Nobody answered: these are due again a little later, and a part may have been done."""
+        """Record that a call failed: its decisions are due again later, some may be active."""
         for decision in decisions:
             lease = self._leases.get(decision.job)
             if lease is None:
@@ -183,7 +183,7 @@ class Leases:
             lease.lapses_s = lease.lapses_s or now_s + self._lease_s
 
     def end(self) -> list[str]:
-        """Nothing is wanted any more: the jobs for which something may stand."""
+        """Drop all decisions; return the jobs for which one may be active."""
         lasting = [job for job, lease in self._leases.items() if lease.lapses_s]
         lasting += self._to_withdraw
         self._leases.clear()

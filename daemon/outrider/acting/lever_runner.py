@@ -1,4 +1,4 @@
-"""The one place from which levers are worked: recorded decisions in, changes at the site out."""
+"""Apply recorded decisions to the batch system through its levers."""
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -18,21 +18,21 @@ _ENDS_THE_WAIT: Final = frozenset({STARTED, COMPLETED, REMOVED, HELD})
 
 
 class LeverRunner:
-    """Hands each decision that the gate answered with *act* to the lever that carries its action.
+    """Passes each decision that the gate admitted (`ACT`) to the lever for its action.
 
-    From then on it stands, and is renewed, until the policy decides otherwise for the job, or the
+    The decision is then active and renewed until the policy decides otherwise for the job, or the
     job starts, leaves or is held.
 
     Args:
         levers: of all adapters, by adapter.
-        adapter_of: the adapter that a job is of, by its name; None: one without levers.
+        adapter_of: returns the adapter of a job, by its name; None: one without levers.
         bounds: how much may be changed.
-        is_fresh: whether what is known of the site is young enough to act on; from any thread.
-        clock: seconds that only ever go on.
-        work: what works each lever.
+        is_fresh: returns whether the site's input is fresh enough to act on; from any thread.
+        clock: monotonic seconds.
+        work: class that runs each lever.
 
     Raises:
-        PluginError: two levers of an adapter carry the same action.
+        PluginError: two levers of an adapter support the same action.
 
     Attributes:
         threads: of all levers.
@@ -67,12 +67,12 @@ class LeverRunner:
         rows: Sequence[DecisionRow],
         events: Sequence[tuple[str, NamedEvent]] = (),
     ) -> None:
-        """Take decisions once they are on record; what cannot be recorded is not carried out.
+        """Take decisions once they are on record; without a record nothing is applied.
 
         Args:
             recorded: resolves when they are.
-            rows: what was decided.
-            events: what came of the adapters, with each one's label.
+            rows: the decisions.
+            events: events of the adapters, with each one's label.
         """
         recorded.add_done_callback(
             lambda done: None if done.exception() else self.take(rows, events)
@@ -87,7 +87,7 @@ class LeverRunner:
         for thread in self.threads:
             wanted = [row for row in latest.values() if self._is_for(thread, row)]
             thread.forget(ended_s)
-            # also where the gate refused: what stood before is not what the policy wants now
+            # also where the gate refused: the policy no longer wants the earlier decision
             thread.give_back(latest.keys() - {row.job for row in wanted})
             thread.want(wanted)
 
@@ -97,11 +97,11 @@ class LeverRunner:
         return self._carries.get((self._adapter_of(row.job) or "", row.action)) is thread
 
     def close(self, within_s: float) -> list[str]:
-        """Take everything back and end.
+        """Revert all changes and end.
 
         Returns:
-            the levers that did not manage in time, each by its adapter and its name: what they
-            changed lapses by itself.
+            the levers that did not finish in time, each by its adapter and its name: their changes
+            expire.
         """
         end_s = time.monotonic() + within_s
         for thread in self.threads:
@@ -114,21 +114,21 @@ class LeverRunner:
 
 
 # -- inline lever ----------------------------------------------------------------------------------
-# A lever that is worked when somebody says so: for simulated time, in which all has its order.
+# A lever without a thread, for simulated time, where the order of calls matters.
 
 
 class InlineLever(LeverThread):
-    """As `LeverThread`, without a thread: `work_off` does what is due."""
+    """A `LeverThread` without a thread: `work_off` does what is due."""
 
     def _begin(self) -> None:
-        """No thread begins."""
+        """Do nothing, since there is no thread to start."""
 
     def work_off(self) -> None:
-        """Do all that is due now; a call that fails is tried again at the next time."""
+        """Do all that is due now; retry a failed call at the next time."""
         while self._round() == 0.0:
             pass
 
     def close(self, within_s: float) -> bool:
-        """Take back all that stands, and end."""
+        """Revert all active decisions, and end."""
         self._end()
         return True

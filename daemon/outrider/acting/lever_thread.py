@@ -1,4 +1,4 @@
-"""One lever and the thread that works it: what raises is counted, what blocks delays nothing."""
+"""Thread that runs one lever: exceptions are counted, and blocking calls delay nothing else."""
 
 import threading
 from collections import Counter
@@ -11,10 +11,10 @@ from outrider.acting.leases import LeaseBounds, Leases
 from outrider.api.lever import Lever
 from outrider.model.decisions import DecisionRow
 
-AGAIN_IN_S: Final = 5.0
-"""After a call that failed."""
-_LOOK_EVERY_S: Final = 0.5
-"""For what is to be renewed, while nothing is asked."""
+RETRY_AFTER_S: Final = 5.0
+"""Pause after a call that failed, seconds."""
+_POLL_INTERVAL_S: Final = 0.5
+"""Interval of looking for renewals while there is no other request, seconds."""
 OUTCOMES: Final = (
     "applied", "renewed", "withdrawn", "refused", "failed", "too_many", "too_long",
 )  # fmt: skip
@@ -25,24 +25,24 @@ log = structlog.get_logger()
 
 
 class LeverThread:
-    """Works one lever, a call at a time, so that what is wanted stands.
+    """Thread that calls one lever, one call at a time, to apply what is wanted.
 
     `want`, `give_back` and `forget` may be called from any thread and never wait; only `close`
     waits. The thread is a daemon: a lever that never returns does not keep the process from ending,
-    and what it changed lapses by itself.
+    and its changes expire.
 
     Args:
         adapter: label of the adapter whose lever it is.
         lever: of a plugin.
         bounds: how much it may change.
-        is_fresh: whether what is known of the site is young enough to act on; from any thread.
-        clock: seconds that only ever go on.
+        is_fresh: returns whether the site's input is fresh enough to act on; from any thread.
+        clock: monotonic seconds.
 
     Attributes:
         counts: jobs for which a change was ``applied``, ``renewed``, ``withdrawn``, ``refused`` by
-            the batch system; calls that ``failed``; and what `Leases.counts` counts.
-        failure: what it last raised or refused, or empty; empty again after a call that succeeds.
-        refusals: why the batch system refused, by job: the latest.
+            the batch system; calls that ``failed``; and the counts of `Leases.counts`.
+        failure: the last exception or refusal; empty after a call that succeeds.
+        refusals: the latest reason of the batch system's refusal, by job.
     """
 
     def __init__(
@@ -74,18 +74,18 @@ class LeverThread:
 
     @property
     def counts(self) -> Counter[str]:
-        """What became of what was wanted, until now."""
+        """Numbers of changes by outcome, until now."""
         with self._lock:
             return self._counts + self._leases.counts
 
     @property
     def standing(self) -> dict[str, DecisionRow]:
-        """The decisions that stand at the batch system, by job."""
+        """Active decisions at the batch system, by job."""
         with self._lock:
             return self._leases.standing(self._clock())
 
     def want(self, decisions: Iterable[DecisionRow]) -> None:
-        """From now these decisions are to stand, each in place of what stood for its job."""
+        """Want these decisions from now on, each instead of any earlier one for its job."""
         now_s = self._clock()
         with self._lock:
             for decision in decisions:
@@ -93,23 +93,23 @@ class LeverThread:
         self._asked.set()
 
     def give_back(self, jobs: Iterable[str]) -> None:
-        """Nothing is to stand for these jobs any more."""
+        """Stop wanting any decision for these jobs."""
         with self._lock:
             for job in jobs:
                 self._leases.give_back(job)
         self._asked.set()
 
     def forget(self, jobs: Iterable[str]) -> None:
-        """These jobs run or are gone: what stands for them may lapse, and is taken back if not."""
+        """Drop jobs that run or are gone: their decisions expire, or are reverted if they last."""
         with self._lock:
             for job in jobs:
-                self._leases.forget(job, takes_back=self.lever.lasts)
+                self._leases.forget(job, reverts=self.lever.lasts)
                 self.refusals.pop(job, None)
         if self.lever.lasts:
             self._asked.set()
 
     def close(self, within_s: float) -> bool:
-        """Make no more changes, take back all that stands, and end; whether that was in time."""
+        """Stop changes, revert all active decisions and end; return whether that was in time."""
         self._ended.set()
         self._asked.set()
         try:
@@ -122,22 +122,22 @@ class LeverThread:
     def _serve(self) -> None:
         while not self._ended.is_set():
             self._asked.clear()
-            if self._ended.is_set():  # that it was asked may just have been cleared
+            if self._ended.is_set():  # the clear above may have removed the request of `close`
                 break
             try:
                 pause_s = self._round()
-            except Exception as error:  # a fault of our own: what stands lapses, and is told
+            except Exception as error:  # internal error, reported: active decisions expire
                 self.failure = f"{type(error).__name__}: {error}"
                 log.exception("lever_failed", lever=self._name)
                 pause_s = None
             if pause_s is None:
-                self._ended.wait(AGAIN_IN_S)
+                self._ended.wait(RETRY_AFTER_S)
             else:
                 self._asked.wait(pause_s)
         self._end()
 
     def _end(self) -> None:
-        """Take back all that stands, and close the lever."""
+        """Revert all active decisions, and close the lever."""
         with self._lock:
             lasting = self._leases.end()
         if lasting:
@@ -148,7 +148,7 @@ class LeverThread:
             log.warning("lever_failed", lever=self._name, error=f"at its end: {error}")
 
     def _round(self) -> float | None:
-        """Do what is due; seconds to the next look unless it is asked, None: a call failed."""
+        """Do what is due; return seconds until the next look, None if a call failed."""
         is_fresh = self._is_fresh()
         with self._lock:
             due = self._leases.due(self._clock(), is_fresh)
@@ -156,38 +156,38 @@ class LeverThread:
             return None
         if due.apply and not self._apply(due.apply):
             return None
-        return 0.0 if due.apply or due.withdraw else _LOOK_EVERY_S
+        return 0.0 if due.apply or due.withdraw else _POLL_INTERVAL_S
 
     def _withdraw(self, jobs: Sequence[str]) -> bool:
-        """Take back what stands for these jobs; whether the lever did not raise."""
+        """Revert the decisions for these jobs; return whether the lever did not raise."""
         refused = self._call(lambda: self.lever.withdraw(jobs))
         if refused is None:
             return False
         with self._lock:
-            self._leases.withdrawn(jobs)  # refused ones, too: they lapse
+            self._leases.withdrawn(jobs)  # refused ones, too: they expire
             self._counts["withdrawn"] += len(set(jobs) - refused.keys())
         return True
 
     def _apply(self, decisions: Sequence[DecisionRow]) -> bool:
-        """Carry these out, or renew them; whether the lever did not raise."""
+        """Apply or renew these decisions; return whether the lever did not raise."""
         began_s = self._clock()
         with self._lock:
-            stood = self._leases.standing(began_s)
+            active = self._leases.standing(began_s)
         refused = self._call(lambda: self.lever.apply(decisions))
         with self._lock:
             if refused is None:
-                self._leases.failed(decisions, self._clock(), AGAIN_IN_S)
+                self._leases.failed(decisions, self._clock(), RETRY_AFTER_S)
                 return False
             done = [decision for decision in decisions if decision.job not in refused]
             self._leases.refused(refused)
             self._leases.applied(done, began_s)
-            renewed = sum(1 for decision in done if stood.get(decision.job) is decision)
+            renewed = sum(1 for decision in done if active.get(decision.job) is decision)
             self._counts["renewed"] += renewed
             self._counts["applied"] += len(done) - renewed
         return True
 
     def _call(self, call: Callable[[], Mapping[str, str]]) -> dict[str, str] | None:
-        """What the lever says was refused, noted; None if it failed."""
+        """Call the lever and record its refusals; return them by job, None if the call failed."""
         try:
             refused = dict(call())
         except Exception as error:  # noqa: BLE001 - a plugin's fault must not end the thread

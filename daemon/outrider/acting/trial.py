@@ -1,9 +1,9 @@
-"""A canary trial by days: on which days it is acted, drawn and registered beforehand. Pure code.
+"""Canary trial by days: the days on which the policy acts are drawn in advance. Pure code.
 
-On days drawn at random a policy acts on all jobs that may be acted on, on the others on none. The
-same weekday of two weeks that follow each other is a pair: one of it acts, the other is its
-control. So owners' and users' weekly habits are on both sides alike (a paired, randomised design:
-Box, Hunter and Hunter, *Statistics for Experimenters*, ch. 3).
+On days drawn at random a policy acts on all jobs that it may act on, on the other days on none. The
+same weekday of two successive weeks is a pair: one day acts, the other is its control. So weekly
+patterns of owners and users affect both sides equally (a paired, randomised design: Box, Hunter and
+Hunter, *Statistics for Experimenters*, ch. 3).
 """
 
 import datetime as dt
@@ -22,13 +22,13 @@ from outrider.model.student import student_quantile
 
 _WEEK: Final = 7
 FORTNIGHT: Final = 2 * _WEEK
-"""Days of a trial come in whole ones: each holds seven pairs."""
+"""Length of a trial is a multiple of it, in days: each fortnight holds seven pairs."""
 RUNS_OUT_S: Final = 86_400.0
-"""After its last day nothing acts for so long, until most runs that began in it have ended."""
+"""Seconds after the last day without acting, until most runs that began in it have ended."""
 
 
 def draw_days(seed: int, days: int) -> tuple[bool, ...]:
-    """(days,) whether each acts: of the two days of a pair one does, of a week three or four.
+    """Draw the acting days: (days,) one of each pair, three or four of each week.
 
     Args:
         seed: of the draw.
@@ -47,7 +47,7 @@ def draw_days(seed: int, days: int) -> tuple[bool, ...]:
 
 
 def pairs_of(days: int) -> list[tuple[int, int]]:
-    """Numbers of the two days of each pair, the earlier one first."""
+    """Return the numbers of the two days of each pair, the earlier one first."""
     return [
         (begin + day, begin + day + _WEEK)
         for begin in range(0, days, FORTNIGHT)
@@ -56,7 +56,7 @@ def pairs_of(days: int) -> list[tuple[int, int]]:
 
 
 def midnights(after_s: float, days: int, zone: dt.tzinfo) -> tuple[float, ...]:
-    """(days + 1,) Unix seconds of the next midnights after a moment, by a wall clock."""
+    """Return (days + 1,) Unix seconds of the next midnights after a moment, by a wall clock."""
     first = dt.datetime.fromtimestamp(after_s, zone).date() + dt.timedelta(days=1)
     return tuple(
         dt.datetime.combine(first + dt.timedelta(days=day), dt.time(), zone).timestamp()
@@ -65,21 +65,21 @@ def midnights(after_s: float, days: int, zone: dt.tzinfo) -> tuple[float, ...]:
 
 
 class Trial(msgspec.Struct, frozen=True, kw_only=True):
-    """What is registered before the first day, and not changed from then on.
+    """Registration of a trial: made before the first day, and not changed from then on.
 
     Attributes:
         registered_s: when, by the site's clock (Unix seconds, as all times here).
-        policy: who acts.
+        policy: the acting policy.
         settings: that policy's.
         seed: of the draw of the days.
         midnights_s: (days + 1,) when each day begins, and the last one ends.
         acts: (days,) whether the policy acts on it.
-        washout_s: after a change from acting to not acting or back, what begins within so many
-            seconds counts for neither.
-        measures: what is compared.
-        stated: by measure, what the twin stated for this policy beforehand; empty: nothing.
-        stated_as: ``next``: as a forecast; ``past``: as what would have been; empty: not at all.
-        terms: digest of all in the configuration that must stay as it is.
+        washout_s: after a change from acting to not acting or back, waits that begin within so
+            many seconds count for neither.
+        measures: names of the compared measures.
+        stated: by measure, what the twin stated for this policy in advance; empty: nothing.
+        stated_as: ``next``: a forecast; ``past``: an estimate for the past; empty: nothing.
+        terms: digest of all in the configuration that must stay the same.
     """
 
     registered_s: float
@@ -96,16 +96,16 @@ class Trial(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def days(self) -> int:
-        """How many there are."""
+        """Number of days of the trial."""
         return len(self.acts)
 
     @property
     def ends_s(self) -> float:
-        """When its outcome is worked out: a day after its last one."""
+        """Time at which the outcome is computed: a day after the last day."""
         return self.midnights_s[-1] + RUNS_OUT_S
 
     def day_at(self, time_s: float) -> int | None:
-        """The number of the day; None before the first and after the last."""
+        """Return the number of the day; None before the first and after the last."""
         day = bisect_right(self.midnights_s, time_s) - 1
         return day if 0 <= day < self.days else None
 
@@ -115,7 +115,7 @@ class Trial(msgspec.Struct, frozen=True, kw_only=True):
         return day is not None and self.acts[day]
 
     def counts_for(self, time_s: float) -> int | None:
-        """The day for which what begins to wait now counts; None: for none, or washed out."""
+        """Return the day for which a wait that begins now counts; None: for none, or washed out."""
         day = self.day_at(time_s)
         if day is None:
             return None
@@ -126,33 +126,33 @@ class Trial(msgspec.Struct, frozen=True, kw_only=True):
         return day
 
     def next_change_s(self, time_s: float) -> float | None:
-        """Return when acting next begins or ends; None: it does not any more."""
-        told = [False, *self.acts, False]
+        """Return when acting next begins or ends; None if it does not any more."""
+        states = [False, *self.acts, False]
         changes = (
             midnight_s
-            for midnight_s, (before, after) in zip(self.midnights_s, pairwise(told), strict=True)
+            for midnight_s, (before, after) in zip(self.midnights_s, pairwise(states), strict=True)
             if before != after
         )
         return next((change_s for change_s in changes if change_s > time_s), None)
 
 
 # -- trial tally -----------------------------------------------------------------------------------
-# What the days of a canary trial came to: sums by the day in which a wait began. Pure code.
+# Results of a trial by day: sums by the day in which a wait began. Pure code.
 
 OVERHEAD_CAP_S: Final = 86_400.0
-"""A job's overhead counts up to a day, as in the twin: no single job makes the mean."""
+"""Maximal overhead counted per job (a day, as in the twin): no single job makes the mean."""
 
 
 class DaySums(msgspec.Struct, array_like=True):
-    """Sums of one day.
+    """Sums of one day of a trial.
 
     Attributes:
-        goodput_s: CPU-seconds of runs of its that completed their job.
-        badput_s: CPU-seconds of runs of its that were thrown away.
+        goodput_s: CPU-seconds of its runs that completed their job.
+        badput_s: CPU-seconds of its wasted runs.
         energy_j: joules of both; nan where watts are unknown.
-        completed, evictions: how many of each.
+        completed, evictions: numbers of both kinds.
         overhead_s: overheads of the jobs submitted in it that completed, each up to a day.
-        overheads: how many those are.
+        overheads: number of those jobs.
     """
 
     goodput_s: float = 0.0
@@ -165,14 +165,14 @@ class DaySums(msgspec.Struct, array_like=True):
 
 
 class TrialTally:
-    """Counts each run for the day in which its job began to wait for it, however long it lasts.
+    """Counts each run for the day in which its job began to wait for it.
 
-    That is the day of its submission, or of the eviction before. By the day of the start, what is
-    deferred on an acting day and let go at midnight would count for the other side, and acting
+    That is the day of its submission, or of the eviction before. By the day of the start, jobs
+    deferred on an acting day and released at midnight would count for the other side, and acting
     would look better than it is. Overheads count for the day of the submission.
 
     Args:
-        trial: which days there are.
+        trial: the registered trial, with its days.
 
     Attributes:
         days: (days,) their sums.
@@ -182,23 +182,23 @@ class TrialTally:
         self.trial = trial
         self.days = [DaySums() for _ in trial.acts]
         self._evicted_s: dict[int, float] = {}
-        """By number of the job, when it was last evicted, for as long as it is there."""
+        """Time of the last eviction by number of the job, for as long as the job exists."""
         self._removed: int | None = None
 
     def run_ended(
         self, job: Job, cpu_s: float, joules: float, time_s: float, completes: bool
     ) -> None:  # fmt: skip
-        """A run ended.
+        """Count a run that ended.
 
         Args:
             job: whose.
             cpu_s: CPU-seconds of work.
             joules: that it took; nan where the watts are unknown.
             time_s: when it ended.
-            completes: its job is done; else it was thrown away.
+            completes: whether its job is done; if not, the run was wasted.
         """
         since_s = self._evicted_s.pop(job.number, None)
-        if since_s is None and job.runs <= 1:  # else it was evicted before anybody counted
+        if since_s is None and job.runs <= 1:  # else an eviction came before the trial
             since_s = _waits_since_s(job)
         if not completes and job.number != self._removed:
             self._evicted_s[job.number] = time_s
@@ -215,14 +215,14 @@ class TrialTally:
             sums.evictions += 1
 
     def job_removed(self, job: Job) -> None:
-        """A job leaves without completing; where it runs, the end of its run is told next."""
+        """Note that a job leaves without completing; if it runs, the end of its run comes next."""
         if job.state in (RUNNING, SUSPENDED_STATE):
             self._removed = job.number
         else:
             self._evicted_s.pop(job.number, None)
 
     def job_completed(self, submit_s: float, overhead_s: float) -> None:
-        """A job completed, so many seconds later than its last run alone would have taken."""
+        """Count the overhead of a completed job, beyond its last run."""
         if (day := self.trial.counts_for(submit_s)) is None:
             return
         sums = self.days[day]
@@ -230,13 +230,13 @@ class TrialTally:
         sums.overheads += 1
 
     def save(self) -> dict[str, Any]:
-        """Everything as plain data."""
+        """Return the state as plain data."""
         days = msgspec.to_builtins(self.days)
         evicted = list(self._evicted_s.items())
         return {"registered_s": self.trial.registered_s, "days": days, "evicted": evicted}
 
     def restore(self, saved: dict[str, Any] | None) -> None:
-        """Go on from what `save` gave, if that was of the same trial."""
+        """Restore the state that `save` returned, if that was of the same trial."""
         if saved is None or saved["registered_s"] != self.trial.registered_s:
             return
         self.days = [msgspec.convert(day, DaySums, strict=False) for day in saved["days"]]
@@ -244,7 +244,7 @@ class TrialTally:
 
 
 def _waits_since_s(job: Job) -> float:
-    """Since when a job waited for its first run; its start where its submission was not seen."""
+    """Return when a job began to wait for its first run; its start if it has no submission."""
     if job.submit_s is None:
         return job.start_s
     eligible_s = job.spec.eligible_s
@@ -252,21 +252,21 @@ def _waits_since_s(job: Job) -> float:
 
 
 # -- trial outcome ---------------------------------------------------------------------------------
-# What a canary trial came to: acting over not acting, with intervals from its pairs of days.
+# Outcome of a trial: acting over not acting, with intervals from its pairs of days.
 #
 # A ratio is that of the sums over all acting days and over all others, which is what a twin states,
 # too. Its interval is a jackknife over pairs on the logarithm, with Student's t (Efron, Tibshirani:
-# *An Introduction to the Bootstrap*, ch. 11): without each pair in turn the ratio is worked out
-# again, and the spread of these says how much hangs on single days. Logarithms of each pair by
-# itself would weigh a quiet Sunday as much as a full Tuesday. Pure code.
+# *An Introduction to the Bootstrap*, ch. 11): the ratio is computed without each pair in turn, and
+# the spread of these ratios shows how much depends on single days. A mean over the logarithms of
+# single pairs would weigh a quiet Sunday as much as a full Tuesday. Pure code.
 
 LEVEL: Final = 0.9
-LEAST_PAIRS: Final = 5
-"""With fewer, Student's t is so wide, and the jackknife so coarse, that nothing can be said."""
+MIN_PAIRS: Final = 5
+"""Minimal number of pairs; with fewer, Student's t and the jackknife are too coarse."""
 
 
 class Measure(NamedTuple):
-    """A figure of some days.
+    """A figure of some days that acting and control are compared by.
 
     Attributes:
         name: as in `outrider.twin.measures`, where the twin states the same of whole windows.
@@ -295,7 +295,7 @@ MEASURES: Final = (
 
 
 class Compared(Struct, frozen=True):
-    """One measure, acting over not acting, beside what the twin stated."""
+    """One measure, acting over not acting, with what the twin stated."""
 
     estimate: Annotated[float | None, Meta(description="Null: too short to say, or not known.")]
     low: float | None
@@ -318,7 +318,7 @@ class Compared(Struct, frozen=True):
 
 
 class TrialOutcome(Struct, frozen=True):
-    """What a trial came to."""
+    """Outcome of a trial by measure."""
 
     pairs: Annotated[int, Meta(description="Pairs of days in which any work was completed.")]
     measures: dict[str, Compared]
@@ -326,7 +326,7 @@ class TrialOutcome(Struct, frozen=True):
 
 
 def outcome_of(trial: Trial, days: Sequence[DaySums]) -> TrialOutcome:
-    """What a trial came to; pairs of which a day completed nothing are left out.
+    """Return the outcome of a trial; pairs with a day without completed jobs are left out.
 
     Args:
         trial: as registered.
@@ -338,7 +338,7 @@ def outcome_of(trial: Trial, days: Sequence[DaySums]) -> TrialOutcome:
         if days[a].completed and days[b].completed
     ]
     found = {measure.name: _compared(measure, pairs, trial) for measure in MEASURES}
-    short = "" if len(pairs) >= LEAST_PAIRS else f"too short to say: {len(pairs)} pairs of days"
+    short = "" if len(pairs) >= MIN_PAIRS else f"too short to say: {len(pairs)} pairs of days"
     return TrialOutcome(len(pairs), found, short)
 
 
@@ -346,7 +346,7 @@ def _compared(measure: Measure, pairs: Sequence[tuple[DaySums, DaySums]], trial:
     acting = _figure(measure, [pair[0] for pair in pairs])
     control = _figure(measure, [pair[1] for pair in pairs])
     stated = trial.stated.get(measure.name)
-    interval = None if len(pairs) < LEAST_PAIRS else _interval(measure, pairs)
+    interval = None if len(pairs) < MIN_PAIRS else _interval(measure, pairs)
     if interval is None:
         return Compared(None, None, None, acting, control, stated)
     estimate, low, high = interval
@@ -372,7 +372,7 @@ def _agree(a: tuple[float, float, float], b: tuple[float, float, float]) -> bool
 def _interval(
     measure: Measure, pairs: Sequence[tuple[DaySums, DaySums]]
 ) -> tuple[float, float, float] | None:
-    """Estimate, low and high; None where a figure is 0 or not known."""
+    """Return estimate, low and high; None where a figure is 0 or not known."""
     whole = _log_ratio(measure, pairs)
     n = len(pairs)
     without = [_log_ratio(measure, [*pairs[:k], *pairs[k + 1 :]]) for k in range(n)]
@@ -394,7 +394,7 @@ def _log_ratio(measure: Measure, pairs: Sequence[tuple[DaySums, DaySums]]) -> fl
 
 
 def _figure(measure: Measure, days: Sequence[DaySums]) -> float | None:
-    """The figure of some days together; None where it is not known."""
+    """Return the figure of some days together; None where it is not known."""
     per = sum(measure.per(day) for day in days)
     value = sum(measure.of(day) for day in days) / per if per else None
     return value if value == value else None  # nan: watts are unknown

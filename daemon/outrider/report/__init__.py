@@ -1,1 +1,1 @@
-"""The weekly report: what was, what would have been, and how sure both are."""
+"""The weekly report: what happened, what the twin estimates, and how reliable both are."""

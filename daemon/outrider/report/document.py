@@ -1,4 +1,4 @@
-"""The report as one document of plain data, from which the page and the tables are made."""
+"""Report as one document of plain data, from which the page and the tables are made."""
 
 import datetime as dt
 from collections.abc import Callable, Mapping
@@ -28,20 +28,20 @@ def document(
     answer: TwinAnswer | None = None,
     targets: Mapping[str, float] | None = None,
 ) -> dict[str, Any]:
-    """The object of ``outrider report --json`` (docs/report.md), but for its provenance.
+    """Return the object of ``outrider report --json`` (docs/report.md), without its provenance.
 
     Args:
         path: of the journal.
-        window: what is reported.
-        before: what it is compared with: as long, and over when `window` begins.
+        window: the period to report.
+        before: the period to compare with: equally long, and over when `window` begins.
         zone: of the site's wall clock.
         tariff: what energy costs.
-        answer: the twin's, about the same journal; None: it was not asked.
+        answer: the twin's result for the same journal; None: there is none.
         targets: fair shares by VO; None: equal.
 
     Raises:
         LedgerError: the journal cannot be read.
-        TraceError: it holds no events of a site.
+        TraceError: the journal holds no events of a site.
     """
     targets = targets or {}
     past = read_past(path, (before, window), twin_window(answer), targets)
@@ -83,7 +83,7 @@ def _iso(time_s: float, zone: dt.tzinfo) -> str:
 
 
 def _journal(past: Past, zone: dt.tzinfo) -> dict[str, Any]:
-    """How sure the figures of the past are: what the record lacks."""
+    """Return what the record covers and what it lacks, to judge the figures of the past."""
     return _moments(past.first_s, past.last_s, zone) | {
         "timezone": str(zone),
         "begins_pruned": past.pruned,
@@ -95,22 +95,22 @@ def _journal(past: Past, zone: dt.tzinfo) -> dict[str, Any]:
     }
 
 
-# -- would have been -------------------------------------------------------------------------------
-# What would have been: the twin's ratios times what was, in the twin's own window alone.
+# -- twin result ----------------------------------------------------------------------------------
+# Amounts under another policy: the twin's ratios times the measured amounts, in the twin's window.
 
 _NOT_ON_RECORD: Final = (
-    "the journal tells only of a part of this window, so there is nothing to hold the ratios "
-    "against; expected an answer about this journal as it is"
+    "the journal covers only a part of this window, so there are no amounts for the ratios; "
+    "expected a result for this journal as it is now"
 )
 _NO_WATTS: Final = "watts of some machines are unknown; expected watts in [clusters.NAME]"
 MOMENT_S: Final = 1.0
-"""Times of answer and journal agree up to this."""
+"""Tolerance for times of the result and of the journal, seconds."""
 Amount = Callable[[float], Mapping[str, float | None]]
-"""By unit, what so many times as much would be."""
+"""Return the amounts for a factor, by unit."""
 
 
 def twin_window(answer: TwinAnswer | None) -> Window | None:
-    """The window of an answer, with its last moment; None: it has none."""
+    """Return the window of a twin result, including its last moment; None if it has none."""
     if answer is None or answer.window is None:
         return None
     return Window.closed(answer.window.begin_s, answer.window.end_s)
@@ -120,14 +120,14 @@ def would_have_been(
     answer: TwinAnswer, past: Past, tariff: Tariff, shown: Mapping[str, Any] | None,
     window: Window,
 ) -> dict[str, Any]:  # fmt: skip
-    """The twin's answer as the report shows it, but for its window.
+    """Return the twin's result as the report shows it, without its window.
 
     Args:
-        answer: the twin's.
+        answer: the twin's result.
         past: with the runs of the twin's window as `more`.
         tariff: what energy costs.
-        shown: figures of the window that is reported; None: nothing is on record.
-        window: the one that is reported.
+        shown: figures of the reported window; None: nothing is on record.
+        window: the reported one.
     """
     was = past.more.total if past.more is not None and _covered(answer, past) else None
     return {
@@ -153,7 +153,7 @@ def would_have_been(
 
 
 def _covered(answer: TwinAnswer, past: Past) -> bool:
-    """Return whether the journal tells of the whole window of the answer."""
+    """Return whether the journal covers the whole window of the twin's result."""
     return answer.window is not None and (
         answer.window.begin_s >= past.first_s - MOMENT_S
         and answer.window.end_s <= past.last_s + MOMENT_S
@@ -175,7 +175,7 @@ def _unknown(was: Sums | None) -> str | None:
 
 
 def _held_against(past: Mapping[str, Ratios], was: Sums | None, tariff: Tariff) -> dict[str, Any]:
-    """By candidate and measure: the ratio; and where there is one, the amounts it stands for."""
+    """Return the ratio of each candidate and measure, with amounts where they are known."""
     amounts: dict[str, Amount] = {}
     if was is not None:
         all_kwh, badput_h = kwh(was.goodput_j + was.badput_j), was.badput_s / HOUR_S
@@ -194,16 +194,16 @@ def _held_against(past: Mapping[str, Ratios], was: Sums | None, tariff: Tariff) 
 def _measure(ratio: Ratio | None, amount: Amount | None) -> dict[str, Any] | None:
     if ratio is None:
         return None
-    told: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "ratio": _ratio(ratio), "told_apart": not ratio.low <= 1.0 <= ratio.high,
         "would": None, "saved": None,
     }  # fmt: skip
     if amount is not None:
-        told["would"] = _by_unit(amount, ratio.estimate, ratio.low, ratio.high)
-        told["saved"] = _by_unit(
+        fields["would"] = _by_unit(amount, ratio.estimate, ratio.low, ratio.high)
+        fields["saved"] = _by_unit(
             amount, 1.0 - ratio.estimate, 1.0 - ratio.high, 1.0 - ratio.low
         )  # fmt: skip
-    return told
+    return fields
 
 
 def _by_unit(amount: Amount, estimate: float, low: float, high: float) -> dict[str, Any]:
@@ -226,7 +226,7 @@ def _ratio(ratio: Ratio | None) -> dict[str, float] | None:
 def _expiry(
     answer: TwinAnswer, shown: Mapping[str, Any] | None, window: Window
 ) -> dict[str, Any]:  # fmt: skip
-    """Return whether the window that is reported says that a forecast does not hold any more."""
+    """Return whether the reported window shows that the twin's forecast has expired."""
     unknown = {"expired": None, "log_changes": None}
     if answer.next is None or shown is None or answer.window is None:
         return unknown
@@ -252,15 +252,15 @@ def _is_expired(basis: Basis, changes: Mapping[str, float | None]) -> bool | Non
     return False if len(found) == len(changes) else None
 
 
-# -- twin answer -----------------------------------------------------------------------------------
-# The twin's answer for a report: read from a file, or as it was just given.
+# -- twin answer ----------------------------------------------------------------------------------
+# The twin's result for a report: read from a file, or just computed.
 
 
 def read_answer(path: Path) -> TwinAnswer:
-    """Read what ``outrider twin JOURNAL --json`` printed.
+    """Read a file with the output of ``outrider twin JOURNAL --json``.
 
     Raises:
-        ConfigurationError: it cannot be read, or is something else.
+        ConfigurationError: the file cannot be read, or is something else.
     """
     try:
         return msgspec.json.decode(path.read_bytes(), type=TwinAnswer)
@@ -268,18 +268,18 @@ def read_answer(path: Path) -> TwinAnswer:
         raise ConfigurationError(f"{path}: cannot be read: {error.strerror}") from error
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise ConfigurationError(
-            f"{path}: is no answer of the twin: {error}; expected what "
+            f"{path}: is not a result of the twin: {error}; expected what "
             "`outrider twin JOURNAL --policy NAME --json` prints"
         ) from error
 
 
-def answer_of(told: dict[str, Any]) -> TwinAnswer:
-    """The same of an answer as `outrider.twin.answer.Answer.to_json` gives it.
+def answer_of(answer: dict[str, Any]) -> TwinAnswer:
+    """Convert the result of `outrider.twin.answer.Answer.to_json`.
 
     Raises:
-        ConfigurationError: it is something else.
+        ConfigurationError: the data are something else.
     """
     try:
-        return msgspec.json.decode(msgspec.json.encode(told), type=TwinAnswer)
+        return msgspec.json.decode(msgspec.json.encode(answer), type=TwinAnswer)
     except msgspec.MsgspecError as error:
         raise ConfigurationError(f"the twin's answer cannot be read: {error}") from error

@@ -1,4 +1,4 @@
-"""What was, in one window: the accounting's figures with energy as kWh, money and CO2."""
+"""Figures of one window: those of the accounting, with energy as kWh, money and CO2."""
 
 from collections.abc import Mapping
 from math import isnan
@@ -10,13 +10,13 @@ from outrider.report.past import Counted
 from outrider.report.runs import Sums
 
 # -- tariff ----------------------------------------------------------------------------------------
-# What energy costs: money and CO2, where a tariff is given; amounts as plain data.
+# Cost of energy: money and CO2, where a tariff is given; amounts as plain data.
 
 _J_PER_KWH = 3.6e6
 
 
 class Tariff(NamedTuple):
-    """What a kilowatt-hour costs; the same at every hour.
+    """Cost of a kilowatt-hour, the same at every hour.
 
     Attributes:
         price_per_kwh: None: not known.
@@ -29,7 +29,7 @@ class Tariff(NamedTuple):
     co2_g_per_kwh: float | None = None
 
     def of(self, kwh: float | None) -> dict[str, float | None]:
-        """An amount of energy as ``kwh``, ``money`` and ``co2_kg``; None where not known."""
+        """Return an amount of energy as ``kwh``, ``money`` and ``co2_kg``; None where not known."""
         if kwh is None:
             return {"kwh": None, "money": None, "co2_kg": None}
         price, grams = self.price_per_kwh, self.co2_g_per_kwh
@@ -41,11 +41,11 @@ class Tariff(NamedTuple):
 
 
 UNKNOWN: Final = Tariff()
-"""No tariff."""
+"""Tariff without a price and without CO2."""
 
 
 def kwh(joules: float) -> float | None:
-    """Kilowatt-hours; None for nan, which is unknown."""
+    """Convert joules to kilowatt-hours; None for nan, which means unknown."""
     return None if isnan(joules) else joules / _J_PER_KWH
 
 
@@ -55,7 +55,7 @@ def kwh(joules: float) -> float | None:
 def figures(
     counted: Counted, targets: Mapping[str, float], tariff: Tariff
 ) -> dict[str, Any] | None:
-    """What happened in a window; None where the journal tells nothing of it.
+    """Return the figures of a window; None if the journal does not cover any of it.
 
     Args:
         counted: the window.
@@ -64,24 +64,24 @@ def figures(
     """
     if counted.covered_s <= 0.0:
         return None
-    told, runs = counted.report, counted.runs
-    work_s = told["goodput_s"] + told["badput_s"]
+    report, runs = counted.report, counted.runs
+    work_s = report["goodput_s"] + report["badput_s"]
     return {
-        "jobs": {name: told["jobs"][name] for name in ("submitted", "completed", "removed")}
-        | {"unfinished_at_end": told["jobs"]["unfinished"]},
-        "starts": told["starts"],
-        "wait_s": told["wait_s"]["all"],
-        "overhead_s": told["overhead_s"]["all"],
-        "bounded_slowdown": told["bounded_slowdown"]["all"],
-        "goodput_h": told["goodput_s"] / HOUR_S,
-        "badput_h": told["badput_s"] / HOUR_S,
-        "waste_ratio": told["badput_s"] / work_s if work_s else None,
+        "jobs": {name: report["jobs"][name] for name in ("submitted", "completed", "removed")}
+        | {"unfinished_at_end": report["jobs"]["unfinished"]},
+        "starts": report["starts"],
+        "wait_s": report["wait_s"]["all"],
+        "overhead_s": report["overhead_s"]["all"],
+        "bounded_slowdown": report["bounded_slowdown"]["all"],
+        "goodput_h": report["goodput_s"] / HOUR_S,
+        "badput_h": report["badput_s"] / HOUR_S,
+        "waste_ratio": report["badput_s"] / work_s if work_s else None,
         "load_cpus": work_s / counted.covered_s,
-        "evictions": told["evictions"],
+        "evictions": report["evictions"],
         "energy": _energy(counted, tariff),
         "fairness": _fairness(counted.delivered_s, targets),
-        "by_vo": _parts(runs.by_vo, told["wait_s"]["by_vo"], tariff),
-        "by_class": _parts(runs.by_class, told["wait_s"]["by_class"], tariff),
+        "by_vo": _parts(runs.by_vo, report["wait_s"]["by_vo"], tariff),
+        "by_class": _parts(runs.by_class, report["wait_s"]["by_class"], tariff),
         "by_machine_group": {
             name: {purpose: tariff.of(kwh(by_purpose[purpose])) for purpose in PURPOSES}
             for name, by_purpose in sorted(counted.joules.items())
@@ -90,7 +90,7 @@ def figures(
 
 
 def _energy(counted: Counted, tariff: Tariff) -> dict[str, Any]:
-    """By purpose; `drawn` in the window is their sum, less what runs drew before it began."""
+    """Return energy by purpose; `drawn` is the sum, less what runs drew before the window."""
     joules = {
         purpose: sum(by_purpose[purpose] for by_purpose in counted.joules.values())
         for purpose in PURPOSES
@@ -106,7 +106,7 @@ def _energy(counted: Counted, tariff: Tariff) -> dict[str, Any]:
 
 
 def _fairness(delivered_s: Mapping[str, float], targets: Mapping[str, float]) -> dict[str, Any]:
-    """F of what was delivered in the window (Perez et al. 2008, equation 4)."""
+    """Return F of the CPU time delivered in the window (Perez et al. 2008, equation 4)."""
     total = sum(delivered_s.values())
     owed = dict(targets) or {vo: 1.0 / len(delivered_s) for vo in delivered_s}
     listed = sorted(owed.keys() | delivered_s.keys())
@@ -126,7 +126,7 @@ def _fairness(delivered_s: Mapping[str, float], targets: Mapping[str, float]) ->
 def _parts(
     sums: Mapping[str, Sums], waits: Mapping[str, Any], tariff: Tariff
 ) -> dict[str, dict[str, Any]]:
-    """Each VO, or each class."""
+    """Return the figures of each VO, or of each class."""
     return {
         name: run_sums(sums.get(name, Sums()), tariff) | {"wait_s": waits.get(name)}
         for name in sorted(sums.keys() | waits.keys())
@@ -134,7 +134,7 @@ def _parts(
 
 
 def run_sums(sums: Sums, tariff: Tariff) -> dict[str, Any]:
-    """Runs that ended, as in the report."""
+    """Return the sums of runs that ended, with the fields of the report."""
     return {
         "completed": sums.completed,
         "thrown_away": sums.thrown_away,

@@ -1,4 +1,4 @@
-"""The page of a report, from its document alone."""
+"""HTML page of a report, made from its document alone."""
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
@@ -27,81 +27,82 @@ from outrider.report.rendering import (
 )
 
 
-def html(told: Mapping[str, Any]) -> str:
-    """The page.
+def html(report: Mapping[str, Any]) -> str:
+    """Return the HTML page of a report.
 
     Args:
-        told: `outrider.report.document.document`, and its provenance where it has any.
+        report: `outrider.report.document.document`, and its provenance where it has any.
     """
-    window = told["window"]
+    window = report["window"]
     title = f"Outrider report, {window['begin'][:10]} to {window['end'][:10]}"
-    return page(title, _parts(told))
+    return page(title, _parts(report))
 
 
-def _parts(told: Mapping[str, Any]) -> Iterator[Markup]:
-    for line in summary(told):
+def _parts(report: Mapping[str, Any]) -> Iterator[Markup]:
+    for line in summary(report):
         yield prose(line)
-    yield from what_was(told)
-    yield from what_would_have_been(told)
-    yield from worst_offenders(told)
-    yield from how_sure(told)
-    yield from made_by(told)
+    yield from what_was(report)
+    yield from what_would_have_been(report)
+    yield from worst_offenders(report)
+    yield from how_sure(report)
+    yield from made_by(report)
 
 
-def summary(told: Mapping[str, Any]) -> list[str]:
-    """The report in a few sentences, for the top of the page and for the terminal."""
-    was, currency = told["was"], told["tariff"]["currency"]
+def summary(report: Mapping[str, Any]) -> list[str]:
+    """Return the report in a few sentences, for the top of the page and for the terminal."""
+    was, currency = report["was"], report["tariff"]["currency"]
     if was is None:
-        lines = ["The journal tells nothing of this window."]
+        lines = ["The journal has no record of this window."]
     else:
         badput = was["energy"]["by_purpose"]["badput"]
         counted = (
-            f"Counted in the window: {cost(was['energy']['drawn'], currency)} drawn by all "
-            f"machines; {number(was['badput_h'], 'h')} of CPU time "
-            f"({percent(was['waste_ratio'])} of all that ended) in runs that were thrown away, "
-            f"whose energy is {cost(badput, currency)}."
+            "Energy drawn by all machines in this window: "
+            f"{cost(was['energy']['drawn'], currency)}. "
+            f"Wasted CPU time: {number(was['badput_h'], 'h')} "
+            f"({percent(was['waste_ratio'])} of all runs that ended). "
+            f"Energy of the wasted runs: {cost(badput, currency)}."
         )
-        holes = ", ".join(name(one["machine"]) for one in told["offenders"]["black_holes"])
+        holes = ", ".join(name(one["machine"]) for one in report["offenders"]["black_holes"])
         lines = [counted, f"Black holes: {holes}."] if holes else [counted]
-    return lines + _of_the_twin(told["would_have_been"], currency)
+    return lines + _of_the_twin(report["would_have_been"], currency)
 
 
 def _of_the_twin(found: Mapping[str, Any] | None, currency: str) -> list[str]:
     if found is None:
-        return ["What would have been was not asked."]
+        return ["There is no twin result, so no estimate for other policies."]
     if found["refused"] is not None:
-        return [f"What would have been is not known: {found['refused']}"]
+        return [f"Savings under other policies are not known: {found['refused']}"]
     lines, window = [], found["window"]
     for policy, measures in found["past"].items():
         energy = measures.get("energy_ratio")
         if energy is None or energy["saved"] is None:
-            lines.append(f"What {name(policy)} would have saved in energy is not known.")
+            lines.append(f"Energy savings under {name(policy)} are not known.")
             continue
-        sure = "" if energy["told_apart"] else ", not told apart from nothing"
-        more = " (less than 0: more energy)" if energy["ratio"]["high"] > 1.0 else ""
+        sure = "" if energy["told_apart"] else "; this does not differ clearly from no saving"
+        more = " (below 0: more energy)" if energy["ratio"]["high"] > 1.0 else ""
         lines.append(
-            f"In the twin's window, {window['begin'][:10]} to {window['end'][:10]}, "
-            f"{name(policy)} would have saved {amounts(energy['saved'], currency)}{more} of the "
-            f"energy of runs ({100 * energy['ratio']['level']:g} % interval{sure})."
+            f"From {window['begin'][:10]} to {window['end'][:10]}, {name(policy)} would have saved "
+            f"{amounts(energy['saved'], currency)}{more} of the energy of runs, the twin estimates "
+            f"({100 * energy['ratio']['level']:g} % interval{sure})."
         )
     return lines
 
 
-# -- offenders page --------------------------------------------------------------------------------
-# The part of the page that lists the worst offenders.
+# -- offenders page -------------------------------------------------------------------------------
+# Section of the page with the users, machines and jobs that wasted most.
 
 
-def worst_offenders(told: Mapping[str, Any]) -> Iterator[Markup]:
-    """Users, machines, black holes and jobs; nothing for an empty window."""
-    found, tariff = told["offenders"], told["tariff"]
+def worst_offenders(report: Mapping[str, Any]) -> Iterator[Markup]:
+    """Yield the lists of users, machines, black holes and jobs; nothing for an empty window."""
+    found, tariff = report["offenders"], report["tariff"]
     if found is None:
         return
-    heads = ("badput", "of all badput", *cost_heads("its energy", tariff), "runs", "goodput")
-    yield heading("Where work was thrown away")
+    heads = ("badput", "% of all badput", *cost_heads("its energy", tariff), "runs", "goodput")
+    yield heading("Where computing time was wasted")
     yield prose(
-        f"Runs that ended in {window(told['window'])} before their job was done, whoever is to "
-        "blame: a user whose jobs are evicted by owners is listed as is one who removes them. The "
-        "reasons say which."
+        f"Runs that ended in {window(report['window'])} before their job was done, whatever the "
+        "cause. A user whose jobs are evicted by owners is listed, and so is a user who removes "
+        "jobs. The reasons show the difference."
     )
     yield subheading("Users, by badput")
     yield table(
@@ -118,7 +119,7 @@ def worst_offenders(told: Mapping[str, Any]) -> Iterator[Markup]:
         in_words=2,
     )  # fmt: skip
     yield from _starts(found)
-    yield subheading("Jobs that ran and were thrown away most often")
+    yield subheading("Jobs with the most wasted runs")
     yield table(
         ("job", "user", "reasons", *heads),
         [(name(one["job"]), name(one["user"]), reasons(one["reasons"]), *_badput(one, tariff))
@@ -140,8 +141,8 @@ def _starts(found: Mapping[str, Any]) -> Iterator[Markup]:
     minutes = f"{rule['within_s'] / 60.0:g} minutes"
     yield subheading("Machines, by failed starts")
     yield prose(
-        f"A start failed where the run ended within {minutes} as {', '.join(rule['reasons'])}. A "
-        "job counts once on each machine."
+        f"A start counts as failed if the run ended within {minutes} as "
+        f"{', '.join(rule['reasons'])}. A job counts once on each machine."
     )
     yield table(
         ("machine", "jobs tried", "jobs failed"),
@@ -150,14 +151,14 @@ def _starts(found: Mapping[str, Any]) -> Iterator[Markup]:
     )  # fmt: skip
     yield subheading("Black holes")
     yield prose(
-        f"Machines whose rate of failed starts is, by a one-sided bound at "
-        f"{percent(1.0 - rule['alpha'])} over all {count(rule['machines'])} machines together, "
-        f"beyond {rule['times']:g} times that of the same users' jobs elsewhere, with jobs of "
-        f"{count(rule['fewest_users'])} users or more. Jobs that fail and count as completed (the "
-        "journal has no exit codes) cannot be seen."
+        f"A black hole is a machine whose rate of failed starts is more than {rule['times']:g} "
+        f"times that of the same users' jobs elsewhere, with jobs of {count(rule['fewest_users'])} "
+        "users or more. This holds for the lower bound of the rate: one-sided, at "
+        f"{percent(1.0 - rule['alpha'])} for all {count(rule['machines'])} machines together. Jobs "
+        "that fail but count as completed are not seen, because the journal has no exit codes."
     )
     if not found["black_holes"]:
-        yield prose("None was found.")
+        yield prose("No black hole was found.")
         return
     yield table(
         ("machine", "jobs tried", "jobs failed", "of users", "rate", "at least", "elsewhere"),
@@ -167,44 +168,44 @@ def _starts(found: Mapping[str, Any]) -> Iterator[Markup]:
     )  # fmt: skip
 
 
-# -- twin page -------------------------------------------------------------------------------------
-# The part of the page that says what would have been, and the forecast, by the twin.
+# -- twin page ------------------------------------------------------------------------------------
+# Section of the page with the twin's result: estimates for the past, and the forecast.
 
 
-def what_would_have_been(told: Mapping[str, Any]) -> Iterator[Markup]:
-    """The twin's answer in its own window."""
-    found, currency = told["would_have_been"], told["tariff"]["currency"]
-    yield heading("What would have been")
+def what_would_have_been(report: Mapping[str, Any]) -> Iterator[Markup]:
+    """Yield the section on the twin's result, in the twin's own window."""
+    found, currency = report["would_have_been"], report["tariff"]["currency"]
+    yield heading("What other policies would have done")
     if found is None:
         yield prose(
-            "Not asked. `outrider twin` asks it of this journal; --twin shows its answer here."
+            "No twin result. Run `outrider twin` on this journal and pass its result with --twin."
         )
         return
-    asked = f", asked {found['asked']['date']}" if found["asked"]["date"] else ""
-    yield prose(f"The twin's answer{asked}. Incumbent: {name(found['incumbent'] or '')}.")
+    asked = f" of {found['asked']['date']}" if found["asked"]["date"] else ""
+    yield prose(f"The twin's result{asked}. Current scheduler: {name(found['incumbent'] or '')}.")
     if found["refused"] is not None:
         yield prose(f"The twin refused: {found['refused']}")
         yield from _fidelity(found)
         return
     yield prose(
-        f"Its window: {window(found['window'])}, not the window of this report. The figures below "
-        "hold for the whole of it and for no part of it, and the twin does not tell VOs apart."
+        f"The twin's window is {window(found['window'])}. It is not the window of this report: the "
+        "figures below are totals of the twin's whole window. The twin does not distinguish VOs."
     )
     yield from _fidelity(found)
     for policy, why in found["candidates_refused"].items():
-        yield prose(f"Refused for {name(policy)}: {why}")
+        yield prose(f"No estimate for {name(policy)}: {why}")
     if found["unknown"] is not None:
         yield prose(f"Amounts of energy are not known: {found['unknown']}.")
     if found["was"] is not None:
         was = found["was"]
         yield prose(
-            f"What was in the twin's window: {cost(was['energy'], currency)} of runs that ended, "
-            f"{number(was['badput_h'], 'h')} of badput, {count(was['evictions'])} runs thrown away."
+            f"Measured in the twin's window: {cost(was['energy'], currency)} in runs that ended, "
+            f"{number(was['badput_h'], 'h')} of badput, {count(was['evictions'])} wasted runs."
         )
     for policy, measures in found["past"].items():
-        yield subheading(f"{name(policy)}: what would have been, beside what was")
+        yield subheading(f"{name(policy)}: estimated, compared with measured")
         yield table(
-            ("", "times what was", "unit", "would have been", "saved (less than 0: more)", "sure"),
+            ("", "estimated / measured", "unit", "estimated", "saved (below 0: more)", "certainty"),
             [row for key, label in RATIO_LABELS.items()
              for row in _rows(label, measures.get(key), currency)],
         )  # fmt: skip
@@ -214,21 +215,21 @@ def what_would_have_been(told: Mapping[str, Any]) -> Iterator[Markup]:
 def _rows(
     label: str, measure: Mapping[str, Any] | None, currency: str
 ) -> Iterator[tuple[str, ...]]:
-    """A row for each unit of a measure; one without amounts has its ratio alone."""
+    """Yield a row for each unit of a measure; without amounts only its ratio."""
     if measure is None:
-        yield label, MISSING, MISSING, MISSING, MISSING, "there is no such ratio"
+        yield label, MISSING, MISSING, MISSING, MISSING, "no ratio"
         return
     ratio, would, saved = measure["ratio"], measure["would"] or {}, measure["saved"]
-    told = (label, interval(ratio, digits=3))
+    row = (label, interval(ratio, digits=3))
     level = f"{100 * ratio['level']:g} % interval"
-    sure = f"{level} without 1" if measure["told_apart"] else f"{level} with 1 in it"
+    sure = f"{level} excludes 1" if measure["told_apart"] else f"{level} includes 1"
     known = [unit for unit in would if would[unit] is not None]
     if not known:
-        yield *told, MISSING, MISSING, MISSING, sure
+        yield *row, MISSING, MISSING, MISSING, sure
     for unit in known:
         word, digits = units(currency)[unit]
         would_be, would_save = (interval(of[unit], digits=digits) for of in (would, saved))
-        yield *told, word, would_be, would_save, sure
+        yield *row, word, would_be, would_save, sure
 
 
 def _fidelity(found: Mapping[str, Any]) -> Iterator[Markup]:
@@ -239,10 +240,10 @@ def _fidelity(found: Mapping[str, Any]) -> Iterator[Markup]:
         f"{part} {number(off, digits=3)} (at most {fidelity['bounds'].get(part, 0.0):g})"
         for part, off in fidelity["parts"].items()
     )
-    passed = "It passed" if fidelity["passed"] else "It did not pass"
+    passed = "passed" if fidelity["passed"] else "failed"
     yield prose(
-        f"First the incumbent was simulated anew and held against what happened. {passed}; off "
-        f"by: {parts}."
+        "Fidelity check: the twin simulated the current scheduler and compared it with what "
+        f"happened. The check {passed}. Deviations: {parts}."
     )
 
 
@@ -251,34 +252,34 @@ def _forecast(forecast: Mapping[str, Any], twins: Mapping[str, Any]) -> Iterator
         yield prose(f"No forecast: {forecast['refused']}")
     if forecast["ratios"] is None:
         return
-    yield subheading("Forecast of the window after the twin's")
+    yield subheading("Forecast for the period after the twin's window")
     expired = {
-        None: "Whether it still holds is not known: this report's window is none of those after "
-        "the twin's, or a figure for it is missing.",
-        True: "It has expired: load or the share of waste of this report's window differs from "
-        "that of the twin's by more than the forecast bears.",
-        False: "Load and share of waste of this report's window are as it takes them to be.",
+        None: "It is not known whether the forecast still holds: the window of this report does not"
+        " follow the twin's window, or a figure for it is missing.",
+        True: "The forecast has expired: load or share of waste in this window differ too much"
+        " from those in the twin's window.",
+        False: "The forecast still holds: load and share of waste in this window fit it.",
     }[forecast["expired"]]
     yield prose(
-        f"Ratios, made from {window(twins)}. Other jobs will come, so that intervals are wider; no "
-        f"amounts are made of them. {expired}"
+        f"Ratios, forecast from {window(twins)}. The coming jobs are not known, so the intervals "
+        f"are wider and no amounts are given. {expired}"
     )
     for policy, measures in forecast["ratios"].items():
         yield table(
-            (name(policy), "times the incumbent's"),
+            (name(policy), "ratio to the current scheduler"),
             [(label, MISSING if measures.get(key) is None
               else f"{interval(measures[key], digits=3)}, {100 * measures[key]['level']:g} %")
              for key, label in RATIO_LABELS.items()],
         )  # fmt: skip
 
 
-# -- was page --------------------------------------------------------------------------------------
-# The part of the page that says what was, and how sure that is.
+# -- was page -------------------------------------------------------------------------------------
+# Section of the page with the counted figures, and how reliable they are.
 
 PURPOSES: Final = {
     "goodput": "runs that completed their job",
-    "badput": "runs that were thrown away",
-    "open": "runs still going at the end",
+    "badput": "wasted runs",
+    "open": "runs not ended yet",
     "idle": "machines idle",
     "sleep": "machines asleep",
     "owner": "machines used by their owners",
@@ -287,35 +288,35 @@ _NO_TARIFF: Final = {"price_per_kwh": None, "co2_g_per_kwh": None}
 _Line = tuple[str, Callable[[Mapping[str, Any]], str]]
 
 
-def what_was(told: Mapping[str, Any]) -> Iterator[Markup]:
-    """Figures of the window beside those of the window before."""
-    was, before = told["was"], told["before"]
-    yield heading("What was")
-    yield prose(f"Window: {window(told['window'])}. {covered(told['window'])}")
+def what_was(report: Mapping[str, Any]) -> Iterator[Markup]:
+    """Yield the figures of the window, next to those of the window before."""
+    was, before = report["was"], report["before"]
+    yield heading("What happened")
+    yield prose(f"Window: {window(report['window'])}. {covered(report['window'])}")
     if was is None:
         yield prose(
-            "The journal tells nothing of this window. It tells of "
-            f"{window(told['journal'])}; another window is asked for by --begin and --end."
+            "The journal has no record of this window. It covers "
+            f"{window(report['journal'])}; choose another window with --begin and --end."
         )
         return
     yield prose(
-        f"Beside it the window before: {window(before['window'])}. {covered(before['window'])} "
-        "Two counts of two windows: their difference is no effect of anything in particular."
+        f"For comparison, the window before: {window(before['window'])}. "
+        f"{covered(before['window'])} A difference between the two can have many causes."
     )
-    currency = told["tariff"]["currency"]
+    currency = report["tariff"]["currency"]
     yield table(
         ("", "this window", "window before"),
         [(label, say(was), MISSING if before["was"] is None else say(before["was"]))
          for label, say in _lines(currency)],
     )  # fmt: skip
     yield prose(
-        "Energy, goodput and badput of a run count in the window in which it ends, whenever it "
-        "began; 'drawn' is what all machines drew in the window itself."
+        "Energy, goodput and badput of a run count in the window in which the run ends, even if it "
+        "began earlier. Energy drawn is what all machines drew within the window."
     )
     yield subheading("By VO")
-    yield from _was_page_parts(was["by_vo"], "VO", told["tariff"], was["fairness"])
+    yield from _was_page_parts(was["by_vo"], "VO", report["tariff"], was["fairness"])
     yield subheading("By class")
-    yield from _was_page_parts(was["by_class"], "class", told["tariff"], None)
+    yield from _was_page_parts(was["by_class"], "class", report["tariff"], None)
     yield subheading("By machine group: energy, kWh")
     yield table(
         ("machine group", *PURPOSES.values()),
@@ -325,19 +326,19 @@ def what_was(told: Mapping[str, Any]) -> Iterator[Markup]:
 
 
 def covered(of: Mapping[str, Any]) -> str:
-    """Return how much of a window the journal tells of."""
+    """Return a sentence on the hours of a window that the journal covers."""
     return (
-        f"The journal tells of {number(of['covered_s'] / 3600.0)} of its "
+        f"The journal covers {number(of['covered_s'] / 3600.0)} of its "
         f"{number((of['end_s'] - of['begin_s']) / 3600.0)} hours."
     )
 
 
 def _lines(currency: str) -> Iterator[_Line]:
-    """What the table of figures says, row by row."""
+    """Yield the label of each row of the table of figures, and how to format its value."""
     yield "jobs submitted", lambda was: count(was["jobs"]["submitted"])
     yield "jobs completed", lambda was: count(was["jobs"]["completed"])
     yield "jobs removed", lambda was: count(was["jobs"]["removed"])
-    yield "jobs there at the end", lambda was: count(was["jobs"]["unfinished_at_end"])
+    yield "jobs in the system at the end", lambda was: count(was["jobs"]["unfinished_at_end"])
     yield "starts", lambda was: count(was["starts"])
     yield "wait until the first start, mean", lambda was: hours(was["wait_s"]["mean"])
     yield "wait, p95", lambda was: hours(was["wait_s"]["p95"])
@@ -349,14 +350,14 @@ def _lines(currency: str) -> Iterator[_Line]:
     yield "overhead, p95", lambda was: hours(was["overhead_s"]["p95"])
     yield "goodput, CPU-hours", lambda was: number(was["goodput_h"], "h")
     yield "badput, CPU-hours", lambda was: number(was["badput_h"], "h")
-    yield "badput of all work that ended", lambda was: percent(was["waste_ratio"])
-    yield "runs thrown away", lambda was: count(sum(was["evictions"].values()))
-    yield "by reason", lambda was: reasons(was["evictions"])
+    yield "badput, share of all runs that ended", lambda was: percent(was["waste_ratio"])
+    yield "wasted runs", lambda was: count(sum(was["evictions"].values()))
+    yield "wasted runs by reason", lambda was: reasons(was["evictions"])
     yield "energy drawn by all machines", lambda was: cost(was["energy"]["drawn"], currency)
     for purpose, label in PURPOSES.items():
         yield f"energy of {label}", partial(_purpose, purpose, currency)
     yield (
-        "of it drawn before the window began",
+        "energy of these runs before the window began",
         lambda was: cost(was["energy"]["before_begin"], currency),
     )
     yield (
@@ -373,7 +374,7 @@ def _was_page_parts(
     parts: Mapping[str, Mapping[str, Any]], what: str, tariff: Mapping[str, Any],
     fairness: Mapping[str, Any] | None,
 ) -> Iterator[Markup]:  # fmt: skip
-    shares = ("share", "owed") if fairness is not None else ()
+    shares = ("share", "target share") if fairness is not None else ()
     rows = []
     for part, of in parts.items():
         row = [
@@ -386,48 +387,48 @@ def _was_page_parts(
             row += [percent(fairness[which].get(part)) for which in ("share", "target")]
         rows.append(row)
     yield table(
-        (what, "runs completed", "thrown away", "goodput", "badput",
+        (what, "runs completed", "wasted runs", "goodput", "badput",
          *cost_heads("energy of goodput", tariff), *cost_heads("energy of badput", tariff),
          "mean wait", *shares), rows,
     )  # fmt: skip
 
 
-def how_sure(told: Mapping[str, Any]) -> Iterator[Markup]:
-    """What the counts rest on."""
-    journal, was, tariff = told["journal"], told["was"], told["tariff"]
-    yield heading("How sure")
+def how_sure(report: Mapping[str, Any]) -> Iterator[Markup]:
+    """Yield the section on the data that the figures rest on."""
+    journal, was, tariff = report["journal"], report["was"], report["tariff"]
+    yield heading("How reliable the figures are")
     yield prose(
-        "What was is counted, not estimated: every figure is as good as the record. The journal "
-        f"tells of {window(journal)} ({journal['timezone']})."
+        'The figures under "What happened" are counted, not estimated: they are as good as the '
+        f"record. The journal covers {window(journal)} ({journal['timezone']})."
     )
     if journal["begins_pruned"]:
         yield prose(
-            "The beginning of the journal was deleted by its retention: jobs and machines from "
-            "before are known from their next event on."
+            "The beginning of the journal was deleted by its retention. Earlier jobs and machines "
+            "are known only from their next event."
         )
     if was is not None:
         energy = was["energy"]
         if energy["drawn"]["kwh"] is None:
             yield prose(
-                "Energy is not known in whole: watts of some machines are not declared. It is "
-                "said where it is not known, and is never 0 for that."
+                "Not all energy is known, because watts of some machines are not declared. Unknown "
+                "energy is shown as not known, never as 0."
             )
         else:
             yield prose(
-                f"Of the energy {percent(energy['measured_ratio'])} was measured by meters; the "
-                "rest is declared watts times seconds, as good as the declaration."
+                f"Meters measured {percent(energy['measured_ratio'])} of the energy. The rest is "
+                "declared watts times seconds, as good as the declaration."
             )
         if not was["fairness"]["targets_given"]:
-            yield prose("No shares were given: every VO is taken to be owed the same.")
+            yield prose("No shares were given: all VOs have the same target share.")
     yield prose(
         f"Machines: {count(journal['machines'])}, of which {count(journal['machines_inferred'])} "
-        "are known only because jobs ran there. Gaps that were filled over the whole journal: "
-        f"{reasons(journal['repairs'])}. Events set aside: {reasons(journal['set_aside'])}."
+        "are known only because jobs ran there. Gaps that were filled in the whole journal: "
+        f"{reasons(journal['repairs'])}. Events rejected: {reasons(journal['set_aside'])}."
     )
     price, grams = tariff["price_per_kwh"], tariff["co2_g_per_kwh"]
     yield prose(
         ("No price was given. " if price is None
-         else f"Money is {price:g} {tariff['currency']} per kWh, the same at every hour. ")
-        + ("No CO2 of a kWh was given." if grams is None
-           else f"CO2 is {grams:g} g per kWh, the same at every hour.")
+         else f"Price: {price:g} {tariff['currency']} per kWh, the same at every hour. ")
+        + ("No CO2 emission per kWh was given." if grams is None
+           else f"CO2: {grams:g} g per kWh, the same at every hour.")
     )  # fmt: skip

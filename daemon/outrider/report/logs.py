@@ -1,4 +1,4 @@
-"""What logs alone tell of a site: what `ingest` counts, and who waits and where work is lost."""
+"""Summary of a site from its logs alone: counts of `ingest`, waits by user, wasted work."""
 
 import time
 from collections import defaultdict
@@ -22,10 +22,10 @@ _EVER = Window(-inf, inf)
 def read_logs(
     files: Sequence[LogFile], progress: Callable[[float], None] | None = None
 ) -> dict[str, Any]:
-    """The object of ``outrider ingest --json``.
+    """Return the object of ``outrider ingest --json``.
 
     It is that of `outrider.replay.log_files.ingest`, with ``users_who_wait`` (the longest sum of
-    waits first; seconds) and ``offenders`` as in a report. Logs name no watts: energy is None.
+    waits first; seconds) and ``offenders`` as in a report. Logs have no watts, so energy is None.
 
     Raises:
         TraceError: a file cannot be read to its end.
@@ -47,11 +47,11 @@ def read_logs(
 
     ingestion.run(progress, watched)
     runs.close(ingestion.site.now)
-    told = ingestion.report()
-    told["cpu_s"] = time.process_time() - cpu_s
-    told["users_who_wait"] = waits.longest()
-    told["offenders"] = offenders(runs, normaliser.machine_names, UNKNOWN)
-    return told
+    report = ingestion.report()
+    report["cpu_s"] = time.process_time() - cpu_s
+    report["users_who_wait"] = waits.longest()
+    report["offenders"] = offenders(runs, normaliser.machine_names, UNKNOWN)
+    return report
 
 
 class UserWaits:
@@ -76,7 +76,7 @@ class UserWaits:
             self._waits[job.spec.user].add(wait_s)
 
     def longest(self) -> list[dict[str, Any]]:
-        """Users whose jobs waited longest in all, seconds; whoever never waited is not there."""
+        """Return the users whose jobs waited longest in total (seconds), without those at 0."""
         rows = [(user, waits) for user, waits in self._waits.items() if waits.total > 0.0]
         rows.sort(key=lambda row: (-row[1].total, row[0]))
         return [

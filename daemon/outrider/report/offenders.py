@@ -1,4 +1,4 @@
-"""The worst offenders: where work was thrown away, by user, machine and job; black holes."""
+"""Worst offenders: where computing time was wasted, by user, machine and job; black holes."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -10,15 +10,15 @@ from outrider.report.figures import Tariff, run_sums
 from outrider.report.runs import FAILING, WITHIN_S, Runs, Sums
 
 LISTED: Final = 10
-"""So many of each kind."""
+"""Maximal number of rows of each list."""
 K = TypeVar("K", int, str)
 
 
 def offenders(runs: Runs, machine_names: Sequence[str], tariff: Tariff) -> dict[str, Any]:
-    """Lists, the worst first; whoever threw nothing away is in none.
+    """Return the lists of those who wasted runs, the worst first.
 
-    Users and machines come by CPU-seconds of badput, machines with failed starts by their number,
-    jobs by how often they were thrown away.
+    Users and machines are sorted by CPU-seconds of badput, machines with failed starts by the
+    number of failed jobs, jobs by the number of wasted runs.
     """
     tries = runs.first_tries
     tried: dict[int, list[int]] = {}
@@ -33,12 +33,12 @@ def offenders(runs: Runs, machine_names: Sequence[str], tariff: Tariff) -> dict[
     )[:LISTED]
     return {
         "users": [
-            {"user": user} | _told(sums, runs.total, tariff)
+            {"user": user} | _sums_row(sums, runs.total, tariff)
             for user, sums in _worst(runs.by_user, {user: user for user in runs.by_user})
         ],
         "machines": [
             {"machine": names[number], "starts": runs.starts[number]}
-            | _told(sums, runs.total, tariff)
+            | _sums_row(sums, runs.total, tariff)
             for number, sums in _worst(runs.by_machine, names)
         ],
         "failed_starts": [
@@ -58,7 +58,7 @@ def offenders(runs: Runs, machine_names: Sequence[str], tariff: Tariff) -> dict[
             for hole in black_holes(tries)
         ],
         "jobs": [
-            {"job": name, "user": user} | _told(sums, runs.total, tariff)
+            {"job": name, "user": user} | _sums_row(sums, runs.total, tariff)
             for name, user, sums in _most_often(runs)
         ],
         "rule": {
@@ -69,7 +69,7 @@ def offenders(runs: Runs, machine_names: Sequence[str], tariff: Tariff) -> dict[
 
 
 def _worst(by: Mapping[K, Sums], names: Mapping[K, str]) -> list[tuple[K, Sums]]:
-    """Those with the most badput; of equals, by name."""
+    """Return the rows with the most badput; equal ones by name."""
     rows = [(key, sums) for key, sums in by.items() if sums.thrown_away]
     return sorted(rows, key=lambda row: (-row[1].badput_s, names[row[0]]))[:LISTED]
 
@@ -79,7 +79,7 @@ def _most_often(runs: Runs) -> list[tuple[str, str, Sums]]:
     return sorted(rows, key=lambda row: (-row[2].thrown_away, -row[2].badput_s, row[0]))[:LISTED]
 
 
-def _told(sums: Sums, total: Sums, tariff: Tariff) -> dict[str, Any]:
+def _sums_row(sums: Sums, total: Sums, tariff: Tariff) -> dict[str, Any]:
     return run_sums(sums, tariff) | {
         "badput_share": sums.badput_s / total.badput_s if total.badput_s else None,
         "reasons": dict(sorted(sums.reasons.items(), key=lambda row: (-row[1], row[0]))),
@@ -90,28 +90,28 @@ def _told(sums: Sums, total: Sums, tariff: Tariff) -> dict[str, Any]:
 # Black holes: machines on which far more starts fail within minutes than elsewhere.
 #
 # A job counts once on each machine, so that one that is tried there again and again is no evidence.
-# What is expected of a machine is the rate at which the same users' jobs fail on the other
-# machines: users whose jobs fail everywhere make no black hole. Chance is kept out by a one-sided
-# exact bound (Clopper and Pearson 1934) at .01 over the number of machines (Bonferroni): on a site
-# without black holes one is named in at most about one report of a hundred.
+# The rate to expect of a machine is that at which the same users' jobs fail on the other machines:
+# users whose jobs fail everywhere make no black hole. A one-sided exact bound (Clopper and Pearson
+# 1934) at .01 over the number of machines (Bonferroni) excludes chance: on a site without black
+# holes at most about one report of a hundred names one.
 
 ALPHA: Final = 0.01
-"""Chance that a report of a site without black holes names one."""
+"""Probability that a report of a site without black holes names one."""
 TIMES: Final = 2.0
-"""A machine is named where the bound of its rate is beyond so many times what is expected."""
+"""A machine is named if the bound of its rate exceeds this multiple of the expected rate."""
 FEWEST_USERS: Final = 2
-"""Whose jobs failed there; one, where the site has no other."""
+"""Minimal number of users whose jobs failed there; one if the site has only one."""
 Tries = Mapping[tuple[int, str], tuple[int, int]]
-"""By machine and user: jobs that were tried there, and how many of them failed to start."""
+"""Jobs tried and jobs that failed to start, by machine and user."""
 
 
 class BlackHole(NamedTuple):
-    """A machine that swallows jobs.
+    """Machine on which far more jobs fail than elsewhere.
 
     Attributes:
         machine: its number.
-        tried, failed: jobs.
-        users: whose jobs failed there.
+        tried, failed: numbers of jobs.
+        users: number of users whose jobs failed there.
         low: lower bound of the rate, at 1 - `ALPHA` over all machines together.
         expected: rate of the same users' jobs on the other machines.
     """
@@ -125,10 +125,11 @@ class BlackHole(NamedTuple):
 
 
 def black_holes(tries: Tries) -> list[BlackHole]:
-    """The machines that are black holes, those with the most failed jobs first.
+    """Return the machines that are black holes, those with the most failed jobs first.
 
-    Machines that are worse than the others beyond chance, be it by little, are left out of what is
-    expected, until there is none more: so many black holes do not hide each other.
+    Machines that are significantly worse than the others, even slightly, are excluded from the
+    expected rate. This is repeated until no such machine is left, so that many black holes do not
+    hide each other.
     """
     by_machine: defaultdict[int, dict[str, tuple[int, int]]] = defaultdict(dict)
     for (machine, user), counts in tries.items():
@@ -150,7 +151,7 @@ def black_holes(tries: Tries) -> list[BlackHole]:
 
 
 class _Elsewhere:
-    """How often jobs failed, by user and in all."""
+    """Rates at which jobs failed, by user and in all."""
 
     def __init__(self, machines: Mapping[int, Mapping[str, tuple[int, int]]]) -> None:
         self._machines = machines
@@ -166,10 +167,10 @@ class _Elsewhere:
         return machine in self._machines
 
     def rate(self, users: Mapping[str, tuple[int, int]], *, within: bool) -> float:
-        """Of such users' jobs, without these where they are `within`.
+        """Return the expected failure rate of jobs of these users, weighted by their numbers.
 
-        A user's rate counts as if one job more had failed at the rate of all users: who ran
-        nowhere else has that rate.
+        If `within`, the given jobs themselves are not counted. A user's rate counts as if one more
+        job had failed at the rate of all users: a user who ran nowhere else has that rate.
         """
         tried = sum(counts[0] for counts in users.values())
         failed = sum(counts[1] for counts in users.values())
@@ -187,7 +188,7 @@ class _Elsewhere:
 def _judged(
     machine: int, users: Mapping[str, tuple[int, int]], elsewhere: _Elsewhere, alpha: float
 ) -> BlackHole:
-    """A machine beside the others; `elsewhere` may hold it or not."""
+    """Compare a machine with the others; `elsewhere` may contain it or not."""
     tried = sum(counts[0] for counts in users.values())
     failed = sum(counts[1] for counts in users.values())
     whose = sum(counts[1] > 0 for counts in users.values())

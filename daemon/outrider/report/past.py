@@ -1,4 +1,4 @@
-"""One pass over a journal: what happened in given windows, by the accounting of the daemon."""
+"""One pass over a journal: what happened in given windows, by the daemon's accounting."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
@@ -21,19 +21,19 @@ from outrider.report.runs import Runs
 from outrider.report.windows import Window
 
 Joules = dict[str, dict[str, float]]
-"""By machine group and purpose; nan where watts are unknown."""
+"""Joules by machine group and purpose; nan where watts are unknown."""
 
 
 class Counted(NamedTuple):
-    """What happened in a window.
+    """Counted figures of one window.
 
     Attributes:
-        window: as it was asked for.
-        covered_s: seconds of it that the journal tells of.
+        window: as requested.
+        covered_s: seconds of it that the journal covers.
         report: `outrider.engine.accounting.report.report` of it alone; but `fairness`, which
             counts from the beginning of the journal.
-        joules: of runs that ended, of rests and of runs that go on (`open`).
-        before_j: of runs that were going on at its begin, up to then.
+        joules: of runs that ended, of idle machines and of runs that continue (`open`).
+        before_j: of runs that were running at its begin, up to then.
         delivered_s: CPU-seconds that each VO got in it.
         runs: those that ended in it.
     """
@@ -48,17 +48,17 @@ class Counted(NamedTuple):
 
 
 class Past(NamedTuple):
-    """What a journal tells.
+    """Contents of a journal, counted.
 
     Attributes:
-        first_s, last_s: the first and the last moment that it tells of.
+        first_s, last_s: the first and the last moment that the journal covers.
         pruned: whether its beginning was deleted: what ran then is known from its next event on.
-        incumbent: the policy that stands for the batch system; None: none is on record.
+        incumbent: the policy that represents the batch system; None: none is on record.
         repairs, set_aside: over the whole journal: gaps that were filled, and events that could
             not be applied, by kind.
         inferred: machines known only because jobs ran there, and all.
-        counted: by window, in the order in which they were asked for.
-        more: the runs of one window more, if that was asked for.
+        counted: by window, in the order in which they were requested.
+        more: the runs of one more window, if that was requested.
         machine_names: by number.
     """
 
@@ -122,7 +122,7 @@ def read_past(
 
 
 class _Walk:
-    """Events on their way to the engine, and what is counted at the edges of windows."""
+    """Pass events to the engine, and close the counts at the edges of windows."""
 
     def __init__(
         self, engine: Engine, accounting: Accounting, names: Mapping[int, str],
@@ -142,7 +142,7 @@ class _Walk:
         self._counted: list[Counted] = []
 
     def watch(self, events: Iterable[Event]) -> Iterator[Event]:
-        """Pass events on to the engine."""
+        """Yield the events for the engine, and count them."""
         for event in events:
             self.first_s = min(self.first_s, event[0])
             self.last_s = max(self.last_s, event[0])
@@ -153,7 +153,7 @@ class _Walk:
             yield event
 
     def close(self, last_s: float) -> list[Counted]:
-        """After the last event: windows that were not over yet end, with what they cover."""
+        """End the windows that are still open after the last event, with what they cover."""
         while len(self._counted) < len(self._runs):
             self._pass_edge(min(last_s, self._edges[self._passed]))
         return [
@@ -187,11 +187,11 @@ class _Walk:
         for number, (spent, _) in open_energy_j(accounting, site).items():
             joules[site.cluster_names[number]]["open"] = spent
         got = {vo: s - delivered_s.get(vo, 0.0) for vo, s in self._delivered_s().items()}
-        told = report(site, accounting)
-        self._counted.append(Counted(runs.window, 0.0, told, joules, before_j, got, runs))
+        counted = report(site, accounting)
+        self._counted.append(Counted(runs.window, 0.0, counted, joules, before_j, got, runs))
 
     def _delivered_s(self) -> dict[str, float]:
-        """CPU-seconds of each VO since the beginning of the journal."""
+        """Return the CPU-seconds of each VO since the beginning of the journal."""
         fairness, now = self._accounting.fairness, self._site.now
         total = fairness.delivered_cpu_s(now)
         return {vo: share * total for vo, (share, _) in fairness.shares(now).items()}

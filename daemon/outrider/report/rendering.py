@@ -1,8 +1,8 @@
-"""Templates of HTML pages: whatever is put into one is text, and shows as what it is.
+"""HTML templates that escape every value put into them.
 
-It is escaped, and characters that would not show, or would turn the reading of a line around, are
-spelled out: names of users, machines and jobs are the words of strangers. What came out of a
-template is HTML already, and stays as it is.
+Characters that are invisible, or that would reverse the reading direction of a line, are written
+as escapes: names of users, machines and jobs are untrusted. The output of a template is HTML
+already and is not escaped again.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -16,10 +16,10 @@ from outrider.model.quantities import MISSING, count, number
 
 
 class Templates:
-    """The files in the folder ``templates`` of a package.
+    """Templates in the folder ``templates`` of a package.
 
     Args:
-        package: its name, with dots.
+        package: its dotted name.
     """
 
     def __init__(self, package: str) -> None:
@@ -34,11 +34,11 @@ class Templates:
         )
 
     def whole(self, file: str, **values: Any) -> str:
-        """A file filled in; a value that it names and that is not given is an error."""
+        """Return a file filled in; a value that it names and that is missing is an error."""
         return self._environment.get_template(file).render(values)
 
     def piece(self, macro: str, *given: Any) -> Markup:
-        """What a macro of ``pieces.html`` makes of what it is given."""
+        """Return the output of a macro of ``pieces.html`` for given arguments."""
         pieces = self._environment.get_template("pieces.html").module
         made: Markup = getattr(pieces, macro)(*given)
         return made
@@ -51,45 +51,45 @@ def _shown(value: Any) -> Any:
 
 
 # -- page ------------------------------------------------------------------------------------------
-# Pieces of HTML pages: one file that needs nothing beside it, readable without scripts.
+# Pieces of HTML pages: a page is one self-contained file, readable without scripts.
 
 LONGEST: Final = 200
-"""Characters of a name that are shown."""
+"""Maximal number of characters of a name that are shown."""
 _TEMPLATES: Final = Templates("outrider.report")
 
 
 def page(title: str, parts: Iterable[Markup]) -> str:
-    """The whole page from its parts; one that is no HTML yet would be shown as text."""
+    """Return the whole page from its parts; a part that is not HTML yet is shown as text."""
     return _TEMPLATES.whole("page.html", title=title, parts=parts)
 
 
 def name(words: str) -> str:
-    """A stranger's name, cut where it is endless; nothing is a dash."""
+    """Return an untrusted name, cut if too long; a dash if empty."""
     return (words if len(words) <= LONGEST else f"{words[:LONGEST]}...") or "-"
 
 
 def heading(words: str) -> Markup:
-    """The heading of a section."""
+    """Return the heading of a section."""
     return _TEMPLATES.piece("heading", words)
 
 
 def subheading(words: str) -> Markup:
-    """The heading of a part of a section."""
+    """Return the heading of a part of a section."""
     return _TEMPLATES.piece("subheading", words)
 
 
 def prose(words: str) -> Markup:
-    """A paragraph."""
+    """Return a paragraph of text."""
     return _TEMPLATES.piece("prose", words)
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, in_words: int = 1) -> Markup:
-    """A table; every column but the first `in_words` holds figures and is flush right."""
+    """Return a table; all columns but the first `in_words` hold figures, aligned right."""
     return _TEMPLATES.piece("table", columns, rows, in_words)
 
 
 def made_by(result: Mapping[str, Any]) -> Iterator[Markup]:
-    """How a result was made, from its provenance; nothing where it has none.
+    """Yield a section on how a result was made; nothing if it has no provenance.
 
     Args:
         result: with version, command, date, and traces (path and sha256 of each).
@@ -103,18 +103,18 @@ def made_by(result: Mapping[str, Any]) -> Iterator[Markup]:
 
 
 # -- words -----------------------------------------------------------------------------------------
-# Figures of a report in words: each with its unit; what is not known says so.
+# Figures of a report as text with their units; unknown values are marked as such.
 
 UNKNOWN: Final = "not known"
 
 
 def hours(seconds: float | None) -> str:
-    """Seconds as hours."""
+    """Return a duration in hours, as text."""
     return MISSING if seconds is None else number(seconds / 3600.0, "h", 2)
 
 
 def cost(of: Mapping[str, float | None], currency: str) -> str:
-    """An amount of energy as kWh, money and CO2, as far as there is a tariff."""
+    """Return an amount of energy as kWh, and as money and CO2 if there is a tariff."""
     if of["kwh"] is None:
         return UNKNOWN
     parts = [number(of["kwh"], "kWh")]
@@ -126,13 +126,13 @@ def cost(of: Mapping[str, float | None], currency: str) -> str:
 
 
 def interval(of: Mapping[str, float], unit: str = "", digits: int = 1) -> str:
-    """An estimate with its interval."""
+    """Return an estimate with its interval, as text."""
     low, high = number(of["low"], digits=digits), number(of["high"], unit, digits)
     return f"{number(of['estimate'], unit, digits)} ({low} to {high})"
 
 
 def units(currency: str) -> dict[str, tuple[str, int]]:
-    """Unit and digits of amounts, by their names in the document."""
+    """Return unit and digits of amounts, by their names in the document."""
     return {
         "kwh": ("kWh", 1), "money": (currency, 2), "co2_kg": ("kg CO2", 1), "badput_h": ("h", 1),
         "evictions": ("evictions", 0),
@@ -140,14 +140,14 @@ def units(currency: str) -> dict[str, tuple[str, int]]:
 
 
 def amounts(of: Mapping[str, Any], currency: str) -> str:
-    """An amount by unit, each with its interval; units that are not known are left out."""
+    """Return the amount in each known unit, each with its interval."""
     words = units(currency)
-    told = [interval(of[unit], *words[unit]) for unit in of if of[unit] is not None]
-    return ", ".join(told) or UNKNOWN
+    parts = [interval(of[unit], *words[unit]) for unit in of if of[unit] is not None]
+    return ", ".join(parts) or UNKNOWN
 
 
 def cost_heads(what: str, tariff: Mapping[str, Any]) -> list[str]:
-    """Heads of columns for energy: kWh, and money and CO2 where the tariff tells."""
+    """Return the column heads for energy: kWh, and money and CO2 if the tariff has them."""
     money, co2_kg = tariff["price_per_kwh"] is not None, tariff["co2_g_per_kwh"] is not None
     return [
         f"{what}, kWh", *([tariff["currency"]] if money else []), *(["kg CO2"] if co2_kg else [])
@@ -155,7 +155,7 @@ def cost_heads(what: str, tariff: Mapping[str, Any]) -> list[str]:
 
 
 def cost_cells(of: Mapping[str, float | None], tariff: Mapping[str, Any]) -> list[str]:
-    """Cells below `cost_heads`."""
+    """Return the cells that belong to the columns of `cost_heads`."""
     asked = {"kwh": True, "money": tariff["price_per_kwh"], "co2_kg": tariff["co2_g_per_kwh"]}
     digits = units("")
     return [
@@ -165,15 +165,15 @@ def cost_cells(of: Mapping[str, float | None], tariff: Mapping[str, Any]) -> lis
 
 
 def reasons(of: Mapping[str, int]) -> str:
-    """Reasons with their counts, those that are not 0."""
+    """Return reasons with their counts, as text, without those that are 0."""
     return ", ".join(f"{reason} {count(n)}" for reason, n in of.items() if n) or MISSING
 
 
 def window(of: Mapping[str, Any]) -> str:
-    """From when to when, on the site's wall clock."""
+    """Return the begin and the end of a window, on the site's wall clock."""
     return f"{moment(of['begin'])} to {moment(of['end'])}"
 
 
 def moment(iso: str) -> str:
-    """A moment on the site's wall clock, with its offset from UTC."""
+    """Return a moment on the site's wall clock, with its offset from UTC."""
     return f"{iso[:10]} {iso[11:16]} {iso[16:]}".rstrip()

@@ -1,4 +1,4 @@
-"""Whose runs ended in a window and where: goodput, badput and their energy, by name."""
+"""Runs that ended in a window: goodput, badput and energy by user, VO, class, machine, job."""
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping
@@ -12,20 +12,20 @@ from outrider.model.jobs import RUNNING, SUSPENDED_STATE, Job
 from outrider.report.windows import Window
 
 WITHIN_S: Final = 300.0
-"""A run that fails so soon after its start is a start that failed."""
+"""A run that fails within so many seconds of its start counts as a failed start."""
 FAILING: Final = frozenset({"failed_start", "held", "killed", "unknown"})
-"""Reasons for which a machine may be to blame; owners, reboots, drains and users are their own."""
+"""Reasons for which a machine may be to blame; owners, reboots, drains and users are not."""
 _ENDS: Final = (ev.COMPLETED, ev.EVICTED, ev.REMOVED)
 RUN_KINDS: Final = frozenset({ev.STARTED, *_ENDS})
-"""Kinds of events that are counted here; others need not be shown."""
+"""Kinds of events that are counted here; others need not be passed."""
 
 JoulesOf = Callable[[Job, float, float], float]
-"""Joules of the present run of a job: of the job, the seconds of that run, and now."""
+"""Return joules of the present run of a job, from the job, its seconds and the time now."""
 
 
 @dataclass(slots=True)
 class Sums:
-    """Runs that ended. Joules are nan where watts are unknown."""
+    """Sums over runs that ended. Joules are nan where watts are unknown."""
 
     goodput_s: float = 0.0
     badput_s: float = 0.0
@@ -36,7 +36,7 @@ class Sums:
     reasons: Counter[str] = field(default_factory=Counter)
 
     def add(self, cpu_s: float, joules: float, reason: str | None) -> None:
-        """Count a run: thrown away for a reason, or completed (None)."""
+        """Count a run: wasted for a reason, or completed (None)."""
         if reason is None:
             self.goodput_s += cpu_s
             self.goodput_j += joules
@@ -49,7 +49,7 @@ class Sums:
 
 
 class Runs:
-    """Counts the runs that end in a window, whenever they began, as the accounting does.
+    """Counter of the runs that end in a window, whenever they began, as the accounting does.
 
     Args:
         window: which.
@@ -114,7 +114,7 @@ class Runs:
                 self._try(job, failed=not lasted)
 
     def close(self, now: float) -> None:
-        """At the end of the window, or of the record: runs that go on have begun well."""
+        """Count the runs that continue at the end of the window or record as good starts."""
         for job in self._site.jobs.values():
             goes_on = job.state in (RUNNING, SUSPENDED_STATE) and job.start_s in self.window
             if goes_on and now - job.start_s > WITHIN_S:
@@ -127,7 +127,7 @@ class Runs:
 
     @property
     def first_tries(self) -> dict[tuple[int, str], tuple[int, int]]:
-        """By machine and user: jobs that were tried there, and those that failed."""
+        """Jobs tried and jobs that failed, by machine and user."""
         found: dict[tuple[int, str], tuple[int, int]] = {}
         for (machine, _), (user, failed) in self._tried.items():
             tried, bad = found.get((machine, user), (0, 0))

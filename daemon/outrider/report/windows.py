@@ -1,4 +1,4 @@
-"""Windows of time: whole weeks of a site's wall clock, or what somebody asked for."""
+"""Windows of time: whole weeks of a site's wall clock, or two given moments."""
 
 import datetime as dt
 from math import inf, nextafter
@@ -8,7 +8,7 @@ from outrider.model.errors import ConfigurationError
 
 
 class Window(NamedTuple):
-    """From one moment up to, and without, another; Unix seconds."""
+    """Half-open interval of time in Unix seconds: the end is not part of it."""
 
     begin_s: float
     end_s: float
@@ -23,15 +23,15 @@ class Window(NamedTuple):
 
     @classmethod
     def closed(cls, begin_s: float, end_s: float) -> "Window":
-        """One that holds its last moment, too."""
+        """Return a window that includes its last moment."""
         return cls(begin_s, nextafter(end_s, inf))
 
 
 def whole_weeks(last_s: float, weeks: int, zone: dt.tzinfo) -> tuple[Window, Window]:
-    """The last whole weeks, Monday to Monday of the site's wall clock, and as many before them.
+    """Return the last whole weeks (Monday to Monday, wall clock), and as many before them.
 
     Args:
-        last_s: the last moment that is known; no week that ends later is whole.
+        last_s: the last known moment; a week that ends later is not whole.
         weeks: how many.
         zone: of the site.
     """
@@ -42,12 +42,12 @@ def whole_weeks(last_s: float, weeks: int, zone: dt.tzinfo) -> tuple[Window, Win
 
 
 def _back(monday: dt.datetime, weeks: int, zone: dt.tzinfo) -> dt.datetime:
-    """So many weeks earlier, at midnight by the wall clock, whatever daylight saving did."""
+    """Return the midnight some weeks earlier, by the wall clock in spite of daylight saving."""
     return dt.datetime.combine(monday.date() - dt.timedelta(weeks=weeks), dt.time(), zone)
 
 
 def asked_for(begin: str, end: str, zone: dt.tzinfo) -> tuple[Window, Window]:
-    """The window between two moments, and one as long before it.
+    """Return the window between two moments, and one of the same length before it.
 
     Args:
         begin: ISO 8601; without an offset by the site's wall clock.
@@ -55,7 +55,7 @@ def asked_for(begin: str, end: str, zone: dt.tzinfo) -> tuple[Window, Window]:
         zone: of the site.
 
     Raises:
-        ConfigurationError: no such moment, or the end is not after the begin.
+        ConfigurationError: a moment cannot be parsed, or the end is not after the begin.
     """
     window = Window(_moment("--begin", begin, zone), _moment("--end", end, zone))
     if window.span_s <= 0.0:
@@ -67,8 +67,8 @@ def asked_for(begin: str, end: str, zone: dt.tzinfo) -> tuple[Window, Window]:
 
 def _moment(option: str, text: str, zone: dt.tzinfo) -> float:
     try:
-        told = dt.datetime.fromisoformat(text)
-        return (told if told.tzinfo else told.replace(tzinfo=zone)).timestamp()
+        moment = dt.datetime.fromisoformat(text)
+        return (moment if moment.tzinfo else moment.replace(tzinfo=zone)).timestamp()
     except (ValueError, OverflowError, OSError) as error:
         raise ConfigurationError(
             f'{option} "{text}": expected ISO 8601, as 2026-03-02 or 2026-03-02T06:00+01:00'

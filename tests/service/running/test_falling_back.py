@@ -30,7 +30,7 @@ WHY = "a guard broke: error ratio 1 is above its bound 0.5"
 @pytest.fixture(autouse=True)
 def _quickly(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two refusals are enough, and it is looked often."""
-    monkeypatch.setattr(gate, "LEAST_N", 2)
+    monkeypatch.setattr(gate, "MIN_N", 2)
     monkeypatch.setattr(guard_watch, "_EVERY_S", 0.05)
 
 
