@@ -1,1 +1,1 @@
-"""Tests of the twin: answers from a journal alone."""
+"""Tests of the twin: results from a journal alone."""

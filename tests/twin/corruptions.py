@@ -1,4 +1,4 @@
-"""What goes wrong with a site or its record: a journal that tells of it, and what the site was."""
+"""Faults of a site or of its record: a journal with the fault, and the true site."""
 
 import random
 from collections.abc import Callable, Sequence
@@ -19,7 +19,7 @@ _OF_MACHINES = {ev.OWNER_CAME, ev.OWNER_WENT, ev.USABLE, ev.REBOOTED}
 
 
 class Right(NamedTuple):
-    """A site and the journal of a daemon beside it, of which everything is true.
+    """Site and the daemon's journal of it, without any fault.
 
     Attributes:
         campus: the site.
@@ -35,7 +35,7 @@ class Right(NamedTuple):
 
 
 class Corrupted(NamedTuple):
-    """A journal that is not to be believed.
+    """Journal with a fault.
 
     Attributes:
         journal: the record.
@@ -51,11 +51,11 @@ class Corrupted(NamedTuple):
 
 
 Corruption = Callable[[Right, Path], Corrupted]
-"""Makes it of a right one, in an empty folder."""
+"""Makes a faulty journal from a correct one, in an empty folder."""
 
 
 def missed_sessions(right: Right, folder: Path) -> Corrupted:
-    """30 % of the owners' sessions are not on record."""
+    """Drop 30 % of the owners' sessions from the record."""
     chance = random.Random(right.seed)
 
     def lose(events: list[NamedEvent]) -> Sequence[NamedEvent]:
@@ -73,7 +73,7 @@ def missed_sessions(right: Right, folder: Path) -> Corrupted:
 
 
 def late_negotiation(right: Right, folder: Path) -> Corrupted:
-    """Jobs are looked at an hour after they came; the journal has when they came."""
+    """Record jobs an hour after they came, with their true times of submission."""
     campus = right.campus
     late = replace(
         campus, submit_s=campus.submit_s + HOUR_S, kill_s=campus.kill_s + HOUR_S,
@@ -91,7 +91,7 @@ def late_negotiation(right: Right, folder: Path) -> Corrupted:
 
 
 def late_machines(right: Right, folder: Path) -> Corrupted:
-    """Jobs get a machine an hour after its owner went; the site is said to do that sooner."""
+    """Give machines to jobs an hour after a log-out; the site declares a shorter delay."""
     late = replace(right.campus, idle_before_job_open_s=HOUR_S, idle_before_job_closed_s=HOUR_S)
     path = journal_of(late, folder, right.seed, right.until_s)
     return Corrupted(
@@ -100,7 +100,7 @@ def late_machines(right: Right, folder: Path) -> Corrupted:
 
 
 def broken_machines(right: Right, folder: Path) -> Corrupted:
-    """Nothing can ever start on 15 % of the machines, which look as free as they ever did."""
+    """Let no job start on 15 % of the machines, which look free as before."""
     campus = right.campus
     n = len(campus.machine_names)
     rng = np.random.default_rng(right.seed)

@@ -1,4 +1,4 @@
-"""Journals to ask a twin about: of a small campus in term, as it was and with what goes wrong."""
+"""Journals for tests of the twin: a small campus in term, correct and with faults."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -17,12 +17,12 @@ WEEK_S = 7 * 86_400.0
 
 
 def make(name: str, seed: int) -> Policy:
-    """A policy with its own settings."""
+    """Return a policy with its own settings."""
     return make_policy(name, {}, seed, "test")
 
 
 def journal_of(campus: Campus, folder: Path, seed: int = 5, until_s: float | None = None) -> Path:
-    """What a daemon recorded of a campus under random matching."""
+    """Write what a daemon records of a campus under random matching."""
     write_campus(campus, folder / "campus")
     write_journal(folder / "campus", folder / "journal.sqlite", seed=seed, until_s=until_s)
     return folder / "journal.sqlite"
@@ -35,7 +35,7 @@ def altered(
     *,
     facts: Path | None = None,
 ) -> Path:
-    """A journal of the same site in which its events were altered; they are put in order.
+    """Write a journal of the same site with altered events, sorted.
 
     What the site says of itself is as in the journal `facts`, where one is given.
     """

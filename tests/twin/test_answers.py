@@ -1,4 +1,4 @@
-"""The twin's answer about a past window is the replay's, and its chance is repeatable."""
+"""Results of the twin for the past agree with a replay, and its random draws are repeatable."""
 
 import datetime as dt
 import json
@@ -23,33 +23,33 @@ CANDIDATES = ("survival", "lowest_watts")
 
 @pytest.fixture(scope="module")
 def campus() -> Campus:
-    """Two months of a campus in term."""
+    """Return two months of a campus in term."""
     return generate_campus(7, weeks=8.5, machines=60, clusters=4, start=dt.date(2010, 2, 1))
 
 
 @pytest.fixture(scope="module")
 def journal(campus: Campus, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Their journal."""
+    """Return the journal of the campus."""
     return journal_of(campus, tmp_path_factory.mktemp("twin"), until_s=UNTIL_S)
 
 
 @pytest.fixture(scope="module")
 def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A journal of a third of these machines, where the size of the site does not matter."""
+    """Write a journal of a third of the machines, where the size of the site does not matter."""
     campus = generate_campus(8, weeks=8.5, machines=26, clusters=3, start=dt.date(2010, 2, 1))
     return journal_of(campus, tmp_path_factory.mktemp("small"), until_s=UNTIL_S)
 
 
 @pytest.fixture(scope="module")
 def answer(journal: Path) -> Answer:
-    """What the twin answers about it."""
+    """Return the twin's result for the journal."""
     return ask_twin(journal, CANDIDATES, make, replicates=4, next_weeks=8, seed=3)
 
 
 def replayed(
     campus: Campus, policy: str, seed: int, longest_deferral_s: float | None = None
 ) -> dict[str, float]:
-    """What a replay of the true campus up to the end of the journal reports."""
+    """Return the figures of a replay of the true campus up to the end of the journal."""
     run = CampusRun(campus, [make(policy, seed)], keep_nothing, UNTIL_S)
     if longest_deferral_s is not None:
         run.runners[0].hand_back = HandBack(longest_deferral_s, make("random_match", seed))

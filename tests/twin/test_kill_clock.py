@@ -1,4 +1,4 @@
-"""Users who kill sooner while their jobs wait: noticed, and what policies cost at their hands."""
+"""Users who kill sooner while their jobs wait: detection, and its effect on policies."""
 
 import datetime as dt
 import random
@@ -21,7 +21,7 @@ from tests.twin.sites import journal_of, make
 
 
 def life(job: int, chance: random.Random, waiting: float, running: float) -> Iterator[Event]:
-    """A job that waits and runs by turns, until it is killed at the hazard of what it does."""
+    """Simulate a job that waits and runs in turns, with a hazard of being killed in each."""
     now, waits = chance.uniform(0.0, 50.0), True
     yield now, ev.SUBMITTED, job, JobSpec(user=str(job))
     while True:
@@ -65,7 +65,7 @@ def test_too_few_kills_tell_nothing() -> None:
 
 
 def test_a_kill_comes_when_the_clock_shows_what_it_showed() -> None:
-    """On record: waited 10 s and ran 10 s. Simulated, it runs from the first second on."""
+    """The recorded job waited 10 s and ran 10 s; simulated, it runs from the first second."""
     job = RecordedJob("1", JobSpec(), 100.0)
     job.ran_s = 10.0
     clock = KillClock(log(3.0), 0.1, 99, 99)

@@ -1,4 +1,4 @@
-"""Where a record cannot carry an answer, the twin refuses, or repairs it; and says so."""
+"""Refusals and repairs of the twin where a record is insufficient, with their reasons."""
 
 import datetime as dt
 import sqlite3
@@ -29,19 +29,19 @@ from tests.twin.sites import WEEK_S, altered, journal_of, make
 
 @pytest.fixture(scope="module")
 def campus() -> Campus:
-    """Two months of a campus in term."""
+    """Return two months of a campus in term."""
     return generate_campus(12, weeks=8.5, machines=50, clusters=4, start=dt.date(2010, 2, 1))
 
 
 @pytest.fixture(scope="module")
 def journal(campus: Campus, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Their journal."""
+    """Return the journal of the campus."""
     return journal_of(campus, tmp_path_factory.mktemp("right"), until_s=8 * WEEK_S)
 
 
 @pytest.fixture(scope="module")
 def right(campus: Campus, journal: Path) -> Right:
-    """The campus with its journal, to be spoilt."""
+    """Return the campus with its journal, to be corrupted."""
     return Right(campus, journal, 5, 8 * WEEK_S)
 
 
@@ -81,7 +81,7 @@ def test_many_jobs_of_unknown_length_are_no_past(campus: Campus, tmp_path: Path)
     endless = replace(campus, kill_s=np.full(len(campus.kill_s), np.nan))
     answer = asked(journal_of(endless, tmp_path, until_s=4 * WEEK_S))
     assert answer.refused is not None
-    assert "were still there at the end" in answer.refused
+    assert "had not ended when the record did" in answer.refused
 
 
 def test_sessions_that_are_not_on_record_are_noticed(right: Right, tmp_path: Path) -> None:
@@ -144,4 +144,4 @@ def test_a_journal_that_names_no_incumbent_is_refused(journal: Path, tmp_path: P
     answer = asked(path)
     assert answer.incumbent is None
     assert answer.refused is not None
-    assert "stands for the batch system" in answer.refused
+    assert "represents the batch system" in answer.refused

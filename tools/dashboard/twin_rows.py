@@ -6,7 +6,7 @@ from grafana_foundation_sdk.builders import timeseries
 from grafana_foundation_sdk.models import dashboard as models
 from grafana_foundation_sdk.models.common import BigValueTextMode
 
-from outrider.twin.answer import MOST_CHANGE
+from outrider.twin.answer import MAX_LOG_CHANGE
 from tools.dashboard.expressions import known, known_samples
 from tools.dashboard.now_rows import mode
 from tools.dashboard.panels import (
@@ -41,7 +41,7 @@ JOULES_A_KWH: Final = "3.6e6"
 ZERO: Final[Steps] = ((None, "green"), (0, "red"))
 AGREES: Final[Steps] = ((None, "red"), (1, "green"))
 WITHIN: Final[Steps] = ((None, "green"), (1, "red"))
-HOLDING: Final[Steps] = ((None, "red"), (-MOST_CHANGE, "green"), (MOST_CHANGE, "red"))
+HOLDING: Final[Steps] = ((None, "red"), (-MAX_LOG_CHANGE, "green"), (MAX_LOG_CHANGE, "red"))
 _ENERGY: Final = 'measure="energy"'
 BOUNDS: Final = ("low", "estimate", "high")
 BARE: Final = models.DynamicConfigValue("custom.lineWidth", 0)
@@ -139,7 +139,7 @@ def _next() -> Row:
         _band("Next window: $measure, $policy", "next", NEXT),
         lines("Change since the forecast's past", "Logarithm of load (CPUs at work) and of the "
               "wasted share, each of the last two weeks over that of the past. Beyond "
-              f"{MOST_CHANGE:g} either way the forecast expires.", MOMENT, "none",
+              f"{MAX_LOG_CHANGE:g} either way the forecast expires.", MOMENT, "none",
               Query(change("load_cpus"), "load"), Query(change("waste_ratio"), "wasted share"),
               steps=HOLDING, from_zero=False),
         figures("CPUs at work", "In the mean: in the past that the forecast rests on, and in the "

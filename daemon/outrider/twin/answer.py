@@ -1,40 +1,40 @@
-"""What the twin says of a journal, and how it is written as JSON."""
+"""Result of the twin for a journal, and its JSON."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import inf
 from typing import Any, Final
 
-from outrider.twin.fidelity import NOT_PROVEN, Fidelity
+from outrider.twin.fidelity import NOT_SIMULATED, Fidelity
 from outrider.twin.kill_clock import KillClock
 from outrider.twin.measures import LEVEL, Estimate
 
-MOST_CHANGE: Final = 0.2
-"""A forecast holds while load and share of waste differ by less from its past, as logarithms."""
+MAX_LOG_CHANGE: Final = 0.2
+"""A forecast holds while log load and log share of waste change by less than this."""
 
 Ratios = dict[str, Estimate | None]
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What the twin says of a journal.
+    """Result of the twin for a journal.
 
     Attributes:
-        begin_s, end_s: the window that the journal holds, Unix seconds.
-        incumbent: the policy that stands for the batch system; None: it is not on record.
-        longest_deferral_s: for how long candidates kept a job in the queue at most; infinite: as
-            long as they liked.
-        fidelity: the incumbent simulated anew; None: it was not.
+        begin_s, end_s: the window of the journal, Unix seconds.
+        incumbent: the policy that represents the batch system; None: it is not on record.
+        longest_deferral_s: for how long candidates kept a job in the queue at most; infinite:
+            without a bound.
+        fidelity: comparison of the simulated incumbent with the record; None: not made.
         refused: why there is no answer; None: there is one.
-        past: by candidate, what would have been, by the names of `MEASURES`.
-        next: by candidate, the forecast of the next window; None: none was asked, or refused.
-        next_refused: why there is no forecast though one was asked.
+        past: by candidate, the estimates for the past, by the names of `MEASURES`.
+        next: by candidate, the forecast of the next window; None: not requested, or refused.
+        next_refused: why there is no forecast though it was requested.
         candidates_refused: why there is no answer for some candidates.
-        kill_clock: whether users kill sooner while jobs wait; None: too few kills to tell.
-        past_by_clock: what would have been if users kill by that clock; empty: it makes no
-            difference. `past` and `next` are as wide as that takes.
+        kill_clock: whether users kill sooner while jobs wait; None: too few kills are on record.
+        past_by_clock: estimates for the past if users kill by that clock; empty: it makes no
+            difference. The intervals of `past` and `next` include that difference.
         fitted: what was fitted to the record: dead machines, factors on watts, the delay.
-        basis: what a forecast rests on: CPUs at work in the mean, and the share of waste.
+        basis: the figures a forecast rests on: mean number of busy CPUs, and the share of waste.
     """
 
     begin_s: float
@@ -53,13 +53,13 @@ class Answer:
     basis: dict[str, float | None] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
-        """As in ``outrider twin --json``."""
+        """Return the object of ``outrider twin --json``."""
         clock = self.kill_clock
         return {
             "window": {"begin_s": self.begin_s, "end_s": self.end_s},
             "incumbent": self.incumbent,
             "longest_deferral_s": finite_or_none(self.longest_deferral_s),
-            "fidelity": (self.fidelity or NOT_PROVEN).to_json(),
+            "fidelity": (self.fidelity or NOT_SIMULATED).to_json(),
             "refused": self.refused,
             "past": _ratios_json(self.past),
             "next": None if self.next is None else _ratios_json(self.next),
@@ -68,12 +68,12 @@ class Answer:
             "kill_clock": None if clock is None else clock.to_json(),
             "past_by_clock": _ratios_json(self.past_by_clock),
             "fitted": self.fitted,
-            "basis": self.basis | {"most_log_change": MOST_CHANGE},
+            "basis": self.basis | {"most_log_change": MAX_LOG_CHANGE},
         }
 
 
 def finite_or_none(bound: float) -> float | None:
-    """A bound as JSON has it: null is none."""
+    """Return a bound for JSON: null if infinite."""
     return None if bound == inf else bound
 
 

@@ -1,4 +1,4 @@
-"""The twin's answer as its JSON has it, read back and checked."""
+"""Schema of the twin's JSON result, to read and check it."""
 
 from typing import Annotated
 
@@ -9,7 +9,7 @@ _Positive = Annotated[float, Meta(gt=0, le=1e300)]
 
 
 class Ratio(Struct, frozen=True):
-    """How many times as much a candidate takes as the incumbent, with its interval at a level."""
+    """Ratio of a candidate to the incumbent, with its interval at a level."""
 
     estimate: _Positive
     low: _Positive
@@ -22,11 +22,11 @@ class Ratio(Struct, frozen=True):
 
 
 Ratios = dict[str, Ratio | None]
-"""By the names of the measures; null: it is undefined, as where nothing was ever evicted."""
+"""Ratios by the names of the measures; null: undefined, as without any evictions."""
 
 
 class Window(Struct, frozen=True):
-    """The past that the answer is about, Unix seconds."""
+    """Past period that the result is about, Unix seconds."""
 
     begin_s: Finite
     end_s: Finite
@@ -37,7 +37,7 @@ class Window(Struct, frozen=True):
 
 
 class Fidelity(Struct, frozen=True):
-    """How far the incumbent, simulated anew, is off what happened; no parts: it was not."""
+    """Deviations of the simulated incumbent from the record; no parts: it was not simulated."""
 
     passed: bool
     parts: dict[str, Finite | None] = {}
@@ -46,7 +46,7 @@ class Fidelity(Struct, frozen=True):
 
 
 class Basis(Struct, frozen=True):
-    """What a forecast rests on, and by how much its logarithms may change."""
+    """Figures that a forecast rests on, and the maximal change of their logarithms."""
 
     load_cpus: Finite | None = None
     waste_share: Finite | None = None
@@ -54,7 +54,7 @@ class Basis(Struct, frozen=True):
 
 
 class TwinAnswer(Struct, frozen=True, kw_only=True):
-    """The answer of ``outrider twin --json``, as far as others show it: see docs/twin.md."""
+    """Result of ``outrider twin --json``, those fields that are shown elsewhere (docs/twin.md)."""
 
     window: Window | None
     incumbent: str | None

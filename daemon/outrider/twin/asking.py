@@ -1,4 +1,4 @@
-"""Asking the twin about a journal: is it like the site, and what would candidates have cost."""
+"""Evaluate candidates on a journal: fidelity of the twin, past estimates, forecasts, refusals."""
 
 import datetime as dt
 from collections.abc import Callable, Sequence
@@ -29,14 +29,14 @@ from outrider.twin.observed import Observed, observe
 from outrider.twin.replicates import Outcome, Pairs, PolicyMaker, simulate, simulate_pairs
 from outrider.twin.twin_site import ROUNDING_S, Built, TwinSite, build_site
 
-MOST_BY_CLOCK: Final = 0.5
-"""If the clock of users' patience moves the logarithm of a ratio by more, nobody can know it."""
+MAX_CLOCK_SHIFT: Final = 0.5
+"""Maximal shift of a log ratio by the clock of users' patience; beyond it there is no answer."""
 _EXPECTED_STARTS: Final = 12
-"""Where so many starts are expected and none was seen, the machine is dead."""
-_NEEDS_TRUTH: Final = "it needs true run times, which nobody has before a run ends"
+"""Expected starts from which a machine without any start is taken to be dead."""
+_NEEDS_TRUTH: Final = "it needs true run times, which are not known before a run ends"
 _NO_INCUMBENT: Final = (
-    "no adapter of this journal names a policy that stands for the batch system; expected a "
-    "journal beside HTCondor, Slurm, PBS or a simulated campus"
+    "no adapter of this journal names a policy that represents the batch system; expected a "
+    "journal from HTCondor, Slurm, PBS or a simulated campus"
 )
 
 
@@ -51,7 +51,7 @@ def ask_twin(
     longest_deferral_s: float = inf,
     progress: Callable[[float], None] | None = None,
 ) -> Answer:
-    """Ask what candidates would have cost, and will cost, beside what the incumbent does.
+    """Estimate what candidates would have cost, and will cost, compared with the incumbent.
 
     Args:
         path: a journal.
@@ -59,9 +59,9 @@ def ask_twin(
         make: makes a policy of a name and a seed.
         replicates: how often the past is simulated under each policy; at least 2.
         next_weeks: length of the window that is forecast; None: no forecast.
-        seed: of everything that is drawn.
+        seed: of all random draws.
         longest_deferral_s: for how long a candidate may keep a job in the queue, as `[acting]`
-            bounds it; then the incumbent starts it. Infinite: as long as it likes.
+            bounds it; then the incumbent starts it. Infinite: without a bound.
         progress: called with the ratio that is done.
 
     Raises:
@@ -100,7 +100,7 @@ def _judged(
     about: dict[str, Any], candidates: Sequence[str], seen: Observed, built: Built, site: TwinSite,
     pairs: Pairs, next_weeks: float | None,
 ) -> Answer:  # fmt: skip
-    """Hold the incumbent against the record; if it agrees, compare the candidates with it."""
+    """Compare the incumbent's twin with the record; if it agrees, compare candidates with it."""
     name, happened = about["incumbent"], seen_stretch(seen.tally)
     theirs = pairs.fixed[name]
     found = fidelity(
@@ -164,7 +164,7 @@ def _next(
 
 
 def _moved(past: Ratios, by_clock: Ratios) -> dict[str, float]:
-    """By how much the clock moves the logarithm of each ratio; 0 where there is none."""
+    """Return the absolute shift of each log ratio by the clock; 0 where there is no ratio."""
     moved = {}
     for name, fixed in past.items():
         other = by_clock[name]
@@ -182,13 +182,13 @@ def _widened(ratios: Ratios, more: dict[str, float]) -> Ratios:
 
 
 def _unknown_by_clock(past: Ratios, by_clock: Ratios) -> str | None:
-    """Why users' patience leaves a candidate unknown; None: it does not."""
+    """Return why users' patience leaves a candidate unknown; None if it does not."""
     worst, name = max((by, name) for name, by in _moved(past, by_clock).items())
-    if worst <= MOST_BY_CLOCK:
+    if worst <= MAX_CLOCK_SHIFT:
         return None
     return (
-        f"users kill jobs otherwise while these wait, which would move {name} by {worst:.2f} on "
-        f"the logarithm, more than {MOST_BY_CLOCK:g}"
+        "users kill jobs at other times while these wait, which would shift the logarithm of "
+        f"{name} by {worst:.2f}, more than {MAX_CLOCK_SHIFT:g}"
     )
 
 
@@ -201,7 +201,7 @@ def _basis(happened: Stretch, span_s: float) -> dict[str, float | None]:
 
 
 def _without_dead(built: Built, incumbent: Policy, seed: int) -> tuple[TwinSite, list[int]]:
-    """The site without machines on which jobs should have started, and none ever did."""
+    """Return the site without dead machines (jobs expected, none started), and these machines."""
     site = built.site
     tried = simulate(site, site.drawn(np.random.default_rng(seed)), incumbent)
     dead = np.flatnonzero((built.starts == 0) & (tried.starts >= _EXPECTED_STARTS)).tolist()
@@ -209,42 +209,42 @@ def _without_dead(built: Built, incumbent: Policy, seed: int) -> tuple[TwinSite,
 
 
 def _zone(path: Path) -> dt.tzinfo:
-    """The zone of the site's wall clock, as the daemon was configured."""
+    """Return the time zone of the site's wall clock, as the daemon was configured."""
     with Journal(path, read_only=True) as journal:
         return time_zone(journal.meta(TIMEZONE_KEY, "UTC"))
 
 
 # -- refusals --------------------------------------------------------------------------------------
-# When the twin refuses to answer, because it cannot know.
+# Reasons for which the twin refuses to answer, because it cannot know.
 
 Floats = NDArray[np.float64]
 
 WEEK_S: Final = 7 * 86_400.0
 PAST_WEEKS: Final = 2
-"""The shortest past of which an answer is given."""
+"""Minimal length of the past for an answer, weeks."""
 NEXT_WEEKS: Final = 8
-"""The shortest past from which the next window is forecast."""
-MOST_PENDING: Final = 0.05
-"""Largest share of jobs whose run times may have to be drawn, in a past shorter than that."""
-MOST_UNEXPLAINED: Final = 0.03
-"""Largest share of owners' evictions that may be without a log-in on record."""
-MOST_UNPLACED: Final = 0.02
-"""Largest share of jobs whose conditions a simulated site may be unable to express."""
-MOST_DEAD: Final = 0.25
-"""Largest share of machines that may be taken out because nothing ever starts there."""
-MUCH: Final = 0.1
-LITTLE: Final = 0.01
-"""No support: more than `MUCH` of the work goes where less than `LITTLE` of it was done."""
+"""Minimal length of the past for a forecast of the next window, weeks."""
+MAX_PENDING: Final = 0.05
+"""Maximal share of jobs whose run times have to be drawn, in a past shorter than that."""
+MAX_UNEXPLAINED: Final = 0.03
+"""Maximal share of owners' evictions without a log-in on record."""
+MAX_UNPLACED: Final = 0.02
+"""Maximal share of jobs whose conditions a simulated site cannot express."""
+MAX_DEAD: Final = 0.25
+"""Maximal share of machines that are taken out because nothing ever starts there."""
+MUCH_WORK: Final = 0.1
+LITTLE_WORK: Final = 0.01
+"""No support: more than `MUCH_WORK` goes where less than `LITTLE_WORK` was done (shares)."""
 
 
 def unfit_record(seen: Observed, site: TwinSite, unplaced: int, dead: int) -> str | None:
-    """Why a record is no ground for an answer, whichever the candidate; None: it is one.
+    """Return why a record does not allow an answer for any candidate; None if it does.
 
     Args:
         seen: the past.
         site: its simulated site.
-        unplaced: jobs whose conditions the site cannot express.
-        dead: machines that were taken out.
+        unplaced: number of jobs whose conditions the site cannot express.
+        dead: number of machines that were taken out.
     """
     span_s = seen.span_s + ROUNDING_S
     if span_s < PAST_WEEKS * WEEK_S:
@@ -254,23 +254,23 @@ def unfit_record(seen: Observed, site: TwinSite, unplaced: int, dead: int) -> st
         )
     jobs, machines = max(1, len(site.campus.run_s)), max(1, len(site.campus.machine_names))
     pending = len(site.pending.at) / jobs
-    if span_s < NEXT_WEEKS * WEEK_S and pending > MOST_PENDING:
+    if span_s < NEXT_WEEKS * WEEK_S and pending > MAX_PENDING:
         return (
-            f"{pending:.0%} of the jobs were still there at the end, and nobody knows how long "
-            f"they run; expected at most {MOST_PENDING:.0%}, or {NEXT_WEEKS} weeks"
+            f"{pending:.0%} of the jobs had not ended when the record did, so their run times are not "
+            f"known; expected at most {MAX_PENDING:.0%}, or {NEXT_WEEKS} weeks"
         )
     evicted, unexplained = seen.owner_evictions.evictions, seen.owner_evictions.unexplained
-    if evicted and unexplained / evicted > MOST_UNEXPLAINED:
+    if evicted and unexplained / evicted > MAX_UNEXPLAINED:
         return (
             f"{unexplained} of {evicted} evictions by owners have no log-in on record; expected "
-            "a source that tells of every owner's session"
+            "a source that reports every owner's session"
         )
-    if unplaced / jobs > MOST_UNPLACED:
+    if unplaced / jobs > MAX_UNPLACED:
         return (
-            f"{unplaced} of {jobs} jobs ask for machines that are no whole groups, which the "
+            f"{unplaced} of {jobs} jobs ask for machines that are not whole groups, which the "
             "simulated site cannot express"
         )
-    if dead / machines > MOST_DEAD:
+    if dead / machines > MAX_DEAD:
         return (
             f"on {dead} of {machines} machines nothing ever started; expected a pool without them"
         )
@@ -278,7 +278,7 @@ def unfit_record(seen: Observed, site: TwinSite, unplaced: int, dead: int) -> st
 
 
 def short_for_forecast(seen: Observed, whole_blocks: int) -> str | None:
-    """Why a past is too short to forecast the next window from; None: it is long enough."""
+    """Return why a past is too short for a forecast; None if it is long enough."""
     if seen.span_s + ROUNDING_S >= NEXT_WEEKS * WEEK_S and whole_blocks >= NEXT_WEEKS // 2:
         return None
     return f"the journal holds {seen.span_s / 86_400:.1f} days; expected {NEXT_WEEKS} weeks or more"
@@ -287,10 +287,10 @@ def short_for_forecast(seen: Observed, whole_blocks: int) -> str | None:
 def unsupported(
     site: TwinSite, candidate: Sequence[Outcome], incumbent: Sequence[Outcome]
 ) -> str | None:
-    """Why the record tells too little of where a candidate would run; None: it tells enough."""
+    """Return why the record does not support a candidate; None if it does."""
     groups = site.campus.machine_cluster
     ours, theirs = _by_group(candidate, groups), _by_group(incumbent, groups)
-    for number in np.flatnonzero((ours > MUCH) & (theirs < LITTLE)):
+    for number in np.flatnonzero((ours > MUCH_WORK) & (theirs < LITTLE_WORK)):
         return (
             f"it would send {ours[number]:.0%} of the work to the machines of "
             f"{site.campus.clusters[number].name}, where {theirs[number]:.1%} was done: what "
@@ -300,7 +300,7 @@ def unsupported(
 
 
 def _by_group(outcomes: Sequence[Outcome], groups: NDArray[np.int32]) -> Floats:
-    """(groups,) share of the work, mean over replicates."""
+    """Return the share of the work of each group, mean over replicates: (groups,)."""
     work_s = np.mean([outcome.work_s for outcome in outcomes], axis=0)
     by_group = np.bincount(groups, weights=work_s)
     return np.asarray(by_group / max(1.0, float(work_s.sum())), dtype=np.float64)

@@ -1,4 +1,4 @@
-"""Whether the twin reproduces what happened: the incumbent, simulated anew, against the record."""
+"""Fidelity check of the twin: the simulated incumbent, compared with the record."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
@@ -13,15 +13,15 @@ Floats = NDArray[np.float64]
 
 
 class Bound(NamedTuple):
-    """How far a part may be off.
+    """Maximal deviation of a part.
 
     Attributes:
         most: the largest value that passes.
-        mend: what is probably wrong beyond it, and what would mend that.
+        fix: the probable cause beyond it, and how to fix that.
     """
 
     most: float
-    mend: str
+    fix: str
 
 
 BOUNDS: Final[Mapping[str, Bound]] = {
@@ -30,53 +30,53 @@ BOUNDS: Final[Mapping[str, Bound]] = {
         "a source for each of them",
     ),
     "evictions": Bound(
-        0.03, "machines that lose jobs by themselves, or owners who come unseen; expected "
-        "a source that tells of their log-ins, and no machine on which nothing can run",
+        0.03, "machines lose jobs without a recorded cause, or log-ins of owners are missing; "
+        "expected a source of log-ins, and no machine on which nothing can run",
     ),
     "waste": Bound(
-        0.045, "runs are lost otherwise than the simulated site loses them; expected a "
-        "source that tells why",
+        0.045, "runs are lost in other ways than the simulated site loses them; expected a "
+        "source that reports the causes",
     ),
     "overhead": Bound(
-        0.10, "jobs wait for what the record does not tell: a slow negotiation, licences, holds; "
+        0.10, "jobs wait for something that is not on record: a slow negotiation, licences, holds; "
         "expected an incumbent that is named as it is configured",
     ),
     "machine_share_l1": Bound(
-        0.07, "the incumbent prefers other machines than its policy does; expected an "
+        0.07, "the batch system prefers other machines than the incumbent's policy; expected an "
         "adapter that names the policy which ranks machines as the batch system does",
     ),
     "start_delay_s": Bound(
-        600.0, "jobs wait beside free machines; expected a shorter negotiation cycle, or an "
+        600.0, "jobs wait although machines are free; use a shorter negotiation cycle, or an "
         "incumbent that waits as the batch system does",
     ),
 }  # fmt: skip
 
 
 class Fidelity(NamedTuple):
-    """The twin of the incumbent, held against what happened.
+    """Comparison of the incumbent's twin with what happened.
 
     Attributes:
-        parts: how far off each is: a ratio less 1, without its sign; of the machines the sum of
-            differences of their shares of the work, less what chance makes of it; of the starts
-            seconds. None where it cannot be known; without any part nothing was simulated.
+        parts: deviation of each part: an absolute ratio less 1; for machines the sum of the
+            differences of their shares of the work, less that of chance; for starts seconds.
+            None: not known. Without any part nothing was simulated.
     """
 
     parts: Mapping[str, float | None]
 
     @property
     def passed(self) -> bool:
-        """True if the twin is like the site, as far as is known."""
+        """True if the twin is like the site, as far as known."""
         return bool(self.parts) and not self.failed
 
     @property
     def failed(self) -> list[str]:
-        """Parts beyond their bounds."""
+        """Names of the parts beyond their bounds."""
         return [
             name for name, off in self.parts.items() if off is not None and off > BOUNDS[name].most
         ]
 
     def to_json(self) -> dict[str, object]:
-        """As in ``outrider twin --json``."""
+        """Return the object of ``outrider twin --json``."""
         return {
             "passed": self.passed,
             "parts": dict(self.parts),
@@ -85,16 +85,16 @@ class Fidelity(NamedTuple):
         }
 
     def complaint(self) -> str:
-        """Return which part fails, and what would mend it; empty if none does."""
+        """Return the parts that fail, with probable causes and fixes; empty if none fails."""
         return "; ".join(
-            f"{name} of the re-simulated incumbent is off by {self.parts[name]:.3g}, more than "
-            f"{BOUNDS[name].most:g}: {BOUNDS[name].mend}"
+            f"{name} of the simulated current scheduler is off by {self.parts[name]:.3g}, more "
+            f"than {BOUNDS[name].most:g}: {BOUNDS[name].fix}"
             for name in self.failed
         )
 
 
-NOT_PROVEN: Final = Fidelity({})
-"""Where nothing was simulated."""
+NOT_SIMULATED: Final = Fidelity({})
+"""Fidelity without any part, where nothing was simulated."""
 
 
 def fidelity(
@@ -104,14 +104,14 @@ def fidelity(
     twin: Sequence[Outcome],
     twin_done: Sequence[Stretch],
 ) -> Fidelity:
-    """Hold the incumbent's twin against what happened.
+    """Compare the incumbent's twin with what happened.
 
     Args:
-        seen: what happened; overheads of completed jobs alone.
+        seen: what happened; overheads of completed jobs only.
         seen_work_s: CPU-seconds of work by machine of the campus.
-        seen_delay_s: mean seconds between a job's having room and its start.
+        seen_delay_s: mean seconds between the moment a job could start and its start.
         twin: the incumbent's outcome in each replicate.
-        twin_done: the same as stretches, overheads of completed jobs alone.
+        twin_done: the same as stretches, overheads of completed jobs only.
     """
 
     def off(seen_value: float, twin_values: list[float]) -> float | None:
@@ -134,7 +134,7 @@ def fidelity(
 
 
 def share_distance(seen_s: Floats, twin_s: Floats) -> float | None:
-    """How differently work is shared among machines, beyond what chance does.
+    """Return the distance between the machines' shares of work, beyond that of chance.
 
     Args:
         seen_s: (machines,) CPU-seconds.

@@ -1,12 +1,12 @@
-"""Whether users kill jobs sooner while these wait than while they run.
+"""Hazard of users' kills while jobs wait, compared with that while they run.
 
 A twin kills every job when its user did. If users lose patience while a job waits, a policy that
-lets jobs wait less would have kept some that were killed, and one that defers would lose more; no
-comparison of the incumbent with itself shows that. So the hazard of a kill while waiting, over that
-while running, is estimated from the record: Cox's partial likelihood, with the job's age as time
-and whether it waits as the covariate (Cox 1972, "Regression models and life-tables"). Users kill
-many jobs at once, so the error is that between such batches of kills, not between jobs (Lin and
-Wei 1989, "The robust inference for the Cox proportional hazards model").
+lets jobs wait less would have kept some that were killed, and one that defers would lose more. A
+comparison of the incumbent with itself cannot show that. So the hazard of a kill while waiting,
+over that while running, is estimated from the record: Cox's partial likelihood, with the job's age
+as time and whether it waits as the covariate (Cox 1972, "Regression models and life-tables"). Users
+kill many jobs together, so the error is that between such batches of kills, not between jobs (Lin
+and Wei 1989, "The robust inference for the Cox proportional hazards model").
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -22,23 +22,23 @@ from outrider.replay.site_record import RecordedJob
 
 Floats = NDArray[np.float64]
 
-FEWEST: Final = 30
-"""Batches of kills from which the ratio of hazards is estimated at all."""
+MIN_BATCHES: Final = 30
+"""Minimal number of batches of kills for an estimate of the ratio of hazards."""
 _BATCH_S: Final = 60.0
-"""Kills of one user within this are one batch."""
+"""Kills by one user within this period are one batch, seconds."""
 _SURE_Z: Final = 2.5758293035489004
-"""So many standard errors from 0 (99 %) the estimate must be to count as a difference."""
+"""Standard errors from 0 (99 %) beyond which the estimate counts as a difference."""
 _LARGEST: Final = 5.0
 
 
 class KillClock(NamedTuple):
-    """How much faster the clock of a user's patience runs while a job waits.
+    """Speed of the clock of users' patience while jobs wait, relative to while they run.
 
     Attributes:
         log_hazard_ratio: logarithm of the hazard while waiting over that while running.
         error: its standard error.
-        kills: that it rests on.
-        batches: of kills, each by one user at once.
+        kills: number of kills that it rests on.
+        batches: number of batches, each of kills by one user together.
     """
 
     log_hazard_ratio: float
@@ -48,25 +48,25 @@ class KillClock(NamedTuple):
 
     @property
     def is_uneven(self) -> bool:
-        """True if waiting makes a difference beyond chance."""
+        """True if waiting makes a significant difference."""
         return abs(self.log_hazard_ratio) > _SURE_Z * self.error
 
     def to_json(self) -> dict[str, float | int | bool]:
-        """As in ``outrider twin --json``."""
+        """Return the object of ``outrider twin --json``."""
         return self._asdict() | {"is_uneven": self.is_uneven}
 
     def patience_s(self, waited_s: Floats, ran_s: Floats) -> Floats:
-        """Seconds on the clock: those of running, and of waiting at its own rate."""
+        """Return seconds on the clock: those of running, and those of waiting at its own rate."""
         return np.asarray(ran_s + exp(self.log_hazard_ratio) * waited_s, dtype=np.float64)
 
 
 class History(NamedTuple):
-    """What a job that was not done has gone through, by its age.
+    """Changes of state of a job that did not complete, by its age.
 
     Attributes:
         changes_s: ages at which it started, was evicted, started, and so on, seconds.
         age_s: when it was killed, or seen last.
-        batch: number of the batch of kills that it was killed in; None: it was not.
+        batch: number of the batch of kills that it was killed in; None: it was not killed.
     """
 
     changes_s: list[float]
@@ -75,7 +75,7 @@ class History(NamedTuple):
 
 
 class KillsSeen:
-    """Gathers when jobs that were never done waited and ran, and when they were killed."""
+    """Collects when jobs that did not complete waited, ran and were killed."""
 
     def __init__(self) -> None:
         self._came: dict[int, tuple[float, str]] = {}
@@ -84,7 +84,7 @@ class KillsSeen:
         self._batches: dict[tuple[str, int], int] = {}
 
     def watch(self, events: Iterable[Event]) -> Iterator[Event]:
-        """Pass events on, and look at them."""
+        """Yield the events unchanged, and count them."""
         for event in events:
             time_s, kind, job, extra = event
             if kind == ev.SUBMITTED:
@@ -100,7 +100,7 @@ class KillsSeen:
             yield event
 
     def fit(self, end_s: float) -> KillClock | None:
-        """Estimate the clock; None where too few kills are on record.
+        """Estimate the clock; return None if too few kills are on record.
 
         Args:
             end_s: when the record ends.
@@ -113,11 +113,11 @@ class KillsSeen:
 
 
 class _Kills(NamedTuple):
-    """Kills at whose age some jobs waited and others ran; the others tell nothing.
+    """Kills at whose age some jobs waited and others ran; other kills have no information.
 
     Attributes:
-        share: (kills,) of the jobs of that age, those that waited.
-        waited: (kills,) whether the killed one did.
+        share: (kills,) share of the jobs of that age that waited.
+        waited: (kills,) whether the killed job waited.
         batch: (kills,) number of the batch.
     """
 
@@ -127,7 +127,7 @@ class _Kills(NamedTuple):
 
 
 def _kills(histories: Sequence[History]) -> _Kills:
-    """Go through all ages, and look at each kill who of that age waited."""
+    """Go through all ages; for each kill count the jobs of that age that waited."""
     steps: list[tuple[float, int, int, int, int]] = []
     for changes_s, age_s, batch in histories:
         steps.append((0.0, 0, 1, 1, 0))
@@ -149,9 +149,9 @@ def _kills(histories: Sequence[History]) -> _Kills:
 
 
 def _fit(kills: _Kills) -> KillClock | None:
-    """The maximum of the partial likelihood, by bisection of its slope, which only falls."""
+    """Maximise the partial likelihood, by bisection of its slope, which is decreasing."""
     batches = len(np.unique(kills.batch))
-    if batches < FEWEST or kills.waited.all() or not kills.waited.any():
+    if batches < MIN_BATCHES or kills.waited.all() or not kills.waited.any():
         return None
 
     def expected(beta: float) -> Floats:
@@ -174,7 +174,7 @@ def kills_by_clock(
     clock: KillClock, jobs: Sequence[RecordedJob], submit_s: Floats, kill_s: Floats,
     ran_s: Floats,
 ) -> Floats:  # fmt: skip
-    """Return when users would have killed, where jobs waited and ran otherwise than on record.
+    """Return when users would have killed jobs that waited and ran differently than on record.
 
     A kill comes when the clock shows what it showed when the job really was killed. The share of
     its age that a job waits is taken to be that of the simulated run.

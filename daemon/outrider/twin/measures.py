@@ -1,4 +1,4 @@
-"""What is compared between policies: one table of measures, for the past and for each block."""
+"""Measures that policies are compared by, for the past as a whole and for each block."""
 
 from collections.abc import Callable, Sequence
 from itertools import pairwise
@@ -14,11 +14,11 @@ from outrider.twin.tally import NOTHING, Mark, Tally, energy_j
 
 Floats = NDArray[np.float64]
 CAP_S: Final = 86_400.0
-"""Overheads count up to a day in the capped mean: no single job makes it."""
+"""Maximal overhead counted per job in the capped mean: no single job dominates it."""
 
 
 class Stretch(NamedTuple):
-    """A part of a run: between two marks, with the overheads of the jobs that completed in it."""
+    """Part of a run between two marks, with the overheads of the jobs that completed in it."""
 
     begin: Mark
     end: Mark
@@ -32,7 +32,7 @@ class Stretch(NamedTuple):
 
     @property
     def badput_s(self) -> float:
-        """CPU-seconds of runs that were thrown away."""
+        """CPU-seconds of wasted runs."""
         return self.end.badput_s - self.begin.badput_s
 
     @property
@@ -42,17 +42,17 @@ class Stretch(NamedTuple):
 
     @property
     def evictions(self) -> int:
-        """Runs that were thrown away, for whatever reason."""
+        """Number of wasted runs, for any reason."""
         return self.end.evictions - self.begin.evictions
 
 
 class Measure(NamedTuple):
-    """A figure of a stretch.
+    """Figure of a stretch that is compared between policies.
 
     Attributes:
         name: its field in ``outrider twin --json``, the ratio of two policies.
         of: the figure; nan or 0 where it does not exist.
-        floor: half width, on the logarithm, that an answer about the past has at least.
+        floor: minimal half width, on the logarithm, of an estimate for the past.
     """
 
     name: str
@@ -65,7 +65,7 @@ def _mean(stretch: Stretch) -> float:
 
 
 def capped_mean_s(stretch: Stretch) -> float:
-    """Mean overhead, each counted up to `CAP_S`; 0 without any."""
+    """Return the mean overhead, each capped at `CAP_S`; 0 without any."""
     return float(np.minimum(stretch.overhead_s, CAP_S).mean()) if len(stretch.overhead_s) else 0.0
 
 
@@ -89,23 +89,23 @@ MEASURES: Final = (
 
 
 def whole(outcome: Outcome) -> Stretch:
-    """The whole past; jobs that are not done count with their overhead so far, as in a replay."""
+    """Return the whole past; unfinished jobs count with their overhead so far, as in a replay."""
     overhead_s = np.concatenate([outcome.overhead_s, outcome.unfinished_s])
     return Stretch(NOTHING, outcome.total, overhead_s)
 
 
 def completed_only(outcome: Outcome) -> Stretch:
-    """The whole past, with the overheads of jobs that completed: what a record has, too."""
+    """Return the whole past with the overheads of completed jobs: what a record has, too."""
     return Stretch(NOTHING, outcome.total, outcome.overhead_s)
 
 
 def seen_stretch(tally: Tally) -> Stretch:
-    """What happened, with the overheads of jobs that completed."""
+    """Return what happened, with the overheads of jobs that completed."""
     return Stretch(NOTHING, tally.total, tally.overhead_s)
 
 
 def blocks(outcome: Outcome) -> list[Stretch]:
-    """Each block of the past, with the jobs that completed in it."""
+    """Return each block of the past, with the jobs that completed in it."""
     ends = [*outcome.marks, outcome.total]
     return [
         Stretch(begin, end, outcome.overhead_s[begin.completed : end.completed])
@@ -114,7 +114,7 @@ def blocks(outcome: Outcome) -> list[Stretch]:
 
 
 def log_ratios(measure: Measure, candidate: Sequence[Stretch], other: Sequence[Stretch]) -> Floats:
-    """(stretches,) logarithms of candidate over other; nan where either is 0 or unknown."""
+    """Return (stretches,) logarithms of candidate over other; nan if either is 0 or unknown."""
     a = np.array([measure.of(stretch) for stretch in candidate], dtype=np.float64)
     b = np.array([measure.of(stretch) for stretch in other], dtype=np.float64)
     known = (a > 0.0) & (b > 0.0)
@@ -122,28 +122,28 @@ def log_ratios(measure: Measure, candidate: Sequence[Stretch], other: Sequence[S
 
 
 # -- estimates -------------------------------------------------------------------------------------
-# How many times as much a candidate takes as the incumbent: estimates with their intervals.
+# Estimates of the ratio of a candidate to the incumbent, with their intervals.
 #
-# Two answers, never mixed. The past: what would have been, where only chance (policies' own, and
-# the run times of pending jobs) and what a simulated site leaves out make a difference. The next
-# window: a forecast, where arrivals and owners will be others.
+# There are two, never mixed. The past: only chance (of policies, and of the run times of pending
+# jobs) and what a simulated site leaves out make a difference. The next window: a forecast, where
+# arrivals and owners will differ.
 
 LEVEL: Final = 0.9
 _TAIL: Final = (1.0 + LEVEL) / 2.0
 _Z: Final = 1.6448536269514722
 """Quantile of the normal distribution at `_TAIL`."""
 BLOCK_WEEKS: Final = 2.0
-"""Length of a block of the past."""
+"""Length of a block of the past, weeks."""
 HALVES_WEIGHT: Final = 1.5
-"""Weight of the difference between the halves of the past: a trend is given room to go on."""
+"""Weight of the difference between the halves of the past: a trend may continue."""
 
 
 class Estimate(NamedTuple):
-    """A ratio, candidate over incumbent, with its interval.
+    """Ratio of candidate to incumbent, with its interval.
 
     Attributes:
         estimate: the ratio.
-        low, high: of the interval.
+        low, high: ends of the interval.
     """
 
     estimate: float
@@ -151,23 +151,23 @@ class Estimate(NamedTuple):
     high: float
 
     def widened(self, log_ratio: float) -> "Estimate":
-        """With this much more on each side, in the logarithm."""
+        """Return the estimate with this much more on each side, in the logarithm."""
         return Estimate(self.estimate, self.low * exp(-log_ratio), self.high * exp(log_ratio))
 
     def to_json(self) -> dict[str, float]:
-        """As in ``outrider twin --json``."""
+        """Return the object of ``outrider twin --json``."""
         return {"estimate": self.estimate, "low": self.low, "high": self.high, "level": LEVEL}
 
 
 def past_estimate(log_ratios: Floats, floor: float) -> Estimate | None:
-    """What would have been.
+    """Estimate the ratio for the past.
 
-    The half width on the logarithm is ``sqrt((t s_r)^2 + floor^2)``: s_r is the spread between
-    replicates, for the past happened once; `floor` is for what no simulated site has in it.
+    The half width on the logarithm is ``sqrt((t s_r)^2 + floor^2)``. s_r is the spread between
+    replicates, because the past happened once. `floor` is for what no simulated site includes.
 
     Args:
         log_ratios: (replicates,) of the whole window.
-        floor: at least this half width.
+        floor: minimal half width.
 
     Returns:
         None where a ratio is undefined.
@@ -179,13 +179,13 @@ def past_estimate(log_ratios: Floats, floor: float) -> Estimate | None:
 
 
 def next_estimate(log_ratios: Floats, blocks: Floats, next_weeks: float) -> Estimate | None:
-    """A forecast of a window to come.
+    """Forecast the ratio for the next window.
 
     The half width on the logarithm is ``sqrt((t e)^2 + (1.645 s_r sqrt(1 + 1/m))^2 +
     (1.5 |d|)^2)``: ``e = s_14 sqrt(1/n + 1/n')``, where s_14 is the spread between the n blocks of
     two weeks, of which the next window has n' (a window as long as the past: sqrt(2) times the
     standard error of the past's mean); s_r the spread between m replicates; d the difference
-    between the halves of the past: a trend may go on.
+    between the halves of the past, because a trend may continue.
 
     Args:
         log_ratios: (replicates,) of the whole past.
@@ -214,5 +214,5 @@ def _around(log_ratio: float, half: float) -> Estimate:
 
 
 def _spread(values: Floats) -> float:
-    """Standard deviation of a sample."""
+    """Return the standard deviation of a sample."""
     return float(values.std(ddof=1))

@@ -1,4 +1,4 @@
-"""What a journal tells of the past of a site: its record, and what it cost, in one pass."""
+"""Past of a site from its journal: its record and its costs, in one pass."""
 
 from collections.abc import Iterable, Iterator
 from math import inf
@@ -21,18 +21,18 @@ from outrider.twin.kill_clock import KillClock, KillsSeen
 from outrider.twin.tally import Tally
 
 # -- owner evictions -------------------------------------------------------------------------------
-# Evictions by owners, and whether their log-ins are on record.
+# Evictions by owners, and whether log-ins of owners explain them.
 
 NEAR_S: Final = 300.0
-"""A log-in is told this much before or after the eviction that it causes, at most."""
+"""Maximal time between an eviction and the record of its log-in, before or after, seconds."""
 
 
 class OwnerEvictions:
-    """Counts evictions by owners. A record that lacks sessions has evictions without a log-in.
+    """Counter of evictions by owners, to detect a record without owners' sessions.
 
     Attributes:
-        evictions: by an owner.
-        unexplained: of them, those where no owner was there, nor came or went within `NEAR_S`.
+        evictions: number of those by an owner.
+        unexplained: those without an owner present, or who came or went within `NEAR_S`.
     """
 
     def __init__(self) -> None:
@@ -45,11 +45,11 @@ class OwnerEvictions:
 
     @property
     def unexplained(self) -> int:
-        """Evictions by an owner of whom nothing is on record."""
+        """Evictions by an owner whose session is not on record."""
         return self.evictions - self._explained
 
     def watch(self, events: Iterable[Event]) -> Iterator[Event]:
-        """Pass events on, and count."""
+        """Yield the events unchanged, and count evictions."""
         for event in events:
             time_s, kind, subject, extra = event
             if kind == ev.STARTED:
@@ -82,15 +82,15 @@ class OwnerEvictions:
 
 
 class Observed(NamedTuple):
-    """The past of a site.
+    """Past of a site.
 
     Attributes:
         path: the journal.
         record: its machines, owners and jobs; closed.
-        facts: incumbent and habits; None: not on record.
+        facts: incumbent and site rules; None: not on record.
         tally: what happened; closed.
         owner_evictions: evictions by owners, and how many of them have a log-in on record.
-        kill_clock: whether users kill sooner while jobs wait; None: too few kills to tell.
+        kill_clock: whether users kill sooner while jobs wait; None: too few kills are on record.
     """
 
     path: Path
@@ -107,7 +107,7 @@ class Observed(NamedTuple):
 
 
 def observe(path: Path) -> Observed:
-    """Read a journal.
+    """Read the past of a site from its journal.
 
     Raises:
         LedgerError: the file cannot be read.
@@ -120,8 +120,8 @@ def observe(path: Path) -> Observed:
         events = JournalEvents()
         record = SiteRecord(events.merger.normaliser)
         engine = Engine(site, accounting, [], events.merger, NoDecisionLog())
-        told = _recorded(events.all_of(journal), record)
-        engine.feed(tally.watch(kills.watch(watched.watch(told))))
+        recorded = _recorded(events.all_of(journal), record)
+        engine.feed(tally.watch(kills.watch(watched.watch(recorded))))
         record.close(events.seen_s)
     if not record.machines and not record.jobs:
         raise TraceError(
@@ -135,7 +135,7 @@ def observe(path: Path) -> Observed:
 
 
 def _recorded(events: Iterable[Event], record: SiteRecord) -> Iterator[Event]:
-    """The events of a journal on their way; the record takes each."""
+    """Yield the events of a journal, and pass each to the record."""
     for event in events:
         record.take(event)
         yield event

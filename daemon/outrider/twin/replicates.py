@@ -1,4 +1,4 @@
-"""The past, simulated anew: each replicate runs every policy on the same arrivals and owners."""
+"""Replicates of the past: each runs every policy on the same arrivals and owners."""
 
 from collections.abc import Callable, Mapping, Sequence
 from math import inf
@@ -19,17 +19,17 @@ Floats = NDArray[np.float64]
 
 
 class Outcome(NamedTuple):
-    """What one simulated run of the past came to.
+    """Result of one simulated run of the past.
 
     Attributes:
         marks: totals at the beginning of the first block and at the end of each.
-        total: over the whole past.
+        total: totals over the whole past.
         overhead_s: (completed,) of the jobs that completed, in that order, seconds.
         unfinished_s: (unfinished,) overhead so far of the others that would have, seconds.
         work_s: CPU-seconds in which jobs had the machine, by machine number of the campus.
         starts: by machine number.
         ran_s: seconds that each job ran, by job number.
-        start_delay_s: mean seconds for which a job waited beside the room that it got.
+        start_delay_s: mean seconds for which a job waited while its machine was free for it.
     """
 
     marks: list[Mark]
@@ -47,13 +47,13 @@ PolicyMaker = Callable[[str, int], Policy]
 
 
 class Pairs(NamedTuple):
-    """Every policy's outcome in each replicate, by policy.
+    """Outcomes of every policy in each replicate, by policy.
 
     Attributes:
-        fixed: where jobs are killed when they really were.
+        fixed: where jobs are killed at their recorded times.
         by_clock: where they are killed by the clock of their users' patience; None: that makes no
-            difference beyond chance.
-        failed: why a policy is in neither: it failed.
+            significant difference.
+        failed: error of each policy that failed; it is in neither.
     """
 
     fixed: dict[str, list[Outcome]]
@@ -72,16 +72,16 @@ def simulate_pairs(
 ) -> Pairs:
     """Simulate the past under every policy, once in each replicate.
 
-    Policies of one replicate see the same run times of pending jobs and have the same seed.
+    Policies of one replicate have the same run times of pending jobs and the same seed.
 
     Args:
         site: the simulated site.
         policies: by name, the incumbent first; none twice.
-        make: makes a fresh one.
-        replicates: how many.
-        seed: of everything that is drawn.
+        make: makes a new policy.
+        replicates: number of replicates.
+        seed: of all random draws.
         longest_deferral_s: for how long a candidate may keep a job in the queue: then the incumbent
-            starts it. Infinite: as long as it likes.
+            starts it. Infinite: without a bound.
         progress: called with the ratio that is done.
 
     Raises:
@@ -127,14 +127,14 @@ def simulate(
     until_s: float | None = None,
     hand_back: HandBack | None = None,
 ) -> Outcome:
-    """Simulate the past once.
+    """Simulate the past once under a policy.
 
     Args:
         site: the simulated site.
         campus: that of the site, with all run times drawn.
-        policy: decides.
+        policy: makes the decisions.
         until_s: second of the campus after which it stops; None: its last.
-        hand_back: bounds for how long the policy keeps a job in the queue; None: nothing does.
+        hand_back: bounds for how long the policy keeps a job in the queue; None: no bounds.
     """
     run = CampusRun(campus, [policy], keep_nothing, until_s, discipline=site.discipline)
     run.runners[0].hand_back = hand_back

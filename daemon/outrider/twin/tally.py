@@ -1,4 +1,4 @@
-"""What a run, real or simulated, has cost up to given times: counted as its events pass."""
+"""Cost of a real or simulated run up to given times, counted from its events."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
@@ -23,7 +23,7 @@ class Mark(NamedTuple):
     Attributes:
         energy_j: joules of runs that ended, by cluster name; nan where watts are unknown.
         goodput_s, badput_s: CPU-seconds of runs that completed their job, and of the others.
-        evictions: runs that were thrown away, by any reason.
+        evictions: number of wasted runs, for any reason.
         completed: jobs whose overhead was counted: the first so many of `Tally.overhead_s`.
     """
 
@@ -38,7 +38,7 @@ NOTHING = Mark({}, 0.0, 0.0, 0, 0)
 
 
 class Tally:
-    """Counts a run. Give it the engine's own site and accounting, and the events on their way.
+    """Counter of one run. It needs the engine's own site and accounting, and all its events.
 
     Args:
         site: of the engine that takes the events.
@@ -50,8 +50,8 @@ class Tally:
         work_s: CPU-seconds in which jobs had a machine, runs that ended, by machine number.
         ran_s: seconds that each job ran, of its runs that ended, by job number.
         starts: by machine number.
-        start_delays_s: of every start, seconds since both its job waited and its machine had room:
-            0 of a scheduler that uses what is free at once.
+        start_delays_s: of every start, seconds since its job waited and its machine was free:
+            0 for a scheduler that uses free machines immediately.
     """
 
     def __init__(self, site: Site, accounting: Accounting, times_s: Sequence[float] = ()) -> None:
@@ -83,7 +83,7 @@ class Tally:
 
     @property
     def total(self) -> Mark:
-        """The totals up to now."""
+        """Totals up to now."""
         return self._mark()
 
     @property
@@ -93,7 +93,7 @@ class Tally:
         return np.array([] if values is None else values, dtype=np.float64)
 
     def watch(self, events: Iterable[Event]) -> Iterator[Event]:
-        """Pass events on to the engine, and count them."""
+        """Yield the events unchanged, and count them."""
         next_s, ended = self._times_s[0], (ev.COMPLETED, ev.EVICTED, ev.REMOVED)
         for event in events:
             time_s, kind, subject, extra = event
@@ -112,7 +112,7 @@ class Tally:
             yield event
 
     def close(self) -> None:
-        """After the last event: marks that are still due."""
+        """Add the marks that are still due after the last event."""
         while len(self.marks) < len(self._times_s) - 1:
             self.marks.append(self._mark())
 
@@ -120,7 +120,7 @@ class Tally:
         self._runs[job] = time_s, machine, cpus
         self.starts[machine] += 1
         ready_s = self._ready_s.pop(job, None)
-        if ready_s is not None:  # else it waited before anybody watched
+        if ready_s is not None:  # else it waited before the first event
             self.start_delays_s.append(time_s - max(ready_s, self._free_s.get(machine, -inf)))
 
     def _ended(self, time_s: float, kind: int, job: int) -> None:
@@ -152,5 +152,5 @@ class Tally:
 
 
 def energy_j(mark: Mark) -> float:
-    """Joules of a mark over all clusters; nan where any is unknown."""
+    """Return joules of a mark over all clusters; nan where any is unknown."""
     return sum(mark.energy_j.values()) if mark.energy_j else nan

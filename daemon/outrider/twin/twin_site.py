@@ -1,4 +1,4 @@
-"""The simulated site of a twin, made of what is on record, and fitted to it."""
+"""Simulated site of a twin, built from the record and fitted to it."""
 
 import datetime as dt
 from collections.abc import Iterable, Mapping, Sequence
@@ -25,21 +25,21 @@ from outrider.twin.kill_clock import KillClock, kills_by_clock
 from outrider.twin.observed import Observed
 
 # -- pending ---------------------------------------------------------------------------------------
-# Run times of jobs of which the record does not tell: they were still there when it ended.
+# Run times of jobs that had not ended at the end of the record.
 
 Floats = NDArray[np.float64]
 
-ENOUGH_OF_USER: Final = 5
-"""With so many resolved jobs of its own user a job is drawn from them alone."""
+MIN_OF_USER: Final = 5
+"""Number of resolved jobs of a user from which its pending jobs are drawn from these alone."""
 
 
 class Pending:
-    """Draws the run times of pending jobs, given the hours that each has run in one go.
+    """Draws the run times of pending jobs, given the hours that each has run without a break.
 
-    Two risks compete: a job completes after its run time, or it never ends by itself and somebody
-    kills it. So a job whose longest run lasted L is drawn from the resolved jobs that ran longer
-    than L in one go: one that completed gives its run time, one that was killed gives "never". So
-    does a job that ran longer than all of them.
+    Two risks compete: a job completes after its run time, or it never ends by itself and is killed.
+    So a job whose longest run lasted L is drawn from the resolved jobs that ran longer than L
+    without a break. One that completed gives its run time, one that was killed gives "never". A job
+    that ran longer than all of them gets "never", too.
 
     Args:
         jobs: of the campus, in its order.
@@ -55,23 +55,23 @@ class Pending:
         by_user: dict[str, list[RecordedJob]] = {}
         for n in np.flatnonzero(completed | killed).tolist():
             by_user.setdefault(jobs[n].spec.user, []).append(jobs[n])
-        everybody = _Lengths(job for of_user in by_user.values() for job in of_user)
+        all_users = _Lengths(job for of_user in by_user.values() for job in of_user)
         users = {user: _Lengths(of_user) for user, of_user in by_user.items()}
         self._choices: list[Floats] = []
         for n in self.at.tolist():
             job = jobs[n]
-            own = users.get(job.spec.user, everybody).longer_than(job.longest_s)
-            enough = len(own) >= ENOUGH_OF_USER
-            choices = own if enough else everybody.longer_than(job.longest_s)
+            own = users.get(job.spec.user, all_users).longer_than(job.longest_s)
+            enough = len(own) >= MIN_OF_USER
+            choices = own if enough else all_users.longer_than(job.longest_s)
             self._choices.append(choices if len(choices) else np.array([nan]))
 
     def draw(self, rng: np.random.Generator) -> Floats:
-        """(pending,) seconds; nan: it never ends by itself."""
+        """Draw (pending,) run times in seconds; nan: it never ends by itself."""
         return np.array([rng.choice(choices) for choices in self._choices], dtype=np.float64)
 
 
 class _Lengths:
-    """Resolved jobs by how long they ran in one go."""
+    """Resolved jobs by their time without a break."""
 
     def __init__(self, jobs: Iterable[RecordedJob]) -> None:
         rows = [
@@ -81,23 +81,23 @@ class _Lengths:
         self._went_s, self._run_s = ordered.T
 
     def longer_than(self, seconds: float) -> Floats:
-        """Run times of those that ran longer; nan for those that never ended."""
+        """Return the run times of those that ran longer; nan for those that never ended."""
         return self._run_s[np.searchsorted(self._went_s, seconds, side="right") :]
 
 
 # -- twin site -------------------------------------------------------------------------------------
 
 BLOCK_S: Final = 14 * 86_400.0
-"""Length of the blocks of the past between which a forecast looks at the spread, seconds."""
+"""Length of the blocks of the past that give the spread for a forecast, seconds."""
 _SAME_S: Final = 5.0
-"""Delays that differ by no more are the same: sources are read now and then."""
-_FEWEST_DELAYS: Final = 100
+"""Maximal difference of equal delays, seconds: sources are read periodically."""
+_MIN_DELAYS: Final = 100
 ROUNDING_S: Final = 3_600.0
-"""A past that lacks this much of whole blocks has them: its first and last hours may be quiet."""
+"""Seconds that a past may lack of whole blocks: its first and last hours may be quiet."""
 
 
 class TwinSite(NamedTuple):
-    """The simulated site of a twin.
+    """Simulated site of a twin.
 
     Attributes:
         campus: machines, owners and arrivals as recorded.
@@ -105,7 +105,7 @@ class TwinSite(NamedTuple):
         discipline: of the site.
         begin_s: second of the campus at which the record begins.
         jobs: (jobs,) as recorded.
-        clock: by which users kill jobs, where it runs otherwise for jobs that wait; else None.
+        clock: by which users kill jobs, where it is uneven for jobs that wait; else None.
     """
 
     campus: Campus
@@ -116,28 +116,34 @@ class TwinSite(NamedTuple):
     clock: KillClock | None = None
 
     def block_ends(self) -> list[float]:
-        """Return where the first whole block begins, and where each ends, seconds of the campus.
+        """Return the begin of the first whole block, and the end of each, seconds of the campus.
 
-        Blocks are counted from the end of the record; what is left over at its beginning belongs
-        to none. The end of the last is the end of the record, and not in the list.
+        Blocks are counted from the end of the record; the remainder at its beginning belongs to
+        none. The end of the last is the end of the record, and not in the list.
         """
         end_s = self.campus.span_s
         whole = int((end_s - self.begin_s + ROUNDING_S) // BLOCK_S)
         return [end_s - n * BLOCK_S for n in range(whole, 0, -1)]
 
     def drawn(self, rng: np.random.Generator) -> Campus:
-        """The campus with a run time for every pending job."""
+        """Return the campus with a run time drawn for every pending job."""
         run_s = self.campus.run_s.copy()
         run_s[self.pending.at] = self.pending.draw(rng)
         return replace(self.campus, run_s=run_s)
 
     def killed_by_clock(self, campus: Campus, clock: KillClock, ran_s: Floats) -> Campus:
-        """The campus where users kill by their clock; `ran_s` is of the jobs of a simulated run."""
+        """Return the campus with kills by users' clock, for the run times of a simulated run.
+
+        Args:
+            campus: with all run times drawn.
+            clock: of the users.
+            ran_s: (jobs,) seconds that each job ran in that run.
+        """
         kill_s = kills_by_clock(clock, self.jobs, campus.submit_s, campus.kill_s, ran_s)
         return replace(campus, kill_s=kill_s)
 
     def without(self, machines: Iterable[int]) -> "TwinSite":
-        """The site where these machines are never free."""
+        """Return the site with machines that are never free."""
         gone = np.array(sorted(machines), dtype=np.int32)
         campus = self.campus
         return self._replace(
@@ -151,13 +157,13 @@ class TwinSite(NamedTuple):
 
 
 class Fitted(NamedTuple):
-    """What was fitted to the record, because nobody told it or it was told otherwise.
+    """Parameters fitted to the record, because they were not declared or differ from it.
 
     Attributes:
         watts: factors on the watts of machine groups, by name: what meters measured of runs, over
-            what the table says of them. Groups without meters are not in it.
-        idle_before_job_s: seconds from a log-out to the use of a machine, where those on record
-            are not those that were declared; else None.
+            what the table gives for them. Groups without meters are not in it.
+        idle_before_job_s: seconds from a log-out to the use of a machine, where the record
+            differs from the declared delays; else None.
     """
 
     watts: dict[str, float]
@@ -165,13 +171,13 @@ class Fitted(NamedTuple):
 
 
 class Built(NamedTuple):
-    """A twin's site, and what making it showed.
+    """Simulated site of a twin, with results of building it.
 
     Attributes:
         site: the site.
-        work_s, starts: what happened on each machine of its campus.
+        work_s, starts: recorded work and starts on each machine of its campus.
         fitted: what was fitted.
-        unplaced: jobs that the campus cannot place as they asked.
+        unplaced: number of jobs that the campus cannot place as they asked.
     """
 
     site: TwinSite
@@ -182,7 +188,7 @@ class Built(NamedTuple):
 
 
 def build_site(seen: Observed, zone: dt.tzinfo) -> Built:
-    """Make the simulated site of what is on record.
+    """Build the simulated site from the record.
 
     Raises:
         LedgerError: the journal cannot be read.
@@ -216,21 +222,21 @@ def _of(counts: Mapping[int, float], numbers: list[int]) -> Floats:
     return np.array([counts.get(number, 0.0) for number in numbers], dtype=np.float64)
 
 
-def _other_delay_s(record: SiteRecord, told: SiteTable) -> float | None:
-    """The most frequent delay on record, if most are not as told; None: they are, or are few."""
-    declared = (told.idle_before_job_open_s, told.idle_before_job_closed_s)
-    alike = sum(
+def _other_delay_s(record: SiteRecord, table: SiteTable) -> float | None:
+    """Return the most frequent delay on record, if most differ from the declared ones."""
+    declared = (table.idle_before_job_open_s, table.idle_before_job_closed_s)
+    as_declared = sum(
         n
         for delay_s, n in record.delays.items()
         if any(abs(delay_s - other_s) <= _SAME_S for other_s in declared)
     )
-    if record.delays.total() < _FEWEST_DELAYS or alike > record.delays.total() / 2:
+    if record.delays.total() < _MIN_DELAYS or as_declared > record.delays.total() / 2:
         return None
     return float(record.delays.most_common(1)[0][0])
 
 
 def _watt_factors(seen: Observed, campus: Campus, work_s: Floats) -> dict[str, float]:
-    """Measured joules over those of the table, of the runs in each group with meters."""
+    """Return measured over declared joules of the runs, for each group with meters."""
     cpus = 1 if campus.capacities is None else campus.capacities.cpus
     table_j = np.bincount(
         campus.machine_cluster, weights=campus.active_w * work_s / cpus,

@@ -1,4 +1,4 @@
-"""SNIPS and DR: right in the mean, and their intervals hold."""
+"""SNIPS and DR: unbiased, with valid intervals."""
 
 import random
 from collections.abc import Callable
@@ -20,7 +20,7 @@ GOOD = (0.8, 0.5, 0.2)
 
 
 def drawn(seed: int, odds: Callable[[random.Random], dict[int, float]], n: int = 900) -> StartTable:
-    """Starts on machines drawn uniformly; the candidate "c" draws a group, then a machine."""
+    """Draw starts on machines uniformly; the candidate "c" draws a group, then a machine."""
     rng = random.Random(seed)
     tide = [rng.uniform(-0.1, 0.1) for _ in range(DAYS)]
     starts = []
@@ -58,7 +58,7 @@ def test_a_candidate_that_draws_like_the_incumbent_changes_nothing() -> None:
 
 @pytest.mark.parametrize("group", [0, 1])
 def test_intervals_hold_the_truth_as_often_as_they_say(group: int) -> None:
-    """Of 200 logs an interval of 90 % holds it in 170 at least (chance of fewer: 1 %)."""
+    """At least 170 of 200 intervals of 90 % hold the truth (fewer: probability 1 %)."""
     chance = sum(GOOD[g] * n for g, n in FREE_N.items()) / 10
     held = {"dr": 0, "snips": 0}
     values: dict[str, list[float]] = {"dr": [], "snips": []}
@@ -75,7 +75,7 @@ def test_intervals_hold_the_truth_as_often_as_they_say(group: int) -> None:
 
 
 def test_an_interval_is_that_of_the_means_of_clusters_where_these_are_alike() -> None:
-    """28 days of equal length: the textbook interval of 28 observations, t(.975, 27) = 2.0518."""
+    """The textbook interval of 28 equal days is found: t(.975, 27) = 2.0518."""
     table = drawn(3, uniform, n=28 * 30)
     made = estimated(table, table.day, 0.95)
     days = np.array([table.completed[table.day == day].mean() for day in range(DAYS)])

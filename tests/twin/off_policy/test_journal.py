@@ -1,4 +1,4 @@
-"""Off-policy checks from journals: what they say, and when they refuse."""
+"""Off-policy checks from journals: their results, and their refusals."""
 
 import hashlib
 import json
@@ -39,13 +39,13 @@ NOTHING = DecisionsOnRecord({}, frozenset())
 
 @pytest.fixture(scope="module")
 def campus() -> Campus:
-    """Two weeks of a generated campus."""
+    """Return two weeks of a generated campus."""
     return generate_campus(21, weeks=2.0, machines=60, clusters=4, bad_jobs=60)
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory, campus: Campus) -> Path:
-    """Two weeks beside a campus, jobs that never end included; `early` is its first four days."""
+    """Write two weeks of a campus with jobs that never end; `early` is its first four days."""
     folder = tmp_path_factory.mktemp("off_policy")
     write_campus(campus, folder / "campus")
     write_journal(folder / "campus", folder / "whole.sqlite", seed=3)
@@ -102,7 +102,7 @@ def test_every_start_counts_and_killed_runs_count_as_lost(folder: Path) -> None:
 
 
 def test_the_truth_of_one_step_is_within_a_wide_interval(folder: Path, campus: Campus) -> None:
-    """The truth by the trace: whether each start would have completed on each free machine."""
+    """Return the truth from the trace: whether each start would have completed on each machine."""
     truth = OneStep(campus)
     runner = AskedRunner(make_policy("lowest_watts", {}, 0, "test"))
     gathered, _ = recorded_starts(
@@ -125,7 +125,7 @@ def test_the_truth_of_one_step_is_within_a_wide_interval(folder: Path, campus: C
 
 
 def test_what_a_candidate_would_do_depends_on_nothing_later(folder: Path) -> None:
-    """Of a learner and a rule; a journal that ends early has the same starts up to there."""
+    """Check a learner and a rule; a journal that ends early has the same starts until then."""
     names = ("survival", "bandit")
     early = starts_of(folder / "early.sqlite", *names)
     whole = starts_of(folder / "whole.sqlite", *names)
@@ -155,7 +155,7 @@ def test_an_incumbent_that_only_claims_to_be_random_is_found_out(folder: Path) -
     claim = off_policy_of_journal(
         folder / "watts.sqlite", ["bandit"], incumbent="random_match"
     )["bandit"]  # fmt: skip
-    assert any("does not choose by chance" in why for why in claim.refused)
+    assert any("does not choose at random" in why for why in claim.refused)
     assert (claim.difference, claim.candidate_ratio) == (None, None)
     assert claim.propensities is not None
     assert max(map(abs, claim.propensities.groups.values())) > 4

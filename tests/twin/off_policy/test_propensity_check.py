@@ -1,4 +1,4 @@
-"""Whether starts fell by chance is judged by their counts."""
+"""Propensity check: whether starts fell at random, judged by their counts."""
 
 import random
 
@@ -11,7 +11,7 @@ MACHINES = range(40)
 
 
 def checked_draws(seed: int, favoured: float = 1.0, n: int = 4000) -> PropensityCheck:
-    """Draws between 40 machines, 10 of them in group 1, between 1 and 40 of them free at a time."""
+    """Draw from 1 to 40 free ones of 40 machines, 10 of them in group 1."""
     rng = random.Random(seed)
     machines, groups = ChoiceCounts(), ChoiceCounts()
     for _ in range(n):
@@ -55,7 +55,7 @@ def test_a_machine_that_is_preferred_is_found_among_many() -> None:
 
 
 def test_z_is_near_to_normal_even_of_few_draws() -> None:
-    """Of 20,000 counts of 5 expected, about as many lie beyond -2.5 and 3 as should."""
+    """Frequencies beyond -2.5 and 3 are as expected, for 20,000 counts with expectation 5."""
     rng = np.random.default_rng(5)
     zs: list[float] = []
     for _ in range(2000):

@@ -1,4 +1,4 @@
-"""Candidates that ran in the daemon's shadow: what they decided then is weighed."""
+"""Candidates that ran in the daemon's shadow: use of their recorded decisions."""
 
 from pathlib import Path
 
@@ -18,7 +18,7 @@ RANDOM = "random_match"
 
 @pytest.fixture(scope="module")
 def journal(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A journal with the decisions of a daemon in shadow."""
+    """Write a journal with the decisions of a daemon in shadow."""
     folder = tmp_path_factory.mktemp("recorded")
     write_campus(generate_campus(22, weeks=2.0, machines=60, clusters=4), folder / "campus")
     watch(folder / "campus", folder / "journal.sqlite", 3, ("lowest_watts", "survival"))
@@ -26,7 +26,7 @@ def journal(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_what_a_rule_decided_then_says_the_same_as_asking_it_now(journal: Path) -> None:
-    """Of groups of equal watts it had drawn one then, which leaves fewer starts that agree."""
+    """The recorded policy drew one of the groups of equal watts, so that fewer starts agree."""
     recorded = off_policy_of_journal(journal, (), ["lowest_watts"], RANDOM)["lowest_watts"]
     asked = off_policy_of_journal(journal, ["lowest_watts"], (), RANDOM)["lowest_watts"]
     assert recorded.refused == asked.refused == ()

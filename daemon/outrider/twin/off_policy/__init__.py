@@ -1,1 +1,1 @@
-"""A check by importance weights: what a policy would have changed, one start at a time."""
+"""Off-policy check: what another policy would have changed, one start at a time, by weights."""

@@ -1,4 +1,4 @@
-"""What an off-policy check answers of one candidate, and when it refuses to."""
+"""Off-policy check of one candidate: estimates, or reasons for refusing them."""
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping
@@ -13,26 +13,26 @@ from outrider.model.student import student_quantile
 from outrider.twin.off_policy.starts import Floats, Ints, StartTable
 
 # -- propensity check ------------------------------------------------------------------------------
-# Whether starts fell on machines as the incumbent's claimed chances say.
+# Check whether starts fell on machines with the probabilities that the incumbent claims.
 #
-# An estimate by weights divides by those chances, so wrong ones make it worthless. Under the claim
-# the starts on a machine are a sum of independent draws: its count is compared with its
+# An estimate by weights divides by those probabilities, so wrong ones make it useless. Under the
+# claim the starts on a machine are a sum of independent draws: its count is compared with its
 # expectation.
 
 BOUND: Final = 4.0
-"""The greatest |z| of a group that is believed to be chance: one in 16,000."""
+"""Maximal |z| of a group that is accepted as chance: one in 16,000."""
 
 
 class PropensityCheck(msgspec.Struct, frozen=True):
-    """How far counts are from what chance allows.
+    """Deviation of counts from their expectation.
 
     Attributes:
         groups: z by machine group: standard errors by which starts there exceed expectation.
-        groups_bound: their |z| may not be greater.
+        groups_bound: maximal |z| of a group.
         machine: the machine with the greatest |z|; None without starts.
         machine_z: its z.
-        machines_bound: |z| of a machine may not be greater: the probability of `groups_bound`,
-            divided by the number of machines (Bonferroni).
+        machines_bound: maximal |z| of a machine: the probability of `groups_bound`, divided by
+            the number of machines (Bonferroni).
     """
 
     groups: Mapping[str, float]
@@ -42,22 +42,22 @@ class PropensityCheck(msgspec.Struct, frozen=True):
     machines_bound: float
 
     def failures(self) -> list[str]:
-        """What contradicts the claim, as sentences; empty where nothing does."""
-        told = [
-            f"machine group {name}: z = {z:+.1f}, and at most {self.groups_bound:g} is chance"
+        """Return a sentence for each contradiction to the claim; empty if there is none."""
+        found = [
+            f"machine group {name}: z = {z:+.1f}, expected at most {self.groups_bound:g}"
             for name, z in self.groups.items()
             if abs(z) > self.groups_bound
         ]
         if abs(self.machine_z) > self.machines_bound:
-            told.append(
-                f"machine {self.machine}: z = {self.machine_z:+.1f}, and at most "
-                f"{self.machines_bound:.1f} is chance"
+            found.append(
+                f"machine {self.machine}: z = {self.machine_z:+.1f}, expected at most "
+                f"{self.machines_bound:.1f}"
             )
-        return told
+        return found
 
 
 class ChoiceCounts:
-    """Counts choices between alternatives, and what to expect of each."""
+    """Counter of choices between alternatives, with the expectation of each."""
 
     def __init__(self) -> None:
         self._chosen: Counter[int] = Counter()
@@ -66,8 +66,8 @@ class ChoiceCounts:
         self._variance: defaultdict[int, float] = defaultdict(float)
 
     def add(self, chosen: int, chances: Mapping[int, float]) -> None:
-        """One choice; `chances` are the probabilities of all alternatives, `chosen` among them."""
-        if len(chances) < 2:  # there was no other: it tells nothing
+        """Count a choice; `chances` are the probabilities of all alternatives, including it."""
+        if len(chances) < 2:  # no alternative, so no information
             return
         self._chosen[chosen] += 1
         for alternative, chance in chances.items():
@@ -76,11 +76,11 @@ class ChoiceCounts:
             self._variance[alternative] += chance * (1.0 - chance)
 
     def add_uniform(self, chosen: int, alternatives: Collection[int]) -> None:
-        """One choice between alternatives that are equally likely."""
+        """Count a choice between equally likely alternatives."""
         self.add(chosen, dict.fromkeys(alternatives, 1.0 / len(alternatives)))
 
     def z(self) -> dict[int, float]:
-        """Standard errors by which each alternative was chosen too often (+) or too rarely (-).
+        """Return standard errors by which each was chosen too often (+) or too rarely (-).
 
         The signed root of the deviance of a binomial count with half a count of continuity, which
         is nearer to normal in the tails of small counts than (observed - expected) / error is
@@ -111,7 +111,7 @@ def checked(
     group_names: Mapping[int, str],
     machine_names: Mapping[int, str],
 ) -> PropensityCheck:
-    """The check of all choices counted; names are by number."""
+    """Return the check of all counted choices; names are by number."""
     of_machines = machines.z()
     worst = max(of_machines, key=lambda which: abs(of_machines[which]), default=None)
     tail = NormalDist().cdf(-BOUND) / max(1, len(of_machines))
@@ -125,19 +125,19 @@ def checked(
 
 
 # -- estimates -------------------------------------------------------------------------------------
-# What a candidate would have changed, by weights: SNIPS and DR, with intervals over clusters.
+# Estimates of a candidate's effect, by weights: SNIPS and DR, with intervals over clusters.
 #
 # Swaminathan and Joachims, "The Self-Normalized Estimator for Counterfactual Learning", NIPS 2015;
 # Dudik, Langford and Li, "Doubly Robust Policy Evaluation and Learning", ICML 2011.
 
 _FOLDS: Final = 5
 _PRIOR_N: Final = 5.0
-"""So many starts of the coarser share are added to the finer one."""
+"""Starts of the coarser share that are added to the finer one, as a prior."""
 _HOURS: Final = 24
 
 
 class Estimate(msgspec.Struct, frozen=True):
-    """A value and the interval that should hold the truth."""
+    """Value with its confidence interval."""
 
     value: float
     low: float
@@ -145,12 +145,12 @@ class Estimate(msgspec.Struct, frozen=True):
 
 
 class Estimates(NamedTuple):
-    """What is estimated of one candidate.
+    """Estimates for one candidate.
 
     Attributes:
         incumbent: share of starts whose runs completed.
         candidate: the same, had the candidate chosen the machine of one start at a time (DR).
-        difference: candidate less incumbent, by DR.
+        candidate: the same, if the candidate had chosen the machine of one start at a time (DR).
         snips_difference: the same by SNIPS, which needs no model.
     """
 
@@ -161,17 +161,17 @@ class Estimates(NamedTuple):
 
 
 def effective_n(weights: Floats) -> float:
-    """The effective sample size of weights, (sum w)^2 / sum w^2 (Kish 1965); 0 without any."""
+    """Return the effective sample size, (sum w)^2 / sum w^2 (Kish 1965); 0 without weights."""
     squares = float((weights**2).sum())
     return float(weights.sum()) ** 2 / squares if squares else 0.0
 
 
 def completion_shares(table: StartTable) -> Floats:
-    """(starts, groups) The share of runs that complete, at the hour of each start on each group.
+    """Return (starts, groups) the share of runs that complete at the hour of each start.
 
-    Cross-fitted: that of a start is made of the starts of other days alone, one day in five left
-    out at a time. A group's hour has few starts: its share is drawn towards the group's, and that
-    towards the site's.
+    Cross-fitted: the share for a start uses only starts of other days, one day in five left out at
+    a time. A group's hour has few starts: its share is shrunk towards the group's, and that towards
+    the site's.
     """
     out = np.zeros((len(table), table.groups_n))
     fold = table.day % _FOLDS
@@ -190,12 +190,12 @@ def completion_shares(table: StartTable) -> Floats:
 
 
 def estimated(table: StartTable, clusters: Ints, level: float) -> Estimates:
-    """What a candidate would have changed.
+    """Estimate what a candidate would have changed.
 
     Args:
         table: the starts.
         clusters: (starts,) number of the cluster of each.
-        level: the probability with which the intervals should hold the truth.
+        level: coverage probability of the intervals.
 
     Raises:
         ValueError: there are fewer than two clusters, or all weights are 0.
@@ -226,7 +226,7 @@ def _mean(values: Floats, clusters: Ints, level: float) -> Estimate:
 
 
 def _interval(value: float, influence: Floats, clusters: Ints, level: float) -> Estimate:
-    """By the cluster-robust error of a mean of influences (Liang and Zeger 1986)."""
+    """Return the interval by the cluster-robust error of a mean (Liang and Zeger 1986)."""
     sums = np.bincount(np.unique(clusters, return_inverse=True)[1], weights=influence)
     n = len(sums)
     if n < 2:
@@ -238,38 +238,38 @@ def _interval(value: float, influence: Floats, clusters: Ints, level: float) -> 
 
 # -- check -----------------------------------------------------------------------------------------
 
-LEAST_EFFECTIVE_N: Final = 100.0
-"""With a smaller effective sample size nothing is said."""
-LEAST_CLUSTERS: Final = 5
-"""With fewer clusters the interval would not be to be believed."""
-MOST_OUTSIDE_RATIO: Final = 0.01
-"""If more starts than this fall where, by the record, the job could not start, it is refused."""
+MIN_EFFECTIVE_N: Final = 100.0
+"""Minimal effective sample size for an estimate."""
+MIN_CLUSTERS: Final = 5
+"""Minimal number of clusters for a valid interval."""
+MAX_OUTSIDE_RATIO: Final = 0.01
+"""Maximal share of starts on machines that, by the record, were not free for the job."""
 BATCHES: Final = "batches"
 DAYS: Final = "days"
 
 
 class OffPolicyCheck(msgspec.Struct, frozen=True, kw_only=True):
-    """What the starts of a record say of one candidate, or why they say nothing.
+    """Off-policy check of one candidate from recorded starts, or the reasons for refusing it.
 
-    Estimates are of one step: the candidate chooses the machine of one start, and all else happens
-    as it did. Shares are of starts whose runs completed; the others were evicted or killed.
+    Estimates are of one step: the candidate chooses the machine of one start, and all else stays
+    the same. Shares are of starts whose runs completed; the others were evicted or killed.
 
     Attributes:
         policy: the candidate.
         incumbent: the policy that chose; None: not known.
-        level: the probability with which the intervals should hold the truth.
-        refused: why nothing is estimated, as sentences; empty where it is.
+        level: coverage probability of the intervals.
+        refused: reasons for which there is no estimate, as sentences; empty if there is one.
         starts_n: starts whose runs ended, and which the candidate would make, too.
-        running_n: starts whose runs went on when the record ended; they are left out.
+        running_n: starts whose runs continued at the end of the record; they are left out.
         outside_n: starts where, by the record, the job could not start; they are left out.
         acted_n: starts of jobs on which Outrider acted; they are left out.
-        silent_n: starts that the candidate would not make, by what is on record of it: it deferred
+        silent_n: starts that the candidate would not make, by its decisions on record: it deferred
             the job, had not decided yet, or named a group that was full; they are left out.
         effective_n: effective sample size of the weights; None where there are none.
-        mean_weight: mean weight: 1 but for chance.
-        clusters: over what the intervals are taken, `BATCHES` or `DAYS`: the fewer.
-        clusters_n: how many of them there are.
-        propensities: whether the starts fell as the incumbent's chances say.
+        mean_weight: mean weight; its expectation is 1.
+        clusters: unit of the intervals, `BATCHES` or `DAYS`: whichever are fewer.
+        clusters_n: number of clusters.
+        propensities: whether the starts agree with the incumbent's probabilities.
         incumbent_ratio, candidate_ratio: shares under both.
         difference: candidate less incumbent, doubly robust.
         snips_difference: the same by the self-normalised weights alone.
@@ -295,13 +295,13 @@ class OffPolicyCheck(msgspec.Struct, frozen=True, kw_only=True):
     snips_difference: Estimate | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """As plain data."""
+        """Return the check as plain data."""
         plain: dict[str, Any] = msgspec.to_builtins(self)
         return plain
 
 
 def clusters_of(table: StartTable) -> tuple[str, Ints]:
-    """Batches or days, whichever are fewer, and the number of that of each start."""
+    """Return batches or days, whichever are fewer, and the number of it for each start."""
     batches, days = len(set(table.batch.tolist())), len(set(table.day.tolist()))
     return (DAYS, table.day) if days <= batches else (BATCHES, table.batch)
 
@@ -309,17 +309,17 @@ def clusters_of(table: StartTable) -> tuple[str, Ints]:
 def check_of(
     asked: OffPolicyCheck, table: StartTable, counted: PropensityCheck, left_out: Mapping[str, int]
 ) -> OffPolicyCheck:
-    """The check of one candidate.
+    """Return the check of one candidate.
 
     Args:
-        asked: policy, incumbent, level, and why it is refused already.
+        asked: policy, incumbent, level, and reasons for refusing it so far.
         table: its starts.
-        counted: of the incumbent's choices.
+        counted: check of the incumbent's choices.
         left_out: `running_n`, `outside_n`, `acted_n` and `silent_n`.
     """
     kind, clusters = clusters_of(table)
     clusters_n, n = len(set(clusters.tolist())), len(table)
-    told: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "starts_n": n, "clusters": kind, "clusters_n": clusters_n, "propensities": counted,
         **left_out,
     }  # fmt: skip
@@ -328,27 +328,30 @@ def check_of(
         *_unlike_chance(counted, n + left_out["silent_n"], left_out["outside_n"]),
     ]
     if not asked.refused:
-        told["effective_n"] = effective = effective_n(table.weights)
-        told["mean_weight"] = float(table.weights.mean()) if n else None
-        if effective < LEAST_EFFECTIVE_N:
+        fields["effective_n"] = effective = effective_n(table.weights)
+        fields["mean_weight"] = float(table.weights.mean()) if n else None
+        if effective < MIN_EFFECTIVE_N:
             refused.append(
-                f"the effective sample size is {effective:.1f}, and less than "
-                f"{LEAST_EFFECTIVE_N:g} say nothing; a longer record would"
+                f"the effective sample size is {effective:.1f}; expected at least "
+                f"{MIN_EFFECTIVE_N:g}, so use a longer record"
             )
-        if clusters_n < LEAST_CLUSTERS:
-            refused.append(f"{clusters_n} {kind} are too few for an interval; a longer record is")
+        if clusters_n < MIN_CLUSTERS:
+            refused.append(f"{clusters_n} {kind} are too few for an interval; use a longer record")
         if not refused:
             made = estimated(table, clusters, asked.level)
-            told["incumbent_ratio"], told["candidate_ratio"] = made.incumbent, made.candidate
-            told["difference"], told["snips_difference"] = made.difference, made.snips_difference
-    return msgspec.structs.replace(asked, refused=tuple(refused), **told)
+            fields["incumbent_ratio"], fields["candidate_ratio"] = made.incumbent, made.candidate
+            fields["difference"], fields["snips_difference"] = (
+                made.difference,
+                made.snips_difference,
+            )
+    return msgspec.structs.replace(asked, refused=tuple(refused), **fields)
 
 
 def _unlike_chance(counted: PropensityCheck, n: int, outside_n: int) -> list[str]:
-    told = [f"the incumbent does not choose by chance: {why}" for why in counted.failures()]
-    if outside_n > MOST_OUTSIDE_RATIO * (n + outside_n):
-        told.append(
-            f"{outside_n} starts are on machines that by the record were not free: what could have "
-            "been chosen is not known"
+    reasons = [f"the incumbent does not choose at random: {why}" for why in counted.failures()]
+    if outside_n > MAX_OUTSIDE_RATIO * (n + outside_n):
+        reasons.append(
+            f"{outside_n} starts are on machines that by the record were not free, so the possible "
+            "choices are not known"
         )
-    return told
+    return reasons

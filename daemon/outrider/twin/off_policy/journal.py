@@ -1,8 +1,8 @@
 """Off-policy checks from the journal of a daemon alone: `off_policy_of_journal`.
 
-Where the incumbent chooses at random, each start is an experiment: runs that happen to be where a
-candidate would have sent them show what would have come of that, weighted by how likely they were.
-It is a check on the twin, which simulates, and no forecast.
+Where the incumbent chooses at random, each start is an experiment. Runs that happen to be where a
+candidate would have sent them show its results, weighted by how likely they were. It is a check on
+the twin, which simulates, and no forecast.
 """
 
 import random
@@ -45,11 +45,11 @@ from outrider.twin.off_policy.check import (
 from outrider.twin.off_policy.starts import Batches, Start, StartTable
 
 # -- candidates ------------------------------------------------------------------------------------
-# Who says where a start would have gone: a policy that is asked, or what is on record of one.
+# Sources of a candidate's choices: a policy that is run, or recorded decisions of one.
 
 
 class Candidate(Protocol):
-    """What could have chosen in place of the incumbent."""
+    """Policy that could have chosen in place of the incumbent."""
 
     @property
     def name(self) -> str:
@@ -57,16 +57,16 @@ class Candidate(Protocol):
         ...
 
     def odds(self, job: Job, places: OpenPlaces) -> Mapping[int, float]:
-        """The probability of each machine on which a job may start now; empty: it starts none."""
+        """Return the probability of each machine for a job that starts now; empty: no start."""
         ...
 
 
-class AskedPolicy:
-    """A policy that runs in shadow beside the record and is asked at each start.
+class ShadowPolicy:
+    """Candidate policy that runs in shadow on the record and is queried at each start.
 
     Args:
         runner: of the policy, on the site of the record.
-        rng: of what it draws when it is asked.
+        rng: for the policy's random draws in queries.
     """
 
     def __init__(self, runner: PolicyRunner, rng: random.Random) -> None:
@@ -75,15 +75,15 @@ class AskedPolicy:
         self._rng = rng
 
     def odds(self, job: Job, places: OpenPlaces) -> Mapping[int, float]:
-        """Return where it would start the job if it had to; empty once it has failed."""
+        """Return its machines for the job if it had to start it; empty once it has failed."""
         return self._runner.would_choose(job, places.site, self._rng)
 
 
-class Said(NamedTuple):
-    """What a policy decided for a job.
+class RecordedChoice(NamedTuple):
+    """Recorded decision of a policy for a job.
 
     Attributes:
-        time_s: since when.
+        time_s: time from which it is valid.
         machine: name of the machine on which it would start; None: it would not start it.
     """
 
@@ -92,20 +92,20 @@ class Said(NamedTuple):
 
 
 class DecisionsOnRecord(NamedTuple):
-    """What a journal holds of decisions.
+    """Decisions in a journal.
 
     Attributes:
-        said: by policy and job name, in order; of the policies that were asked for.
-        acted: names of the jobs on which a decision was carried out.
+        choices: by policy and job name, in order; of the requested policies.
+        acted: names of the jobs on which a decision was applied.
     """
 
-    said: Mapping[str, Mapping[str, list[Said]]]
+    choices: Mapping[str, Mapping[str, list[RecordedChoice]]]
     acted: frozenset[str]
 
     @classmethod
     def of(cls, path: Path, policies: Collection[str]) -> "DecisionsOnRecord":
-        """Read a journal. Raises `LedgerError`."""
-        said: dict[str, defaultdict[str, list[Said]]] = {
+        """Read the decisions of a journal. Raises `LedgerError`."""
+        choices: dict[str, defaultdict[str, list[RecordedChoice]]] = {
             name: defaultdict(list) for name in policies
         }
         acted: set[str] = set()
@@ -114,42 +114,45 @@ class DecisionsOnRecord(NamedTuple):
                 jobs = row.jobs if isinstance(row, AlikeDecision) else (row.job,)
                 if row.gate == ACT:
                     acted.update(jobs)
-                if row.policy in said:
-                    what = Said(row.time_s, row.machine if row.action == START else None)
+                if row.policy in choices:
+                    what = RecordedChoice(row.time_s, row.machine if row.action == START else None)
                     for job in jobs:
-                        said[row.policy][job].append(what)
-        return cls(said, frozenset(acted))
+                        choices[row.policy][job].append(what)
+
+        return cls(choices, frozenset(acted))
 
 
 class RecordedPolicy:
-    """A policy in shadow whose decisions the daemon wrote down.
+    """Candidate policy whose shadow decisions are in the journal.
 
-    Which machine of a group it named matters little to it (`outrider.model.decisions.Choice`), and
-    may be taken by the time of the start: it stands for all of its group that are free.
+    The policy names a group rather than a machine (`outrider.model.decisions.Choice`), and the
+    machine may be taken by the time of the start. So a choice means any free machine of its group.
 
     Args:
         name: of the policy.
-        said: by job name, in order of time.
+        choices: by job name, in order of time.
         names: of jobs and machines of the record.
     """
 
-    def __init__(self, name: str, said: Mapping[str, list[Said]], names: Names) -> None:
+    def __init__(
+        self, name: str, choices: Mapping[str, list[RecordedChoice]], names: Names
+    ) -> None:
         self.name = name
-        self._said = said
+        self._choices = choices
         self._names = names
         self._numbers: dict[str, int] = {}
 
     def odds(self, job: Job, places: OpenPlaces) -> Mapping[int, float]:
-        """What stood decided at the start; empty where nothing did, or the group is full."""
-        told = self._said.get(self._names.job_names[job.number], [])
-        at = bisect_right(told, places.now, key=lambda said: said.time_s)
-        machine = told[at - 1].machine if at else None
+        """Return the choice valid at the start; empty if none, or if the group is full."""
+        choices = self._choices.get(self._names.job_names[job.number], [])
+        at = bisect_right(choices, places.now, key=lambda choice: choice.time_s)
+        machine = choices[at - 1].machine if at else None
         if machine is None:
             return {}
         site = places.site
         group = site.machine_cluster[self._number(machine)]
-        alike = [one for one in places.free_since if site.machine_cluster[one] == group]
-        return dict.fromkeys(alike, 1.0 / len(alike)) if alike else {}
+        same_group = [one for one in places.free_since if site.machine_cluster[one] == group]
+        return dict.fromkeys(same_group, 1.0 / len(same_group)) if same_group else {}
 
     def _number(self, machine: str) -> int:
         if machine not in self._numbers:
@@ -175,24 +178,24 @@ def off_policy_of_journal(
     level: float = LEVEL,
     seed: int = 0,
 ) -> dict[str, OffPolicyCheck]:
-    """What the starts in a journal say of candidates, one step at a time.
+    """Check candidates by the starts in a journal, one step at a time.
 
     The journal is only read.
 
     Args:
         path: the journal of a daemon.
-        policies: candidates that are asked: names, or policies that were made with settings of
-            their own. They begin with nothing learned and learn, in shadow, from the journal.
-        recorded: names of policies that ran in the daemon's shadow: what they decided then counts.
+        policies: candidates to run: names, or policies made with their own settings. They begin
+            untrained and learn, in shadow, from the journal.
+        recorded: names of policies that ran in the daemon's shadow: their decisions then count.
         incumbent: the policy, by name, that started the jobs; None: as the journal has it.
-        level: the probability with which intervals should hold the truth, between 0 and 1.
-        seed: of the chance of candidates.
+        level: coverage probability of the intervals, between 0 and 1.
+        seed: of the candidates' random draws.
 
     Returns:
         A check of each candidate, by its name.
 
     Raises:
-        ConfigurationError: a candidate is given twice, or `level` is no probability.
+        ConfigurationError: a candidate is given twice, or `level` is not a probability.
         LedgerError: the journal cannot be read.
         PluginError: there is no such policy, or it cannot be made.
     """
@@ -207,8 +210,10 @@ def off_policy_of_journal(
         incumbent = facts.incumbent.policy
     unfit = _unfit(incumbent)
     decided = DecisionsOnRecord.of(path, recorded)
-    refused: dict[str, list[str]] = {policy.name: [*unfit, *_unasked(policy)] for policy in made}
-    refused |= {name: [*unfit, *_unheard(name, decided)] for name in recorded}
+    refused: dict[str, list[str]] = {
+        policy.name: [*unfit, *_not_runnable(policy)] for policy in made
+    }
+    refused |= {name: [*unfit, *_not_recorded(name, decided)] for name in recorded}
     asked = {
         name: OffPolicyCheck(policy=name, incumbent=incumbent, level=level, refused=tuple(why))
         for name, why in refused.items()
@@ -240,49 +245,49 @@ def _reboot_s(habits: SiteHabits) -> float | None:
 
 
 def _unfit(incumbent: str | None) -> list[str]:
-    """Why nothing can be said of any candidate."""
+    """Return why no candidate can be checked; empty if they can."""
     if incumbent is None:
-        return ["which policy started the jobs is not known: no adapter of the journal names one"]
+        return ["it is not known which policy started the jobs: no adapter of the journal names it"]
     if incumbent not in UNIFORM:
-        right = ", ".join(sorted(UNIFORM))
-        why = "does not choose machines at random, and what it never does cannot be weighed"
-        return [f"the incumbent {incumbent} {why}; expected {right}"]
+        uniform = ", ".join(sorted(UNIFORM))
+        why = "does not choose machines at random, so its choices cannot be weighted"
+        return [f"the incumbent {incumbent} {why}; expected {uniform}"]
     return []
 
 
-def _unasked(policy: Policy) -> list[str]:
-    """Why a candidate cannot be asked."""
-    told = []
+def _not_runnable(policy: Policy) -> list[str]:
+    """Return why a candidate policy cannot be run; empty if it can."""
+    reasons = []
     if isinstance(policy, Plans):
-        told.append(f"{policy.name} plans whole passes: it chooses no machine for one start")
+        reasons.append(f"{policy.name} plans whole passes: it chooses no machine for one start")
     if policy.needs_oracle:
-        told.append(f"{policy.name} needs true run times, which no record has before a run ends")
-    return told
+        reasons.append(f"{policy.name} needs true run times, not known before a run ends")
+    return reasons
 
 
-def _unheard(name: str, decided: DecisionsOnRecord) -> list[str]:
-    """Why a candidate on record tells nothing."""
-    return [] if decided.said[name] else [f"the journal holds no decision of {name}"]
+def _not_recorded(name: str, decided: DecisionsOnRecord) -> list[str]:
+    """Return why the record of a candidate cannot be used; empty if it can."""
+    return [] if decided.choices[name] else [f"the journal holds no decision of {name}"]
 
 
 # -- recorded starts -------------------------------------------------------------------------------
-# The starts of a journal, as the candidates would have chosen just before each.
+# The starts of a journal, with the candidates' choices just before each.
 #
 # The journal's inputs go through an event merger and an engine like the daemon's own, in which the
-# candidates run in shadow: they decide, see what the batch system did, and learn from it, and know
-# at each start what they would have known then.
+# candidates run in shadow: they decide, see what the batch system did, and learn from it. At each
+# start they know what they would have known then.
 
 _ENDS = frozenset({ev.COMPLETED, ev.EVICTED, ev.REMOVED})
 
 
 class RecordedStarts:
-    """Gathers the starts of a site while its events pass.
+    """Collects the starts of a site while its events pass.
 
     Args:
         site: before the first event.
-        candidates: who is asked at each start.
-        acted: whether a decision of Outrider was carried out on a job: the incumbent did not
-            choose alone then.
+        candidates: queried at each start.
+        acted: returns whether a decision of Outrider was applied to a job, so that the incumbent
+            did not choose alone.
 
     Attributes:
         starts: in order.
@@ -305,7 +310,7 @@ class RecordedStarts:
         self._groups = ChoiceCounts()
 
     def before(self, event: Event) -> None:
-        """An event is about to be applied to the site."""
+        """Record an event that the site has not applied yet."""
         time_s, kind, number, extra = event
         if kind == ev.STARTED:
             self._start(time_s, number, extra[0])
@@ -344,13 +349,13 @@ class RecordedStarts:
         self._running[number] = start
 
     def table(self, policy: str) -> StartTable:
-        """Those whose runs ended and which a candidate would make, too."""
+        """Return the starts whose runs ended and which a candidate would make, too."""
         return StartTable(self.starts, len(self._site.cluster_names), policy)
 
     def left_out(self, table: StartTable) -> dict[str, int]:
-        """Return how many starts are not in the table of a candidate, by why: as `OffPolicyCheck` has it.
+        """Return how many starts are not in a candidate's table, by the fields of `OffPolicyCheck`.
 
-        Runs that go on are counted once, whatever else may be said of them.
+        Runs that continue are counted once, whatever else applies to them.
         """
         return {
             "running_n": len(self._running),
@@ -360,7 +365,7 @@ class RecordedStarts:
         }
 
     def propensities(self, machine_names: Sequence[str]) -> PropensityCheck:
-        """Return whether they fell as a uniform draw between the free machines would."""
+        """Return whether the starts agree with uniform draws between the free machines."""
         return checked(
             self._groups, self._machines,
             dict(enumerate(self._site.cluster_names)), dict(enumerate(machine_names)),
@@ -374,14 +379,14 @@ def recorded_starts(
     decided: DecisionsOnRecord,
     rng: random.Random,
 ) -> tuple[RecordedStarts, PropensityCheck]:
-    """The starts of a journal, and whether they fell as a uniform draw would.
+    """Return the starts of a journal, and whether they agree with uniform draws.
 
     Args:
         path: the journal.
         site: before its first event.
         runners: candidates that decide in shadow; none of them plans whole passes.
-        decided: what is on record of other candidates.
-        rng: of what candidates draw when they are asked.
+        decided: recorded decisions of other candidates.
+        rng: for the candidates' random draws in queries.
 
     Raises:
         LedgerError: the journal cannot be read.
@@ -390,8 +395,10 @@ def recorded_starts(
     merger, names = recorded.merger, recorded.merger.normaliser
     accounting = Accounting(site.local_time, {}, exact=False)
     engine = Engine(site, accounting, runners, merger, NoDecisionLog())
-    candidates: list[Candidate] = [AskedPolicy(runner, rng) for runner in runners]
-    candidates += [RecordedPolicy(name, said, names) for name, said in decided.said.items()]
+    candidates: list[Candidate] = [ShadowPolicy(runner, rng) for runner in runners]
+    candidates += [
+        RecordedPolicy(name, choices, names) for name, choices in decided.choices.items()
+    ]
     gathered = RecordedStarts(site, candidates, lambda job: names.job_names[job] in decided.acted)
 
     def apply(events: Iterable[Event]) -> None:
@@ -409,6 +416,6 @@ def recorded_starts(
 
 
 def clock_of(path: Path) -> ZoneTime:
-    """The clock of a journal's site. Raises `LedgerError`."""
+    """Return the clock of a journal's site. Raises `LedgerError`."""
     with Journal(path, read_only=True) as journal:
         return ZoneTime(journal.meta(TIMEZONE_KEY, "UTC"))

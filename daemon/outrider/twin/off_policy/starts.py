@@ -1,4 +1,4 @@
-"""The starts of a record: what could have been chosen at each, what was, and how the run ended."""
+"""Starts on record: the possible choices, the choice made, and the end of the run."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final
@@ -11,11 +11,11 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 TOGETHER_S: Final = 60.0
-"""Jobs of one user belong to one batch if none is submitted later than this after another."""
+"""Maximal time between successive jobs of one batch of a user, seconds."""
 
 
 class Start(msgspec.Struct, gc=False):
-    """One start by the incumbent, and what was known just before it.
+    """One start by the incumbent, with the state just before it.
 
     Attributes:
         day_s: Unix time of the local midnight before it.
@@ -25,7 +25,7 @@ class Start(msgspec.Struct, gc=False):
         free_n: by group, the machines on which the job could have started.
         chances: by candidate that would start the job: the probability with which it chooses this
             machine, and that with which it chooses a machine of each group.
-        completed: whether the run completed; None while it goes on.
+        completed: whether the run completed; None while it continues.
     """
 
     day_s: int
@@ -38,7 +38,7 @@ class Start(msgspec.Struct, gc=False):
 
 
 class Batches:
-    """Numbers batches of jobs: those of one user that are submitted together."""
+    """Numbering of batches of jobs: those of one user that are submitted together."""
 
     def __init__(self) -> None:
         self._latest: dict[str, tuple[float, int]] = {}
@@ -46,7 +46,7 @@ class Batches:
         self._n = 0
 
     def submit(self, job: int, user: str, time_s: float) -> None:
-        """A job is submitted; times never go back."""
+        """Record a submission; times must not decrease."""
         last_s, batch = self._latest.get(user, (time_s - 2.0 * TOGETHER_S, 0))
         if time_s - last_s > TOGETHER_S:
             batch, self._n = self._n, self._n + 1
@@ -54,24 +54,24 @@ class Batches:
         self._of_job[job] = batch
 
     def of(self, job: int) -> int:
-        """The batch of a job."""
+        """Return the batch of a job."""
         return self._of_job[job]
 
 
 class StartTable:
-    """The starts whose runs ended and which one candidate would make, too, as columns.
+    """Table of the starts whose runs ended and which one candidate would make, too.
 
     Args:
         starts: in any order.
-        groups_n: how many machine groups there are.
+        groups_n: number of machine groups.
         policy: name of the candidate.
 
     Attributes:
         completed: (starts,) 1 where the run completed, 0 where it was evicted or killed.
-        day, hour, batch, group: (starts,) as of `Start`; days are numbered from 0.
-        by_chance, by_policy: (starts, groups) the probability of each group if a machine is drawn,
-            and if the candidate chooses.
-        weights: (starts,) how much likelier the candidate chooses the machine than chance does.
+        day, hour, batch, group: (starts,) as in `Start`; days are numbered from 0.
+        by_chance, by_policy: (starts, groups) the probability of each group if a machine is drawn
+            uniformly, and if the candidate chooses.
+        weights: (starts,) probability of the machine under the candidate, over that if drawn.
     """
 
     def __init__(self, starts: Sequence[Start], groups_n: int, policy: str) -> None:
