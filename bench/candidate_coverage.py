@@ -26,9 +26,9 @@ from options import parsed
 
 from outrider.forecast.candidate_starts import CandidateStarts, Future
 from outrider.forecast.followed_site import FollowedSite
-from outrider.forecast.lately import Arrival
 from outrider.forecast.outlook import Outlook
 from outrider.forecast.present import Present
+from outrider.forecast.recent_days import Arrival
 from outrider.formats.campus.files import write_campus
 from outrider.formats.workload import Workload
 from outrider.journal import Entry, Journal

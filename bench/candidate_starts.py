@@ -19,7 +19,7 @@ import numpy as np
 from calibration import calibration_s
 from options import parsed
 
-from outrider.forecast.candidate_starts import LEAST, CandidateStarts
+from outrider.forecast.candidate_starts import MIN_REPLICATES, CandidateStarts
 from outrider.forecast.followed_site import FollowedSite
 from outrider.journal import Entry, Journal, SnapshotStore
 from outrider.model import events as ev
@@ -36,7 +36,7 @@ BEGIN_S = 1_600_000_000.0
 NOW_S = BEGIN_S + 3 * 86_400.0
 SEEN_EVERY_S = 600.0
 BUDGET_S = 120.0
-"""For `LEAST` replicates of one policy, 10,000 jobs: twice the budget of a look, if it is alone."""
+"""For `MIN_REPLICATES` of one policy, 10,000 jobs: twice the budget of a look, if it is alone."""
 
 
 def events(jobs: int, machines: int) -> list[NamedEvent]:
@@ -112,7 +112,7 @@ def main() -> None:
     policies = given.policies.split(",")
     with tempfile.TemporaryDirectory() as folder:
         results = measure(Path(folder), given.jobs, given.machines, policies, given.replicates)
-    slow = [name for name in policies if results[name]["replicate_s"] * LEAST > BUDGET_S]
+    slow = [name for name in policies if results[name]["replicate_s"] * MIN_REPLICATES > BUDGET_S]
     out = {
         "jobs": given.jobs,
         "machines": given.machines,

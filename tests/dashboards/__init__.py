@@ -1,1 +1,1 @@
-"""The Grafana dashboard: what it asks is asked well, and a real Prometheus has an answer."""
+"""Tests of the Grafana dashboards: valid queries, and data for them from a real Prometheus."""

@@ -1,4 +1,4 @@
-"""Asks a real Prometheus what the panels of a dashboard ask, as Grafana does."""
+"""Queries of a dashboard's panels to a real Prometheus, as Grafana sends them."""
 
 import math
 import re
@@ -17,13 +17,13 @@ Series = list[tuple[dict[str, str], list[float]]]
 
 
 def filled(expression: str, chosen: dict[str, str]) -> str:
-    """A query as Grafana sends it, its variables replaced."""
+    """Return a query as Grafana sends it, with its variables replaced."""
     values = BUILT_IN | chosen
     return re.sub(r"\$(\w+)", lambda found: values[found[1]], expression)
 
 
 def ask(prometheus: Prometheus, target: dict[str, Any], chosen: dict[str, str]) -> Series:
-    """Ask as Grafana does: a figure for now, a chart for its whole range."""
+    """Send a query as Grafana does: a figure for now, a chart for its whole range."""
     expression = filled(target["expr"], chosen)
     if target["instant"]:
         return [(labels, [value]) for labels, value in prometheus.query(expression)]
@@ -37,7 +37,7 @@ def holes(
     chosen: dict[str, str],
     empty: Mapping[tuple[str, str], str] = NOTHING,
 ) -> Iterator[str]:
-    """Queries that show nothing, or show what is no number, or whose legend stays empty.
+    """Return queries without data, with values that are no numbers, or with an empty legend.
 
     Args:
         dashboard: whose panels are asked.

@@ -1,4 +1,4 @@
-"""What makes a dashboard wrong that Grafana would load without a word."""
+"""Lint of dashboards for mistakes that Grafana would load silently."""
 
 import re
 from collections import Counter
@@ -9,7 +9,7 @@ from tests.dashboards import promql
 
 BUILT_IN = frozenset({"__rate_interval", "__interval", "__range"})
 ALERT_LABELS = frozenset({"alertname", "alertstate"})
-"""Of what Prometheus itself says of alerts."""
+"""Labels of the alert series that Prometheus itself makes."""
 COLUMNS = 24
 _VARIABLE = re.compile(r"\$\{?(\w+)")
 _LEGEND = re.compile(r"\{\{(\w+)\}\}")
@@ -18,17 +18,17 @@ Panel = dict[str, Any]
 
 
 def panels_of(dashboard: dict[str, Any]) -> list[Panel]:
-    """The panels that show something: rows are headings."""
+    """Return the panels with data, without rows, which are headings."""
     return [panel for panel in dashboard["panels"] if panel["type"] != "row"]
 
 
 def queries_of(dashboard: dict[str, Any]) -> list[dict[str, Any]]:
-    """The queries of all panels."""
+    """Yield the queries of all panels."""
     return [target for panel in panels_of(dashboard) for target in panel["targets"]]
 
 
 def problems(dashboard: dict[str, Any]) -> list[str]:
-    """Everything wrong with a dashboard, each with the panel's title."""
+    """Return every mistake of a dashboard, each with the panel's title."""
     known = BUILT_IN | {variable["name"] for variable in dashboard["templating"]["list"]}
     found = list(_places(dashboard["panels"]))
     for what in ("id", "title"):
@@ -84,7 +84,7 @@ def _targets(panel: Panel, known: frozenset[str] | set[str]) -> Iterator[str]:
 
 
 def _names(panel: Panel, known: frozenset[str] | set[str]) -> Iterator[str]:
-    """What a panel says about its queries and variables by their names."""
+    """Return mistakes in a panel's references to its queries and variables."""
     targets = panel.get("targets", [])
     for transformation in panel.get("transformations", []):
         for column in transformation["options"].get("renameByName", {}):
@@ -109,7 +109,7 @@ def _names(panel: Panel, known: frozenset[str] | set[str]) -> Iterator[str]:
 
 
 def _series_names(target: dict[str, Any]) -> Iterator[str]:
-    """What a query's series are called, where its legend is a label's closed list or no label."""
+    """Return the names of a query's series, if its legend has a closed list or no label."""
     legend = target["legendFormat"]
     yield legend
     label = _LEGEND.fullmatch(legend)

@@ -1,4 +1,4 @@
-"""Just enough of PromQL's surface to hold a query against the declared metrics."""
+"""Minimal parser of PromQL, to check queries against the declared metrics."""
 
 import re
 from collections.abc import Iterator
@@ -8,12 +8,12 @@ from outrider.service.metrics.declarations import METRICS
 from outrider.service.metrics.declarations.metric import Kind, Metric
 
 COUNTING = frozenset({"rate", "irate", "increase"})
-"""They take a fall for a restart, so they are for what never falls."""
+"""Functions that take a decrease for a restart, so they are only for counters."""
 MOVING = frozenset({"delta", "idelta", "deriv"})
 AGGREGATING = frozenset({"by", "without"})
 GROUPING = AGGREGATING | {"on", "ignoring", "group_left", "group_right"}
 ANYWHERE = frozenset({"job", "instance"})
-"""Labels that Prometheus gives to every series."""
+"""Labels that Prometheus adds to every series."""
 
 _TOKEN = re.compile(
     r"""(?P<text>"(?:[^"\\]|\\.)*")          # a label's value
@@ -25,7 +25,7 @@ _TOKEN = re.compile(
 
 
 class Sample(NamedTuple):
-    """A sample name as queries spell it: of what kind its values are, and its labels."""
+    """A sample name in queries: the kind of its values, and its labels."""
 
     only_grows: bool
     may_fall: bool
@@ -33,7 +33,7 @@ class Sample(NamedTuple):
 
 
 class Use(NamedTuple):
-    """One mention of a metric in a query.
+    """One use of a metric in a query.
 
     Attributes:
         name: as it is spelled.
@@ -65,11 +65,11 @@ def _samples_of(metric: Metric) -> Iterator[tuple[str, Sample]]:
 
 DECLARED = {name: sample for metric in METRICS for name, sample in _samples_of(metric)}
 VALUES = {metric.full_name: metric.labels for metric in METRICS}
-"""Closed lists of label values, by metric; empty where only the site knows them."""
+"""Closed lists of label values, by metric; empty where they depend on the site."""
 
 
 def uses(expression: str) -> list[Use]:
-    """Every mention of one of Outrider's metrics, with what stands around it.
+    """Yield every use of one of Outrider's metrics, with its context.
 
     Raises:
         ValueError: an aggregation names its labels last, which is not looked at here.
@@ -101,7 +101,7 @@ def uses(expression: str) -> list[Use]:
 
 
 def errors(expression: str) -> Iterator[str]:
-    """What is wrong with a query, as far as the declarations tell."""
+    """Return the mistakes of a query, as far as the declarations show them."""
     for use in uses(expression):
         sample = DECLARED.get(use.name)
         if sample is None:
@@ -117,7 +117,7 @@ def errors(expression: str) -> Iterator[str]:
 
 
 def _call_before(tokens: list[tuple[str | None, str]], opening: int) -> tuple[str, frozenset[str]]:
-    """The function or aggregation whose bracket opens here, and the labels it groups by."""
+    """Return the function or aggregation of this bracket, and the labels it groups by."""
     before = opening - 1
     labels: frozenset[str] = frozenset()
     if before >= 0 and tokens[before][1] == ")":  # sum by (label, label) (

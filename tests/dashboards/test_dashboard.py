@@ -1,4 +1,4 @@
-"""The dashboards' files: without mistakes, and where Grafana looks for them."""
+"""Files of the dashboards: without mistakes, and where Grafana looks for them."""
 
 import copy
 import json
@@ -22,35 +22,35 @@ NAMES = {
 }  # fmt: skip
 MOST_QUERIES = 29
 UNSEEN = ("outrider_machines", "outrider_energy_", "outrider_power_", "outrider_metered_")
-"""What an event log without watts does not tell."""
+"""Metrics that an event log without watts does not provide."""
 each_dashboard = pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
 
 
 def loaded(file: Path) -> Dashboard:
-    """What stands in a file."""
+    """Return the contents of a file."""
     read: Dashboard = json.loads(file.read_text())
     return read
 
 
 def named(name: str) -> Dashboard:
-    """The dashboard of this name, of the kind that has all panels."""
+    """Return the dashboard of this name, of the kind with all panels."""
     return loaded(ROOT / "grafana" / f"{name}.json")
 
 
 @pytest.fixture
 def dashboard() -> Dashboard:
-    """The dashboard of the site."""
+    """Return the dashboard of the site."""
     return named("outrider-site")
 
 
 @pytest.fixture
 def evidence() -> Dashboard:
-    """The dashboard of the evidence."""
+    """Return the dashboard of the evidence."""
     return named("outrider-evidence")
 
 
 def variables_of(dashboard: Dashboard) -> dict[str, dict[str, Any]]:
-    """What can be chosen at the top."""
+    """Return the variables that can be chosen at the top."""
     return {variable["name"]: variable for variable in dashboard["templating"]["list"]}
 
 
@@ -63,7 +63,7 @@ def test_nothing_is_wrong_with_it(file: Path) -> None:
 
 @each_dashboard
 def test_it_asks_little(file: Path) -> None:
-    """A chart that is repeated asks once more for each further policy that somebody chooses."""
+    """A repeated chart needs its queries once more for each further chosen policy."""
     assert len(queries_of(loaded(file))) <= MOST_QUERIES
 
 
@@ -198,7 +198,7 @@ def ask(expression: str) -> Callable[[Dashboard], None]:
 
 
 def spoil(**changes: object) -> Callable[[Dashboard], None]:
-    """Change the first panel."""
+    """Change the first panel by a function."""
     return lambda dashboard: panels_of(dashboard)[0].update(changes)
 
 

@@ -1,4 +1,4 @@
-"""Panels of the evidence beside a real Prometheus and a daemon that finds answers in its folder."""
+"""Panels of the evidence, with a real Prometheus and a daemon with results in its folder."""
 
 import math
 import time
@@ -37,7 +37,7 @@ every_s = 0
 [policies.fifo]
 [policies.sjf]
 """
-"""Nobody asks: what stands in the folder stays there."""
+"""Settings without a twin process: the result in the folder stays as it is."""
 NO_LONGER = ("Candidates in the next window", "Next window: $measure, $policy")
 
 
@@ -57,15 +57,15 @@ class Evidence:
         self._panels = panels_of(self.dashboard) + panels_of(shown["outrider-waiting"])
 
     def answer(self, asked_s: float, **changed: Any) -> None:
-        """Put another answer in the place of the twin's."""
+        """Replace the twin's result by another one."""
         write_plain(self.site.state, twin_answered(asked_s, **changed))
 
     def wait_for_state(self, name: str, state: str) -> None:
-        """Wait until a state set is in this state, and so in the next scrape, too."""
+        """Wait until a state set has this state, and so has it in the next scrape, too."""
         self.prometheus.wait_for(f'{name}{{{name}="{state}"}} == 1')
 
     def now(self, title: str) -> dict[str, list[float]]:
-        """What a panel of figures or a table shows now, by its legends."""
+        """Return the values of a panel of figures or a table, by legend."""
         panel = next(panel for panel in self._panels if panel["title"] == title)
         chosen = chosen_of(self.prometheus, measure="energy")
         shown: dict[str, list[float]] = {}
@@ -80,7 +80,7 @@ class Evidence:
 
 @pytest.fixture
 def evidence(prometheus_program: Path, tmp_path: Path) -> Iterator[Evidence]:
-    """An answer with everything in it, expected starts, and some work of known watts."""
+    """Start a site with a complete twin result, expected starts, and work of known watts."""
     site = SmallSite(tmp_path, tables=TABLES)
     site.log.run([1])
     with site.daemon as daemon:

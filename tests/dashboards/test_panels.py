@@ -1,4 +1,4 @@
-"""Every panel of every dashboard beside a real Prometheus that scrapes a real daemon."""
+"""Every panel of every dashboard, with a real Prometheus that scrapes a real daemon."""
 
 import math
 import re
@@ -30,11 +30,11 @@ MAY_BE_EMPTY: Final[dict[tuple[str, str], str]] = {
     "is tried by promtool",
     ("Journal on disk", "B"): "the journal's size is looked at first after a minute",
 }
-"""Everywhere: the queries that show nothing, by panel and refId, and why."""
+"""Queries without data on any site, by panel and refId, with the reason."""
 EMPTY_OF_SURVIVAL: Final = MAY_BE_EMPTY | {
     ("Mean reward", "A"): "survival learns from runs, not from rewards",
 }
-"""Where that policy alone is chosen."""
+"""Queries without data where only that policy is chosen."""
 FULL: Final = dashboards("grafana")
 BESIDE_A_LOG: Final = dashboards("grafana-event-log")
 
@@ -54,7 +54,7 @@ match = ["10.0.0.2*"]
 def prometheus(
     prometheus_program: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Prometheus]:
-    """A Prometheus beside a campus whose machines' watts are all known."""
+    """Start a Prometheus for a campus whose machines' watts are all known."""
     folder = tmp_path_factory.mktemp("watched")
     campus = made_campus(folder / "campus")
     with watched_campus(prometheus_program, campus, folder) as running:
@@ -65,7 +65,7 @@ def prometheus(
 def beside_a_log(
     prometheus_program: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Prometheus]:
-    """A Prometheus beside HTCondor's event log alone, without watts."""
+    """Start a Prometheus for HTCondor's event log alone, without watts."""
     with watched_log(prometheus_program, tmp_path_factory.mktemp("log")) as running:
         yield running
 
@@ -97,7 +97,7 @@ def test_no_panel_is_empty_beside_an_event_log(name: str, beside_a_log: Promethe
 
 
 def test_what_may_be_empty_is_there() -> None:
-    """A reason outlives no panel."""
+    """Every listed reason still has its panel."""
     queries = {
         (panel["title"], target["refId"])
         for dashboard in FULL.values()

@@ -1,4 +1,4 @@
-"""Previews: what is drawn is what was answered, and each says that no Grafana drew it."""
+"""Previews of dashboards: they draw the given data, and say that Grafana did not draw them."""
 
 import math
 import re

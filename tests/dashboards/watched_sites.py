@@ -1,4 +1,4 @@
-"""Daemons beside a site, watched by a real Prometheus until all of it was lively."""
+"""Daemons of a site, scraped by a real Prometheus until all expected data are there."""
 
 import json
 import time
@@ -37,7 +37,7 @@ every_s = 0
 [policies.fifo]
 [policies.sjf]
 """
-"""After two weeks at once, a day of the campus takes four seconds."""
+"""Time scale of the campus: two weeks immediately, then a day in four seconds."""
 LIVELY: Final = (
     'count(increase(outrider_job_wait_seconds_count{vo!="all"}[1m]) > 0) >= 3',
     "sum(increase(outrider_evictions_total[1m])) > 0",
@@ -48,7 +48,7 @@ LIVELY: Final = (
     "increase(outrider_badput_seconds_total[1m]) > 0",
     'outrider_prediction_skill_ratio{window="recent"} > -Inf',
 )
-"""What a campus must have shown before its panels are judged."""
+"""Metrics that a campus must have shown before its panels are tested."""
 BESIDE_A_LOG: Final = f"""{LOG_TABLE}
 [twin]
 every_s = 0
@@ -62,12 +62,12 @@ EVERY_MEASURE: Final = {f"{measure}_ratio": RATIO for measure in MEASURES}
 
 
 def dashboards(kind: str) -> dict[str, dict[str, Any]]:
-    """The dashboards of a folder, by the name of their file."""
+    """Return the dashboards of a folder, by file name."""
     return {file.stem: json.loads(file.read_text()) for file in (ROOT / kind).glob("*.json")}
 
 
 def chosen_of(prometheus: Prometheus, **changed: str) -> dict[str, str]:
-    """Everything, at the one site that is scraped; and what else is chosen."""
+    """Return the values of the variables: all of the one scraped site, with some choices."""
     ((site, _),) = prometheus.query("outrider_build_info")
     every = {
         "instance": site["instance"], "cluster": ".*", "vo": ".*", "class": ".*",
@@ -77,7 +77,7 @@ def chosen_of(prometheus: Prometheus, **changed: str) -> dict[str, str]:
 
 
 def tell_evidence(state: Path) -> None:
-    """Write an answer of the twin with everything in it, and expected starts, as of now."""
+    """Write a complete twin result, and expected starts, with the present time."""
     parts = {"evictions": 0.02, "waste": 0.03, "overhead": 0.1, "machine_share_l1": 0.05}
     limits = {"evictions": 0.03, "waste": 0.05, "overhead": 0.1, "machine_share_l1": 0.07}
     answer = twin_answered(
@@ -95,13 +95,13 @@ def tell_evidence(state: Path) -> None:
 
 
 def wait_for_evidence(prometheus: Prometheus) -> None:
-    """Wait until what `tell_evidence` wrote is in a scrape."""
+    """Wait until the data of `tell_evidence` are in a scrape."""
     for name in ("twin_state", "starts_state"):
         prometheus.wait_for(f'outrider_{name}{{outrider_{name}="answered"}} == 1')
 
 
 def made_campus(folder: Path) -> Path:
-    """A generated campus of 60 machines in four clusters."""
+    """Generate a campus of 60 machines in four clusters."""
     done = outrider(
         "generate", "campus", "--seed", 1, "--weeks", 10, "--machines", 60, "--clusters", 4,
         "--start", "2010-02-01", "--out", folder,
@@ -112,7 +112,7 @@ def made_campus(folder: Path) -> Path:
 
 @contextmanager
 def watched_campus(program: Path, campus: Path, folder: Path) -> Iterator[Prometheus]:
-    """A Prometheus that has watched a daemon beside a campus until all of it was lively."""
+    """Start a Prometheus for the daemon of a campus; wait for all expected data."""
     config = folder / "outrider.toml"
     config.write_text(CAMPUS.format(folder=folder, campus=campus))
     with DaemonProcess(config) as daemon:
@@ -126,7 +126,7 @@ def watched_campus(program: Path, campus: Path, folder: Path) -> Iterator[Promet
 
 
 def thrown_away(site: SmallSite, jobs: Iterable[int]) -> None:
-    """Jobs that are submitted, start and are evicted; they wait again."""
+    """Yield events of jobs that are submitted, start, are evicted and wait again."""
     for job in jobs:
         site.log.submit(job)
         site.log.start(job, 1)
@@ -135,7 +135,7 @@ def thrown_away(site: SmallSite, jobs: Iterable[int]) -> None:
 
 @contextmanager
 def watched_log(program: Path, folder: Path) -> Iterator[Prometheus]:
-    """A Prometheus that has watched a daemon beside an event log in which runs begin and end."""
+    """Start a Prometheus for the daemon of an event log in which runs begin and end."""
     site = SmallSite(folder, tables=BESIDE_A_LOG)
     site.log.run([1])
     thrown_away(site, [2])  # its series is born with it; an increase begins with the next

@@ -1,4 +1,4 @@
-"""Busy parallel sites by chance, what the engine does on them, and their state at a moment."""
+"""Random busy parallel sites, their simulation by the engine, and their state at a moment."""
 
 from typing import NamedTuple
 
@@ -16,7 +16,7 @@ CPUS = 16
 
 
 def random_workload(seed: int, jobs_n: int = 150, widest: int = 12) -> Workload:
-    """Jobs of whole seconds on one pool; some have no estimate, some run over theirs."""
+    """Draw jobs of whole seconds on one pool; some have no estimate, some run longer than it."""
     rng = np.random.default_rng(seed)
     submit_s = np.cumsum(rng.choice([0, 0, 10, 60, 300, 900], jobs_n))
     run_s = rng.choice([10, 60, 300, 600, 1200, 4000], jobs_n)
@@ -32,14 +32,14 @@ def random_workload(seed: int, jobs_n: int = 150, widest: int = 12) -> Workload:
 
 
 def engine_starts(workload: Workload, discipline: Discipline) -> Floats:
-    """(jobs,) when the project's engine starts each, in the order of arrival; inf: never."""
+    """Return (jobs,) starts by the engine, in the order of arrival; inf: never."""
     run = GridRun(workload, [make_policy("fifo", {}, 0, "")], lambda _: None, discipline=discipline)
     run.run()
     return workload.submit_s + run.grid.waits_s()
 
 
 class Moment(NamedTuple):
-    """A site at a moment, and what is true of it."""
+    """State of a site at a moment, with the truth about it."""
 
     state: QueueState
     run_s: Floats  # (1, running + waiting)
@@ -49,7 +49,7 @@ class Moment(NamedTuple):
 
 
 def moment(workload: Workload, starts_s: Floats, now_s: float) -> Moment:
-    """After all events of `now_s`."""
+    """Return the state after all events of `now_s`."""
     run_s = workload.run_s
     here = workload.submit_s <= now_s
     (running,) = (here & (starts_s <= now_s) & (starts_s + run_s > now_s)).nonzero()

@@ -1,4 +1,4 @@
-"""Journals of a busy grid, as a daemon beside it writes them."""
+"""Journals of a busy grid, as its daemon writes them."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -19,7 +19,7 @@ LOOK_S = 600.0
 
 
 def busy_weeks(seed: int, jobs: int = 900) -> Workload:
-    """Three days of batches, with fewer jobs less: users come back with what they asked before."""
+    """Return three days of batches, less with fewer jobs; users repeat their requests."""
     made = random_workload(seed, jobs, widest=8)
     rng = np.random.default_rng(seed)
     user = [f"u{number}" for number in rng.integers(0, 6, len(made.submit_s))]
@@ -32,7 +32,7 @@ def busy_weeks(seed: int, jobs: int = 900) -> Workload:
 
 
 def told_by(workload: Workload) -> Iterator[NamedEvent]:
-    """What a daemon beside the grid would record, with how far it saw every ten minutes."""
+    """Write the daemon's journal of the grid, with the seen time every ten minutes."""
     fifo = make_policy("fifo", {}, 0, "test")
     run = GridRun(workload, [fifo], lambda _: None, discipline="strict")
     seen_s = 0.0

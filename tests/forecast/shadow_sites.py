@@ -1,4 +1,4 @@
-"""Small sites with known ends, and what a daemon beside them knows, policies in shadow included."""
+"""Small sites with known ends, and their daemons' states, including shadow policies."""
 
 import random
 import time
@@ -38,7 +38,7 @@ def ended(
     runs: int = 5,
     specs: Sequence[tuple[JobSpec, float]] = ((SHORT, SHORT_S), (LONG, LONG_S)),
 ) -> list[NamedEvent]:
-    """One machine, on which jobs of these kinds ran one after the other, each for so long."""
+    """Return a machine on which jobs of these kinds and lengths ran one after another."""
     joined = MachineSpec(cluster="pool", usable=True)
     events: list[NamedEvent] = [(BEGIN_S, ev.JOINED, machine, joined)]
     at_s = BEGIN_S
@@ -55,13 +55,13 @@ def ended(
 
 
 def busy(machine: str, since_s: float, spec: JobSpec = LONG) -> list[NamedEvent]:
-    """A job that runs there since then."""
+    """Return the events of a job that runs there since then."""
     name = f"{machine}-now"
     return [(since_s, ev.SUBMITTED, name, spec), (since_s, ev.STARTED, name, (machine, 1))]
 
 
 def journal_of(events: Sequence[NamedEvent], path: Path, now_s: float = NOW_S) -> Path:
-    """The journal of a daemon that has seen all that happened until now."""
+    """Write the journal of a daemon that has seen everything until now."""
     told = sorted(events, key=lambda event: event[0])
     with Journal(path) as journal:
         rows = [("log", event) for event in [*told, (now_s, ev.TICK, "log", None)]]
@@ -77,7 +77,7 @@ def starts_under(
     clock: Callable[[], float] = time.monotonic,
     longest_deferral_s: float = inf,
 ) -> dict[str, Any]:
-    """(replicates, jobs) Unix seconds under each policy; or the error with which it failed.
+    """Return (replicates, jobs) Unix seconds under each policy, or the error of its failure.
 
     `jobs` has the names of the jobs.
     """
@@ -107,7 +107,7 @@ def _way(policy: Callable[[], Policy] | str) -> Callable[[], Policy]:
 def _present(
     path: Path, policies: Sequence[Policy], discipline: Discipline, longest_deferral_s: float
 ) -> Present:
-    """The state of a daemon that ran these in shadow all the time."""
+    """Return the state of a daemon that ran these policies in shadow all the time."""
     utc, merger = ZoneTime("UTC"), EventMerger((), inferred_machine)
     site = Site(utc, [])
     runners = [

@@ -1,11 +1,11 @@
-"""On a campus whose owners come and go, starts are expected as its engine makes them."""
+"""Expected starts on a campus with owners agree with its simulation by the engine."""
 
 import datetime as dt
 from pathlib import Path
 
 import pytest
 
-from outrider.forecast.closures import NOTHING_CLOSED, ClosuresLately
+from outrider.forecast.closures import NOTHING_CLOSED, ClosureHistory
 from outrider.forecast.followed_site import FollowedSite
 from outrider.forecast.outlook import Outlook
 from outrider.formats.campus.files import write_campus
@@ -18,15 +18,15 @@ from outrider.simulation.generators.campus import generate_campus
 
 
 class OwnersNeverCome(FollowedSite):
-    """The same site for somebody who reckons with no owner."""
+    """The same site, followed by a forecast that ignores owners."""
 
-    def closures_lately(self) -> ClosuresLately:
+    def closure_history(self) -> ClosureHistory:
         return NOTHING_CLOSED
 
 
 @pytest.fixture(scope="module")
 def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A journal of a campus that is busy by day."""
+    """Write a journal of a campus that is busy by day."""
     folder = tmp_path_factory.mktemp("campus")
     campus = generate_campus(
         5, weeks=2, machines=40, clusters=4, start=dt.date(2010, 2, 1), jobs=3_600, bad_jobs=300
@@ -37,7 +37,7 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def hourly_scores(site: FollowedSite) -> dict[str, float]:
-    """Of what was said at full hours, every third."""
+    """Return the scores of every third forecast at a full hour."""
     outlook = Outlook(site, FIRST_FIT, replicates=40)
     for now_s in site.catch_up():
         if now_s % (3 * HOUR_S) == 0:

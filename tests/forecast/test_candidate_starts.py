@@ -1,4 +1,4 @@
-"""Run forward from the present, each policy starts the jobs that it would start, when it would."""
+"""Starts of jobs under each policy, simulated forward from the present."""
 
 import itertools
 from pathlib import Path
@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from outrider.api import Choice, Policy, SiteView
-from outrider.forecast.candidate_starts import LEAST, MOST
+from outrider.forecast.candidate_starts import MAX_REPLICATES, MIN_REPLICATES
 from outrider.forecast.expected_starts import expected_starts
 from outrider.forecast.followed_site import FollowedSite
 from outrider.journal import Entry, Journal
@@ -35,7 +35,7 @@ DECIDES_EVERY_S = 900.0
 
 
 class WaitsUntil(Policy):
-    """Defers every job until a moment."""
+    """Policy that defers every job until a moment."""
 
     name = "waits_until"
     description = "for tests: defers until a moment"
@@ -51,7 +51,7 @@ class WaitsUntil(Policy):
 
 
 class FailsLater(Policy):
-    """Fails once it is asked after now."""
+    """Policy that fails at decisions after now."""
 
     name = "fails_later"
     description = "for tests: fails in the future"
@@ -67,7 +67,7 @@ class FailsLater(Policy):
 
 @pytest.fixture
 def one_busy_machine(tmp_path: Path) -> Path:
-    """A job runs for a thousand seconds; a long one waits, and a short one that came later."""
+    """Return a site with a job that runs 1,000 s, a long waiting one and a later short one."""
     waiting = [
         (NOW_S - 60.0, ev.SUBMITTED, "long", LONG), (NOW_S - 30.0, ev.SUBMITTED, "short", SHORT),
     ]  # fmt: skip
@@ -79,7 +79,7 @@ def test_each_policy_starts_first_whom_it_would_start_first(one_busy_machine: Pa
     found = starts_under(one_busy_machine, "fifo", "sjf")
     assert found["jobs"] == ["long", "short"]
     free_s = NOW_S - 1_000.0 + LONG_S
-    assert found["fifo"].shape == found["sjf"].shape == (MOST, 2)
+    assert found["fifo"].shape == found["sjf"].shape == (MAX_REPLICATES, 2)
     # medians: now and then a run time is drawn from another user's
     assert np.median(found["fifo"], axis=0).tolist() == [free_s, free_s + LONG_S]
     assert np.median(found["sjf"], axis=0).tolist() == [free_s + SHORT_S, free_s]
@@ -104,7 +104,7 @@ def test_a_job_is_not_kept_for_longer_than_levers_may(tmp_path: Path) -> None:
 def test_a_policy_that_fails_loses_its_own_column(one_busy_machine: Path) -> None:
     found = starts_under(one_busy_machine, FailsLater, "fifo")
     assert "no idea" in str(found["fails_later"])
-    assert found["fifo"].shape == (MOST, 2)
+    assert found["fifo"].shape == (MAX_REPLICATES, 2)
 
 
 def test_a_machine_is_back_after_as_long_as_its_owners_stay(tmp_path: Path) -> None:
@@ -154,7 +154,7 @@ def test_time_is_bounded_and_too_few_replicates_are_no_answer(one_busy_machine: 
     found = starts_under(
         one_busy_machine, "fifo", budget_s=60.0, clock=lambda: float(next(ticking))
     )
-    assert LEAST <= len(found["fifo"]) <= 60
+    assert MIN_REPLICATES <= len(found["fifo"]) <= 60
     slow = itertools.count(step=20)
     found = starts_under(one_busy_machine, "fifo", budget_s=60.0, clock=lambda: float(next(slow)))
     assert "replicates in 120 s" in str(found["fifo"])
@@ -164,7 +164,7 @@ def test_time_is_bounded_and_too_few_replicates_are_no_answer(one_busy_machine: 
 def test_under_the_incumbents_own_rule_starts_are_as_its_forecast_has_them(
     discipline: Discipline, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("outrider.forecast.candidate_starts.MOST", 25)
+    monkeypatch.setattr("outrider.forecast.candidate_starts.MAX_REPLICATES", 25)
     told = [event for event in told_by(busy_weeks(4)) if event[0] <= EPOCH_S + 27 * 3_600.0]
     path = tmp_path / "journal.sqlite"
     with Journal(path) as journal:

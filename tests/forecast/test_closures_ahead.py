@@ -1,4 +1,4 @@
-"""Owners who take machines back, in the days to come: which CPUs go and come, and who waits."""
+"""Closures by owners in the coming days: changes of CPUs, and the jobs that wait for them."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from outrider.forecast.closures import (
     OWNER,
     Changes,
     Closure,
-    ClosuresLately,
+    ClosureHistory,
     RecentClosures,
     draw_changes,
 )
@@ -28,7 +28,7 @@ def rng() -> np.random.Generator:
 
 
 def told(changes: Changes, replicate: int = 0) -> list[tuple[float, float]]:
-    """(seconds from now on, CPUs) of one replicate."""
+    """Return (seconds from now, CPUs) of the changes of one replicate."""
     rows = slice(*changes.first[replicate : replicate + 2])
     return list(
         zip((changes.at_s[rows] - NOW_S).tolist(), changes.cpus[rows].tolist(), strict=True)
@@ -49,40 +49,40 @@ def test_where_no_machine_was_closed_nothing_changes() -> None:
 def test_a_machine_that_is_kept_comes_back_when_its_owner_has_left_so_late_before() -> None:
     ended = [session(1, 2 + n, 3.0) for n in range(5)] + [session(1, 20, 1.0), session(2, 9, 40.0)]
     since_s = NOW_S - 2 * HOUR_S
-    lately = ClosuresLately(NOW_S - 30 * DAY_S, ended, [(1, since_s, OWNER)], {1: 4, 2: 1})
+    history = ClosureHistory(NOW_S - 30 * DAY_S, ended, [(1, since_s, OWNER)], {1: 4, 2: 1})
     # its sessions of more than two hours took three; the other machine's do not count
-    assert told(draw_changes(NOW_S, lately, NO_DAYS, rng())) == [(HOUR_S, 4.0)]
+    assert told(draw_changes(NOW_S, history, NO_DAYS, rng())) == [(HOUR_S, 4.0)]
 
 
 def test_a_machine_with_few_sessions_goes_by_those_of_others() -> None:
-    lately = ClosuresLately(
+    history = ClosureHistory(
         NOW_S - 30 * DAY_S, [session(2, 3, 5.0)], [(1, NOW_S - HOUR_S, OWNER)], {1: 1, 2: 1}
     )
-    assert told(draw_changes(NOW_S, lately, NO_DAYS, rng())) == [(4 * HOUR_S, 1.0)]
+    assert told(draw_changes(NOW_S, history, NO_DAYS, rng())) == [(4 * HOUR_S, 1.0)]
 
 
 def test_sessions_of_a_past_day_come_again_at_their_hour() -> None:
     ended = sorted([session(1, 2.75, 2.0), session(1, 1.5, 1.0)], key=lambda one: one.from_s)
-    lately = ClosuresLately(NOW_S - 30 * DAY_S, ended, [], {1: 2})
+    history = ClosureHistory(NOW_S - 30 * DAY_S, ended, [], {1: 2})
     days = np.array([[3 * DAY_S, 3 * DAY_S]])  # the day three days ago, then that after it
-    assert told(draw_changes(NOW_S, lately, days, rng())) == [
+    assert told(draw_changes(NOW_S, history, days, rng())) == [
         (6 * HOUR_S, -2.0), (8 * HOUR_S, 2.0), (36 * HOUR_S, -2.0), (37 * HOUR_S, 2.0),
     ]  # fmt: skip
 
 
 def test_a_session_that_lasts_still_is_one_of_yesterdays_block() -> None:
     ended = [session(1, 9, 7.0)]
-    lately = ClosuresLately(NOW_S - 30 * DAY_S, ended, [(1, NOW_S - 6 * HOUR_S, OWNER)], {1: 1})
-    assert told(draw_changes(NOW_S, lately, np.array([[DAY_S]]), rng())) == [
+    history = ClosureHistory(NOW_S - 30 * DAY_S, ended, [(1, NOW_S - 6 * HOUR_S, OWNER)], {1: 1})
+    assert told(draw_changes(NOW_S, history, np.array([[DAY_S]]), rng())) == [
         (HOUR_S, 1.0), (18 * HOUR_S, -1.0), (25 * HOUR_S, 1.0),
     ]  # fmt: skip
 
 
 def test_sessions_of_one_machine_that_overlap_are_one() -> None:
     ended = sorted([session(1, 3, 30.0), session(1, 1.5, 1.0)], key=lambda one: one.from_s)
-    lately = ClosuresLately(NOW_S - 30 * DAY_S, ended, [], {1: 1})
+    history = ClosureHistory(NOW_S - 30 * DAY_S, ended, [], {1: 1})
     days = np.array([[3.5 * DAY_S, 2.5 * DAY_S]])
-    assert told(draw_changes(NOW_S, lately, days, rng())) == [
+    assert told(draw_changes(NOW_S, history, days, rng())) == [
         (12 * HOUR_S, -1.0), (42 * HOUR_S, 1.0),
     ]  # fmt: skip
 
@@ -98,9 +98,9 @@ def test_a_machine_that_is_drained_or_leaves_comes_back_by_no_habit() -> None:
     closures.watch((110.0, ev.LEFT, 1, None))
     closures.watch((120.0, ev.REBOOTED, 2, None))
     assert closures.kept() == [(2, 100.0, OWNER), (3, 100.0, OWNER)]
-    assert [one.machine for one in closures.habitual()] == [2, 3]
+    assert [one.machine for one in closures.recurring()] == [2, 3]
     closures.watch((200.0, ev.USABLE, 1, None))
-    assert [one.machine for one in closures.habitual()] == [1, 2, 3]
+    assert [one.machine for one in closures.recurring()] == [1, 2, 3]
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -112,12 +112,12 @@ def test_no_machine_is_gone_twice_or_there_twice(seed: int) -> None:
         for _ in range(300)
     ]
     kept = [(n, NOW_S - float(chance.uniform(60, 7200)), OWNER) for n in range(4)]
-    lately = ClosuresLately(
+    history = ClosureHistory(
         NOW_S - 20 * DAY_S, sorted(ended, key=lambda one: one.from_s),
         sorted(kept, key=lambda one: one[1]), machines,
     )  # fmt: skip
     days = (chance.integers(1, 15, (6, 28)) + np.arange(28)).astype(np.float64) * DAY_S
-    changes = draw_changes(NOW_S, lately, days, chance)
+    changes = draw_changes(NOW_S, history, days, chance)
     open_cpus = sum(cpus for n, cpus in machines.items() if n >= 4)
     for replicate in range(6):
         rows = slice(*changes.first[replicate : replicate + 2])
@@ -138,7 +138,7 @@ def forward(
     free: int = 0,
     ends_runs: bool = False,
 ) -> list[float]:
-    """Return when jobs of one CPU and five hours start, seconds from now on; so long is asked for, too."""
+    """Return starts of jobs of one CPU that ask for and run five hours, seconds from now."""
     total = 10
 
     def jobs(n: int) -> Jobs:

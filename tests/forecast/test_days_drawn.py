@@ -1,4 +1,4 @@
-"""Days to come are days of the recent past, at the same hour and of the same kind."""
+"""Coming days are days of the recent past, at the same hour and of the same kind."""
 
 import datetime as dt
 
@@ -16,12 +16,12 @@ NOBODY = Jobs(np.empty(0, np.int64), np.empty(0), np.empty(0), np.empty((0, 5), 
 
 
 def at(now_s: float, clock: LocalTime) -> QueueState:
-    """An empty site at a moment."""
+    """Return the state of an empty site at a moment."""
     return QueueState(now_s, clock.week_second(now_s), 1, 1, NOBODY, np.empty(0), NOBODY)
 
 
 def drawn(now_s: float, known_days: float, clock: LocalTime = UTC) -> tuple[np.ndarray, np.ndarray]:
-    """Return how many days ago the past day was that comes on each day, and the weekday of both."""
+    """Return for each coming day the age of the past day in days, and both weekdays."""
     rng = np.random.default_rng(0)
     shifts_s = draw_days(at(now_s, clock), now_s - known_days * DAY_S, 400, rng)
     ahead = np.arange(shifts_s.shape[1])
@@ -52,9 +52,10 @@ def test_a_day_of_the_weekend_is_one_and_all_of_its_kind_are_drawn(hour: int) ->
 def test_the_weekend_is_that_of_the_sites_own_clock(
     zone: str, hour: int, ahead: int, past: set[int]
 ) -> None:
-    """Monday, 22:00 in UTC is Tuesday, 11:00 in Auckland; 21:00 is 13:00 in Los Angeles.
+    """The weekend follows the site's own clock, not UTC.
 
-    From 13:00 on most of 24 hours are of the next day.
+    Monday, 22:00 in UTC is Tuesday, 11:00 in Auckland; 21:00 is 13:00 in Los Angeles. From 13:00 on
+    most of 24 hours are of the next day.
     """
     back, _ = drawn(MONDAY_S + hour * HOUR_S, 40.0, ZoneTime(zone))
     assert set(np.unique(back[:, ahead])) == past, "the first day of the weekend to come"
@@ -62,7 +63,7 @@ def test_the_weekend_is_that_of_the_sites_own_clock(
 
 
 def test_the_clock_of_a_log_begins_where_its_header_says() -> None:
-    """Second 0 of a trace is no Thursday of 1970."""
+    """Second 0 of a trace is not the Thursday of 1970."""
     saturday = TraceTime(dt.datetime(1996, 6, 22))  # noqa: DTZ001 - a local wall clock
     back, _ = drawn(30 * DAY_S, 30.0, saturday)  # day 30 is a Monday
     assert set(np.unique(back[:, 5])) == {1, 2, 8, 9}

@@ -1,4 +1,4 @@
-"""Every policy that needs no truth can be run forward from what a daemon knows of it."""
+"""Every policy that needs no truth can be simulated forward from a daemon's state."""
 
 from pathlib import Path
 
@@ -15,7 +15,7 @@ NOW_S = EPOCH_S + 20 * 3_600.0
 
 @pytest.fixture(scope="module")
 def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A journal of a busy grid, up to a moment."""
+    """Write a journal of a busy grid, up to a moment."""
     made = tmp_path_factory.mktemp("grid") / "journal.sqlite"
     told = [("grid", event) for event in told_by(busy_weeks(4)) if event[0] <= NOW_S]
     with Journal(made) as journal:
@@ -25,8 +25,8 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("name", sorted(find(POLICIES)))
 def test_it_starts_all_that_wait(name: str, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("outrider.forecast.candidate_starts.MOST", 3)
-    monkeypatch.setattr("outrider.forecast.candidate_starts.LEAST", 3)
+    monkeypatch.setattr("outrider.forecast.candidate_starts.MAX_REPLICATES", 3)
+    monkeypatch.setattr("outrider.forecast.candidate_starts.MIN_REPLICATES", 3)
     found = starts_under(path, name)
     if load_policy(name).needs_oracle:
         assert "true run times" in str(found[name])

@@ -1,4 +1,4 @@
-"""One more job of each kind waits as the jobs before it did, and asking changes nothing."""
+"""An extra job of each kind waits like the jobs before it, and its forecast changes nothing."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -9,7 +9,7 @@ import pytest
 from outrider.forecast.followed_site import FollowedSite
 from outrider.forecast.one_more import OneMore, kinds_of, one_more
 from outrider.forecast.outlook import Outlook
-from outrider.forecast.recent_jobs import Came
+from outrider.forecast.recent_jobs import RecentJob
 from outrider.journal import Entry, Journal
 from outrider.model import events as ev
 from outrider.model.events import NamedEvent
@@ -24,7 +24,7 @@ SPEC = JobSpec(user="ann", vo="cms", cpus=4, estimate_s=HALF_HOUR_S)
 def site_with(
     folder: Path, told: Iterable[NamedEvent], cpus: int = 4
 ) -> tuple[FollowedSite, Outlook]:
-    """One machine, on which twenty jobs of half an hour ran; then what is told."""
+    """Return a site with one machine that ran twenty jobs of half an hour, then given events."""
     events: list[NamedEvent] = [
         (EPOCH_S, ev.JOINED, "m1", MachineSpec("A", cpus=cpus)),
         (EPOCH_S, ev.USABLE, "m1", None),
@@ -46,7 +46,7 @@ def site_with(
 
 
 def asked(site: FollowedSite, outlook: Outlook) -> dict[str, OneMore]:
-    """What one more job would meet, by its VO."""
+    """Return the forecast of an extra job, by its VO."""
     found = one_more(site, outlook, "strict", np.random.default_rng(0), 50)
     return {one.kind.vo: one for one in found}
 
@@ -106,15 +106,15 @@ def test_room_that_is_scattered_over_machines_is_none(tmp_path: Path) -> None:
 
 def test_the_middle_job_stands_for_its_kind() -> None:
     sizes = [(1, 60.0), (8, None), (2, 900.0), (2, 100.0), (2, 5_000.0)]
-    lately = [
-        Came(n, 0.0, JobSpec(vo="cms", job_class="batch", cpus=cpus, estimate_s=s))
+    recent = [
+        RecentJob(n, 0.0, JobSpec(vo="cms", job_class="batch", cpus=cpus, estimate_s=s))
         for n, (cpus, s) in enumerate(sizes)
     ]
-    lately.append(Came(9, 0.0, JobSpec(vo="alice", job_class="batch")))
-    first, second = kinds_of(lately)
+    recent.append(RecentJob(9, 0.0, JobSpec(vo="alice", job_class="batch")))
+    first, second = kinds_of(recent)
     assert (first.vo, first.n, first.spec.cpus, first.spec.estimate_s) == ("cms", 5, 2, 900.0)
     assert (second.vo, second.n) == ("alice", 1)
-    assert kinds_of(lately, most=1) == [first]
+    assert kinds_of(recent, max_kinds=1) == [first]
     assert kinds_of([]) == []
 
 
@@ -136,7 +136,7 @@ def test_asking_changes_no_answer_and_no_score(tmp_path: Path) -> None:
 def test_jobs_that_come_wait_about_as_long_as_was_said(
     jobs: int, every: int, tmp_path: Path
 ) -> None:
-    """Of the next job that comes, told what the middle job of all that came would meet."""
+    """Forecasts of the middle job of recent arrivals hold for the next job that comes."""
     workload = busy_weeks(3, jobs)
     submit_s, starts_s = workload.submit_s + EPOCH_S, started(workload) + EPOCH_S
     site = FollowedSite(journal(workload, tmp_path / "journal.sqlite"))

@@ -1,4 +1,4 @@
-"""A site that is followed by its journal is as it was, and what is said of its jobs comes true."""
+"""State of a site followed in its journal, and the quality of its expected starts."""
 
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -27,13 +27,13 @@ from tests.forecast.recorded_grid import (
 
 @pytest.fixture(scope="module", params=[500, pytest.param(900, marks=pytest.mark.long)])
 def workload(request: pytest.FixtureRequest) -> Workload:
-    """Days of batches."""
+    """Return some days of batches."""
     return busy_weeks(3, request.param)
 
 
 @pytest.fixture(scope="module")
 def path(workload: Workload, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Their journal."""
+    """Write the journal of the workload."""
     return journal(workload, tmp_path_factory.mktemp("followed") / "journal.sqlite")
 
 
@@ -88,7 +88,7 @@ def test_what_is_said_comes_true_as_often_as_it_should(tmp_path: Path) -> None:
 
 
 class Walked(NamedTuple):
-    """What was said look by look, without a plan of the batch system and with one; its scores."""
+    """Forecasts look by look, without a plan of the batch system and with one; their scores."""
 
     without: list[tuple[float, dict[str, Expected | None]]]
     beside: list[tuple[float, dict[str, Expected | None]]]
@@ -97,7 +97,7 @@ class Walked(NamedTuple):
 
 @pytest.fixture(scope="module")
 def walked(workload: Workload, path: Path) -> Walked:
-    """The plan knows every second job, and expects it 1,000 s later than it began."""
+    """Follow the site twice; the plan has every second job, 1,000 s later than its start."""
     starts_s = dict(zip(workload.job_names, started(workload) + EPOCH_S, strict=True))
     late_s = {name: start_s + 1_000.0 for name, start_s in starts_s.items() if hash_of(name) % 2}
     first, second = FollowedSite(path), FollowedSite(path)

@@ -1,4 +1,4 @@
-"""Quantiles are moved by what they missed of late, and short waits that are seen first mislead."""
+"""Shifts of quantiles by recent errors, and the bias of short waits, which are seen first."""
 
 from math import ceil
 
@@ -13,45 +13,47 @@ from outrider.forecast.recalibration import (
     as_log,
     as_seconds,
     censoring_weights,
-    few_a_moment,
+    few_per_moment,
     independent,
     recalibrated,
     weighted_quantiles,
 )
 from outrider.forecast.scores import scores
 
-EACH_S = 1800.0
-"""Between questions: 6,000 are four months."""
+INTERVAL_S = 1800.0
+"""Seconds between questions: 6,000 are four months."""
 
 whole = pytest.param(6_000, marks=pytest.mark.long)
 sizes = pytest.mark.parametrize("n", [1_500, whole])
-"""How many questions there are."""
+"""Number of questions."""
 
 
 def waits(n: int, seed: int = 1, scale_s: float = 20_000.0) -> Floats:
-    """Waits of hours, some of days."""
+    """Draw waits of hours, some of days."""
     return np.random.default_rng(seed).lognormal(np.log(scale_s), 1.0, n)
 
 
 def asked(n: int) -> Floats:
-    """Return when each question is asked, seconds."""
-    return np.arange(n).astype(float) * EACH_S
+    """Return the time of each question, seconds."""
+    return np.arange(n).astype(float) * INTERVAL_S
 
 
-def questions(wait_s: Floats, said_s: Floats, spread: float = 0.3, new: float = 0.0) -> Questions:
-    """Questions at submission whose replicates lie about `said_s` (log-normal, `spread`)."""
+def questions(
+    wait_s: Floats, predicted_s: Floats, spread: float = 0.3, new: float = 0.0
+) -> Questions:
+    """Return questions at submission with replicates about `predicted_s` (log-normal, `spread`)."""
     normal = np.array([-1.645, -1.282, -0.674, 0.0, 0.674, 1.282, 1.645])
     assert len(normal) == len(LEVELS)
     known = np.zeros((len(wait_s), len(FEATURES)))
     known[:, FEATURES.index("running_new")] = new
     return Questions(
         np.arange(len(wait_s)), asked(len(wait_s)), np.ones(len(wait_s), np.bool_),
-        said_s[:, None] * np.exp(spread * normal), known, wait_s,
+        predicted_s[:, None] * np.exp(spread * normal), known, wait_s,
     )  # fmt: skip
 
 
 def covered(wait_s: Floats, quantiles_s: Floats) -> float:
-    """Return how often the interval held, in the second half."""
+    """Return the share of intervals that held, in the second half."""
     half = len(wait_s) // 2
     held = (quantiles_s[:, 0] <= wait_s) & (wait_s <= quantiles_s[:, -1])
     return float(held[half:].mean())
@@ -76,7 +78,7 @@ def test_quantiles_are_weighted() -> None:
 
 
 def test_of_one_moment_a_few_count() -> None:
-    rows = few_a_moment(np.repeat([0.0, 1.0, 2.0], [3, 100, 1]))
+    rows = few_per_moment(np.repeat([0.0, 1.0, 2.0], [3, 100, 1]))
     assert rows.tolist()[:3] == [0, 1, 2]
     assert len(rows) == 3 + 8 + 1
 
@@ -86,8 +88,8 @@ def test_quantiles_that_are_wrong_by_a_factor_hold_afterwards(factor: float) -> 
     n = 6_000
     wait_s = waits(n)
     wrong = as_log(np.outer(np.full(n, 20_000.0 * factor), [0.9, 1.0, 1.1]))
-    said_s = as_seconds(recalibrated(asked(n), wait_s, wrong))
-    assert 0.77 < covered(wait_s, said_s) < 0.83
+    predicted_s = as_seconds(recalibrated(asked(n), wait_s, wrong))
+    assert 0.77 < covered(wait_s, predicted_s) < 0.83
 
 
 @sizes
@@ -118,7 +120,7 @@ def test_waits_that_overlap_count_for_one() -> None:
 
 
 def test_one_burst_moves_quantiles_less_than_as_many_waits_apart() -> None:
-    """300 answers four times as long as was said: all at one moment, or each by itself."""
+    """Give 300 answers of four times the forecast: all at one moment, or each alone."""
     n = 300
     at: Floats = asked(n) * 3.0
     raw = as_log(np.outer(np.full(n + 1, 900.0), [0.5, 1.0, 2.0]))
@@ -136,11 +138,11 @@ def test_one_burst_moves_quantiles_less_than_as_many_waits_apart() -> None:
 
 
 def test_it_is_not_known_while_recent_waits_are_the_better_forecast() -> None:
-    """In the second half, what the replicates say has no more to do with the answers."""
+    """The replicates are unrelated to the answers in the second half."""
     n = 1_000
     truth_s, noise = waits(n), waits(n, 3, 1.0)
-    said_s = np.where(np.arange(n) < n // 2, truth_s * noise**0.3, truth_s.mean() * noise**4)
-    said = forecasts(questions(truth_s, said_s), 10)
+    predicted_s = np.where(np.arange(n) < n // 2, truth_s * noise**0.3, truth_s.mean() * noise**4)
+    said = forecasts(questions(truth_s, predicted_s), 10)
     assert said.known[: n // 2].all()
     assert not said.known[-n // 8 :].any()
 
@@ -155,7 +157,7 @@ def test_pinball_is_least_at_the_quantiles(n: int) -> None:
 
 @pytest.mark.parametrize("n", [2_500, whole])
 def test_a_model_takes_over_where_the_rule_is_another(n: int) -> None:
-    """What the rule says is scrambled by the hour; the model sees the hour, and mends it."""
+    """The rule's forecast is scrambled by the hour; the model sees the hour and corrects it."""
     rng = np.random.default_rng(5)
     truth_s = waits(n)
     asked_at = questions(truth_s * rng.lognormal(0.0, 0.1, n), truth_s)
@@ -208,6 +210,6 @@ def test_scores_are_those_of_what_is_judged(n: int) -> None:
     of = found["submission"]
     assert (of["questions"], of["unknown"]) == (n - 50, 50)
     assert 0.77 < of["coverage_ratio"] < 0.83
-    assert of["weeks"] == ceil(n * EACH_S / 604_800)
+    assert of["weeks"] == ceil(n * INTERVAL_S / 604_800)
     assert of["pinball_ratio"] < 0.6
     assert of["width_ratio"] < 0.6

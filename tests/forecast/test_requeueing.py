@@ -1,10 +1,13 @@
-"""From the starts on record it is seen where jobs that lost their runs wait."""
+"""Position in the queue of jobs that lost their runs, inferred from recorded starts."""
 
-from outrider.forecast.followed_site import LATELY_S, Requeueing
+from outrider.forecast.followed_site import RECENT_S, Requeueing
 
 
 def a_lost_run() -> Requeueing:
-    """Job 1 came first and lost its run at 100; 2 came before that, 3 after it."""
+    """Record three jobs, of which job 1 lost its run at 100.
+
+    Job 1 came first, 2 before that loss, and 3 after it.
+    """
     seen = Requeueing()
     for time_s, job in ((0.0, 1), (50.0, 2)):
         seen.came(time_s, job)
@@ -47,7 +50,7 @@ def test_where_both_orders_agree_a_start_tells_nothing() -> None:
 
 def test_jobs_that_are_held_have_left_or_wait_for_hours_tell_nothing() -> None:
     seen = a_lost_run()
-    seen.takes_no_part(2)  # held: that 1 starts before it is no matter of order
+    seen.drop(2)  # held: that 1 starts before it is no matter of order
     seen.started(200.0, 1)
     assert (seen.before, seen.behind) == (0, 0)
     seen = a_lost_run()
@@ -55,10 +58,10 @@ def test_jobs_that_are_held_have_left_or_wait_for_hours_tell_nothing() -> None:
     seen.started(200.0, 2)
     assert (seen.before, seen.behind) == (0, 0)
     seen = a_lost_run()
-    seen.started(100.0 + LATELY_S + 1.0, 2)  # 1 waits for something else
+    seen.started(100.0 + RECENT_S + 1.0, 2)  # 1 waits for something else
     assert (seen.before, seen.behind) == (0, 0)
     seen = a_lost_run()
-    seen.started(50.0 + LATELY_S + 1.0, 1)  # 2 does
+    seen.started(50.0 + RECENT_S + 1.0, 1)  # 2 does
     assert (seen.before, seen.behind) == (0, 0)
 
 

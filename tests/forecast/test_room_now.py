@@ -1,4 +1,4 @@
-"""What fits into the CPUs of a site may still fit on no machine of it."""
+"""Jobs that fit into a site's CPUs in total may fit on no single machine."""
 
 from outrider.engine.state.machines import Machines
 from outrider.forecast.followed_site import find_room

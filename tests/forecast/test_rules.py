@@ -1,4 +1,4 @@
-"""The rules run forward start jobs exactly when the engine does, compiled and plain."""
+"""Rules simulated forward start jobs exactly when the engine does, compiled and plain."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -17,7 +17,7 @@ from tests.forecast.random_sites import Moment, engine_starts, moment, random_wo
 
 
 def forward(at: Moment, discipline: Discipline, first_wanted: int = 0) -> Floats:
-    """(wanted,) the starts where everything is known."""
+    """Return (wanted,) the starts if all future events are known."""
     starts_s: Floats = simulated_starts(
         at.state, at.run_s, at.coming, at.shifts_s, discipline, first_wanted
     )[0]
@@ -25,7 +25,7 @@ def forward(at: Moment, discipline: Discipline, first_wanted: int = 0) -> Floats
 
 
 def moments(seed: int, discipline: Discipline, widest: int = 12) -> list[Moment]:
-    """Some moments of a site at which jobs wait."""
+    """Return some moments of a site at which jobs wait."""
     workload = random_workload(seed, widest=widest)
     starts_s = engine_starts(workload, discipline)
     times = np.unique(np.concatenate([workload.submit_s, starts_s[np.isfinite(starts_s)] + 7.0]))
@@ -68,7 +68,7 @@ def test_a_discipline_that_is_not_carried_out_is_refused() -> None:
 
 
 def plain(module: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """From now on the functions of a module are the plain ones."""
+    """Replace the compiled functions of a module by the plain ones."""
     for name, value in vars(module).copy().items():
         function: Callable[..., Any] | None = getattr(value, "py_func", None)
         if function is not None:

@@ -1,4 +1,4 @@
-"""Run times are drawn in blocks from jobs that are alike, and are longer than what has passed."""
+"""Run times are drawn in blocks from similar jobs, and are longer than the elapsed time."""
 
 from math import nan
 
@@ -15,7 +15,7 @@ Asked = tuple[str, float, int]  # user, request, CPUs
 
 
 def jobs(history: RunTimeHistory, asked: list[Asked]) -> Jobs:
-    """The columns of some jobs."""
+    """Return the columns of some jobs."""
     groups = [history.groups_of(user, request_s, "", cpus) for user, request_s, cpus in asked]
     request_s = np.array([said for _, said, _ in asked], dtype=float)
     cpus = np.array([width for _, _, width in asked], dtype=np.int64)
@@ -23,7 +23,7 @@ def jobs(history: RunTimeHistory, asked: list[Asked]) -> Jobs:
 
 
 def past(*ended: tuple[Asked, float]) -> RunTimeHistory:
-    """A history of jobs and how long they ran."""
+    """Return a history of jobs and their run times."""
     history = RunTimeHistory()
     for (user, request_s, cpus), run_s in ended:
         groups = np.array(history.groups_of(user, request_s, "", cpus))
@@ -38,7 +38,7 @@ def drawn(
     n: int = 400,
     lost_s: tuple[float, ...] = (),
 ) -> Floats:
-    """(n, running + waiting) run times; of those that run the elapsed time is given."""
+    """Draw (n, running + waiting) run times; running jobs are given by their elapsed time."""
     state = QueueState(
         1e6, 0.0, 0, 64, jobs(history, [job for job, _ in running]),
         1e6 - np.array([elapsed_s for _, elapsed_s in running], dtype=float),
@@ -79,7 +79,7 @@ def test_whoever_lost_more_than_anybody_ran_is_drawn_beyond_it() -> None:
 
 
 def test_runs_of_no_length_are_run_times_like_others() -> None:
-    """Programs that fail at once take 0 s in logs of whole seconds."""
+    """Programs that fail immediately take 0 s in logs of whole seconds."""
     history = past(*[(ANN, 0.0)] * 50)
     assert (drawn(history, [], [ANN, ANN]) == 0.0).all()
     assert (drawn(history, [(ANN, 0.0)], [ANN]) == 0.0).all()
@@ -88,7 +88,7 @@ def test_runs_of_no_length_are_run_times_like_others() -> None:
 def test_groups_are_bounded_and_new_ones_go_with_the_next_wider(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(run_times, "MOST_GROUPS", 2 * GROUP_LEVELS)
+    monkeypatch.setattr(run_times, "MAX_GROUPS", 2 * GROUP_LEVELS)
     history = past((ANN, 60.0), (BOB, 70.0))
     ann = history.groups_of("ann", 3600.0, "", 1)
     assert len(set(ann)) == GROUP_LEVELS

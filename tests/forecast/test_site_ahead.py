@@ -1,10 +1,10 @@
-"""What happens from the present on follows from what was decided, and from what comes."""
+"""Simulated events from the present on follow from decisions and from what comes."""
 
 from collections.abc import Iterable
 
 from outrider.forecast.candidate_starts import SiteAhead
 from outrider.forecast.closures import OWNER, Closure
-from outrider.forecast.lately import Arrival
+from outrider.forecast.recent_days import Arrival
 from outrider.model import events as ev
 from outrider.model.events import Event
 from outrider.model.jobs import RUNNING, Job, JobSpec

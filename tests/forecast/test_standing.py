@@ -1,4 +1,4 @@
-"""What stood at a daemon's first look is in no journal; who follows it takes it from a snapshot."""
+"""State at a daemon's first look, which is in no journal, is taken from a snapshot."""
 
 from pathlib import Path
 
@@ -44,7 +44,7 @@ JOURNAL: list[NamedEvent] = [
 
 
 def snapshot(folder: Path, seq: int, told: list[NamedEvent]) -> None:
-    """A snapshot as a daemon takes it that was told this, up to T + 10."""
+    """Write a snapshot of a daemon that received these events, up to T + 10."""
     merger = EventMerger((), inferred_machine)
     engine = Engine(
         Site(ZoneTime("UTC"), []), Accounting(ZoneTime("UTC")), [], merger, NoDecisionLog()
@@ -62,7 +62,7 @@ def snapshot(folder: Path, seq: int, told: list[NamedEvent]) -> None:
 
 @pytest.fixture
 def journal(tmp_path: Path) -> Path:
-    """A journal of a Slurm cluster."""
+    """Write a journal of a Slurm cluster."""
     with Journal(tmp_path / "journal.sqlite") as opened:
         opened.append(Entry(inputs=[("slurm", event) for event in JOURNAL]))
     return tmp_path / "journal.sqlite"

@@ -1,4 +1,4 @@
-"""The walk asks what FORMATS says, and knows nothing of what comes later."""
+"""Questions of the walk are those of FORMATS, and nothing later is known to them."""
 
 from dataclasses import replace
 
@@ -16,7 +16,7 @@ REPLICATES = 20
 
 
 def log(discipline: Discipline, seed: int = 1) -> JobLog:
-    """A site of some hours under a rule, as its users see it: a request for each estimate."""
+    """Return a site of some hours under a rule; each estimate is a request of its user."""
     workload = random_workload(seed)
     workload = replace(
         workload,
@@ -27,7 +27,7 @@ def log(discipline: Discipline, seed: int = 1) -> JobLog:
 
 
 def asked(of: JobLog, discipline: Discipline) -> Questions:
-    """The whole walk."""
+    """Return all questions of the walk."""
     return walk(of, discipline, REPLICATES, np.random.default_rng(0))
 
 
@@ -59,7 +59,7 @@ def test_the_answer_is_the_wait_from_the_question_on() -> None:
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("discipline", KNOWN_DISCIPLINES)
 def test_nothing_later_is_known(discipline: Discipline, seed: int) -> None:
-    """Run times of who has not ended are permuted, and those who come later are others."""
+    """The run times of jobs that have not ended are permuted, and later jobs are different."""
     of = log(discipline, seed)
     moment_s = float(np.quantile(of.submit_s, 0.6))
     rng = np.random.default_rng(seed)

@@ -1,4 +1,4 @@
-"""Running the code cells of a notebook in order, without Jupyter.
+"""Execution of a notebook's code cells in order, without Jupyter.
 
 Jupyter is among no locked packages; a notebook is JSON (nbformat 4), and what its cells do is
 Python. No magics, no widgets: a cell that needs them fails here.
@@ -11,7 +11,7 @@ from typing import Any
 
 
 def cells_of(notebook: Path) -> list[dict[str, Any]]:
-    """Its cells. Raises `ValueError` where it is no notebook of nbformat 4.5 or later."""
+    """Return the cells of a notebook. Raises `ValueError` before nbformat 4.5."""
     document = json.loads(notebook.read_text(encoding="utf-8"))
     if document["nbformat"] != 4 or document["nbformat_minor"] < 5:
         raise ValueError(f"{notebook}: nbformat {document['nbformat']}")
@@ -20,7 +20,7 @@ def cells_of(notebook: Path) -> list[dict[str, Any]]:
 
 
 def code_of(cell: dict[str, Any]) -> str:
-    """The source of a cell."""
+    """Return the source of a cell."""
     return "".join(cell["source"])
 
 

@@ -1,4 +1,4 @@
-"""What `import outrider` gives: lazily, with types, and with errors that say what is right."""
+"""Functions of `import outrider`: loaded lazily, typed, and with errors that name the fix."""
 
 import inspect
 import re
@@ -30,7 +30,7 @@ NAMES = {
 
 
 class LongestFirst(Orders, Policy):
-    """Of this file alone, and no plugin."""
+    """Policy of this file, which is not a plugin."""
 
     name, description, api_version = "longest_first", "the longest estimate first", 1
 
@@ -40,7 +40,7 @@ class LongestFirst(Orders, Policy):
 
 @pytest.fixture(scope="module")
 def grid() -> Workload:
-    """A small grid."""
+    """Generate a small grid."""
     return outrider.generate_grid(3, row=0.2, jobs=200, machines=4)
 
 
@@ -156,7 +156,7 @@ def test_what_is_wrong_is_refused(grid: Workload, options: dict[str, Any], told:
 
 
 class Nameless(Policy):
-    """It lacks what every policy says of itself."""
+    """Policy without the declarations that every policy needs."""
 
 
 @pytest.mark.parametrize(
@@ -179,7 +179,7 @@ def test_what_is_no_trace_is_refused() -> None:
 
 
 class Waiting(Policy):
-    """Defers every job for ever."""
+    """Policy that defers every job indefinitely."""
 
     name, description, api_version = "waiting", "nobody starts", 1
 
@@ -190,7 +190,7 @@ class Waiting(Policy):
 
 
 class WaitingAWeek(Waiting):
-    """As that, but a job must start after a week."""
+    """Policy that defers every job for at most a week."""
 
     name = "waiting_a_week"
     max_defer_s = 7 * 86_400.0
@@ -206,7 +206,7 @@ def test_a_run_in_which_all_jobs_are_deferred_for_ever_ends_with_an_error() -> N
 
 
 class OneAtATime(Policy):
-    """Defers while a machine works."""
+    """Policy that defers while any machine is busy."""
 
     name, description, api_version = "one_at_a_time", "the next once all is idle", 1
 
@@ -234,7 +234,7 @@ def test_what_compare_cannot_hand_to_other_processes_is_refused(grid: Workload) 
         with pytest.raises(ConfigurationError, match="traces: a Workload in memory; expected"):
             outrider.compare(traces, "sjf")
     classes: Any = [LongestFirst]
-    with pytest.raises(ConfigurationError, match="LongestFirst'> is no name; expected"):
+    with pytest.raises(ConfigurationError, match="LongestFirst'> is not a name; expected"):
         outrider.compare("grid.swf", classes)
     with pytest.raises(ConfigurationError, match="seed = -1; expected"):
         outrider.compare("grid.swf", "sjf", seeds=[-1])

@@ -1,4 +1,4 @@
-"""Data frames: the values of the records, with types of their own; each where its package is."""
+"""Data frames: the values of the records, with their types; each if its package is installed."""
 
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ from outrider.python_api.records import Run
 
 @pytest.fixture(scope="module")
 def ledger(tmp_path_factory: pytest.TempPathFactory) -> tuple[Run, Path]:
-    """A run, and the file of its ledger."""
+    """Return a run, and the file of its ledger."""
     file = tmp_path_factory.mktemp("frames") / "run.sqlite"
     campus = outrider.generate_campus(1, weeks=1, machines=10)
     return outrider.replay(campus, policy="bandit", ledger=file), file

@@ -1,4 +1,4 @@
-"""The figures of the Python API are those of the command line, to the last digit."""
+"""Figures of the Python API are exactly those of the command line."""
 
 import json
 from pathlib import Path
@@ -16,35 +16,35 @@ OF_THIS_PROCESS = ("wall_s", "cpu_s", "max_rss_mb", "ledger")
 
 
 def generated(out: Path, *words: object) -> Path:
-    """A grid that the command made."""
+    """Generate a grid with the command."""
     assert running.outrider("generate", "grid", *words, "--seed", 3, "--out", out).code == 0
     return out
 
 
 @pytest.fixture(scope="module")
 def grid(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """400 jobs of one CPU, on 8 machines."""
+    """Return 400 jobs of one CPU, on 8 machines."""
     out = tmp_path_factory.mktemp("grid") / "grid.swf"
     return generated(out, "--row", 0.2, "--jobs", 400, "--machines", 8)
 
 
 @pytest.fixture(scope="module")
 def small_grid(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """100 of them, where a dozen policies are run."""
+    """Return the first 100 jobs, for runs of a dozen policies."""
     out = tmp_path_factory.mktemp("grid") / "small.swf"
     return generated(out, "--row", 0.2, "--jobs", 100, "--machines", 8)
 
 
 @pytest.fixture(scope="module")
 def parallel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Parallel jobs on one machine."""
+    """Return parallel jobs on one machine."""
     out = tmp_path_factory.mktemp("grid") / "machine.swf"
     return generated(out, "--like", "vengerov", "--rate", 0.1, "--length", 3000)
 
 
 @pytest.fixture(scope="module")
 def campus(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A campus folder of a week."""
+    """Generate a campus folder of a week."""
     out = tmp_path_factory.mktemp("campus") / "campus"
     words = ("--seed", 3, "--weeks", 1, "--machines", 20)
     assert running.outrider("generate", "campus", *words, "--out", out).code == 0
@@ -57,7 +57,7 @@ def of_command(*words: object) -> dict[str, Any]:
 
 
 def of_api(run: Run) -> dict[str, Any]:
-    """The run as JSON has it: what is undefined or infinite is null there."""
+    """Return the run as in JSON, where undefined or infinite values are null."""
     return without(json.loads(msgspec.json.encode(run.as_dict(), enc_hook=str)))
 
 

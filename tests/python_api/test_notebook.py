@@ -13,7 +13,7 @@ NOTEBOOKS = sorted((Path(__file__).resolve().parents[2] / "examples/notebook").g
 
 @pytest.fixture
 def pyplot(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    """Matplotlib without a screen."""
+    """Use Matplotlib without a screen."""
     monkeypatch.setenv("MPLBACKEND", "agg")
     matplotlib = pytest.importorskip("matplotlib")
     matplotlib.use("agg")

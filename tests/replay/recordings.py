@@ -1,4 +1,4 @@
-"""Journals to export from: one that a daemon beside a simulated campus wrote, and small ones."""
+"""Journals to export from: one of a daemon that watched a simulated campus, and small ones."""
 
 import asyncio
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from outrider.service.core.source_state import SourceState
 
 
 def watch(campus: Path, journal: Path, seed: int, policies: Sequence[str] = ()) -> None:
-    """Write what a daemon records that watches a campus under its incumbent, start to end.
+    """Write the journal of a daemon that watches a campus under its incumbent, start to end.
 
     The policies run in its shadow; none: those of a configuration that names none.
     """
@@ -45,7 +45,7 @@ async def _watch(given: dict[str, Any], path: Path, policies: dict[str, Any]) ->
 
 
 def write_journal(path: Path, events: Sequence[NamedEvent], seen_s: float | None = None) -> Path:
-    """A journal of one adapter that told these events, in this order."""
+    """Write a journal of one adapter that reported these events, in this order."""
     told = [("site", event) for event in events]
     if seen_s is not None:
         told.append(("site", (seen_s, TICK, "site", None)))

@@ -1,4 +1,4 @@
-"""`outrider export campus`: what was recorded becomes a campus that replays as it was."""
+"""`outrider export campus`: the record becomes a campus with the same replay."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -26,12 +26,12 @@ LOG_HOST = "<10.0.0.7:9618?addrs=10.0.0.7-9618&alias=node7.example.org>"
 
 
 def export(*words: object) -> Any:
-    """The facts that the command prints, which must end well."""
+    """Return the facts that the command prints; it has to succeed."""
     return outrider("export", "campus", *words, "--json").json()
 
 
 def report(campus: Campus) -> dict[str, Any]:
-    """What the incumbent makes of a campus."""
+    """Replay a campus under its incumbent."""
     policy = make_policy("random_match", {}, SEED, "test")
     return CampusRun(campus, [policy], lambda *_: None).run()
 
@@ -40,7 +40,7 @@ def report(campus: Campus) -> dict[str, Any]:
 
 
 class RoundTrip:
-    """A generated campus, watched by a daemon, exported with the site's own habits."""
+    """Export a generated campus with the site's own rules, from a daemon's journal."""
 
     def __init__(self, folder: Path) -> None:
         made = generate_campus(8, weeks=2, machines=40, clusters=3)
@@ -57,7 +57,7 @@ class RoundTrip:
 
 @pytest.fixture(scope="module")
 def trip(tmp_path_factory: pytest.TempPathFactory) -> RoundTrip:
-    """A campus, its journal, and the campus exported from that."""
+    """Return a campus, its journal, and the campus exported from that."""
     return RoundTrip(tmp_path_factory.mktemp("trip"))
 
 
@@ -96,7 +96,7 @@ def test_run_times_are_the_truth_of_jobs_that_completed(trip: RoundTrip) -> None
 
 
 def test_the_exported_campus_replays_as_the_first_one_did(trip: RoundTrip) -> None:
-    """Exactly, but for sums of microseconds: the incumbent draws the same machines."""
+    """The replay is the same but for sums of microseconds: the same machines are drawn."""
     first, again = report(trip.made), report(trip.exported)
     assert first["starts"] > 400
     for name in ("jobs", "starts", "evictions", "decisions", "events"):
@@ -149,7 +149,7 @@ def test_without_declared_habits_the_commonest_delay_and_reboot_are_taken_and_sa
 
 
 def recorded(tmp_path: Path, *events: Any, **options: Any) -> tuple[Campus, str]:
-    """The campus of a few events, and its notes as one text."""
+    """Return the campus of a few events, and its notes as one text."""
     seen_s = options.pop("seen_s", None)
     journal = recordings.write_journal(tmp_path / "journal.sqlite", events, seen_s)
     words = [word for pair in options.items() for word in (f"--{pair[0]}", pair[1])]
@@ -158,13 +158,13 @@ def recorded(tmp_path: Path, *events: Any, **options: Any) -> tuple[Campus, str]
 
 
 def job(name: str, *turns: tuple[float, int, Any], **spec: Any) -> list[Any]:
-    """A job that is submitted at noon, and its turns in seconds after noon."""
+    """Return a job submitted at noon, with its events in seconds after noon."""
     submitted = (NOON, ev.SUBMITTED, name, JobSpec(**spec))
     return [submitted, *((NOON + at_s, kind, name, extra) for at_s, kind, extra in turns)]
 
 
 def owner(machine: str, came_s: float, went_s: float | None = None) -> list[Any]:
-    """A session, in seconds after noon; without an end if nobody saw it."""
+    """Return an owner's session, in seconds after noon; without an end if none was seen."""
     came = [(NOON + came_s, ev.OWNER_CAME, machine, None)]
     return came if went_s is None else [*came, (NOON + went_s, ev.OWNER_WENT, machine, None)]
 
@@ -290,7 +290,7 @@ def test_unknown_watts_are_nothing_in_the_table_and_null_in_the_report(tmp_path:
     energy_wh = report(campus)["energy_wh"]
     assert (energy_wh["goodput"], energy_wh["idle"]) == (None, None)
     assert energy_wh["badput"] == 0.0  # there was none
-    assert "1 machines are known from their jobs alone" in notes
+    assert "1 machines are known only from their jobs" in notes
 
 
 # -- clocks -------------------------------------------------------------------------------------
@@ -332,7 +332,7 @@ def test_a_record_without_a_change_of_clocks_says_nothing_of_clocks(tmp_path: Pa
 
 
 def log_of(path: Path, *records: tuple[int, int, str, str]) -> Path:
-    """An HTCondor event log of (event number, job, clock, text)."""
+    """Write an HTCondor event log of (event number, job, clock, text)."""
     path.write_text(
         "".join(
             f"{number:03d} ({job:03d}.000.000) 2026-01-09 {clock} {text}\n...\n"
@@ -414,7 +414,7 @@ def bad_site(folder: Path) -> list[object]:
         (lambda folder: [], "either --ledger FILE or --log FILE"),
         (lambda folder: [*replay_ledger(folder), *some_log(folder)], "either --ledger FILE or"),
         (replay_ledger, "holds no events of a site; expected the journal of a daemon"),
-        (empty_log, "no job is told of; expected a log of a batch system"),
+        (empty_log, "no job found; expected a log of a batch system"),
         (lambda folder: [*some_log(folder), "--timezone", "Mars/Olympus"], "Mars/Olympus"),
         (
             bad_site,

@@ -1,4 +1,4 @@
-"""A log reader is somebody else's code: what it does wrong is counted, or said with its place."""
+"""Faults of log readers, which are plugins: counted, or reported with file and line."""
 
 from math import inf, nan
 from pathlib import Path
@@ -15,7 +15,7 @@ from outrider.replay.log_files import LogFile, ingest
 
 
 class LineReader(LogReader):
-    """A job on each line, ``JOB SUBMIT_S START_S END_S``; ``fail`` where it does not look."""
+    """Reader of lines ``JOB SUBMIT_S START_S END_S``; it fails on ``fail``."""
 
     name = "lines"
     description = "a job a line"
@@ -38,7 +38,7 @@ class LineReader(LogReader):
 
 
 class UnmadeReader(LineReader):
-    """Cannot be made."""
+    """Reader whose constructor fails."""
 
     def __init__(self, options: Any) -> None:
         raise LookupError("no table of fields")
@@ -51,7 +51,7 @@ def log_of(path: Path, lines: list[str]) -> Path:
 
 @pytest.fixture(autouse=True)
 def reader(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Found as if it were installed; five lines a chunk."""
+    """Install the readers as plugins, with chunks of five lines."""
     kinds = {"lines": LineReader, "unmade": UnmadeReader}
     monkeypatch.setattr(log_files, "load_reader", kinds.__getitem__)
     monkeypatch.setattr(log_files, "CHUNK_BYTES", 60)

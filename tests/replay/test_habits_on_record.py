@@ -1,4 +1,4 @@
-"""The habits of a site come back from its journal; what nobody told is inferred, and said."""
+"""Site rules from its journal; undeclared ones are inferred, and reported as such."""
 
 import json
 import sqlite3
@@ -34,7 +34,7 @@ LAB = ClusterSpec("lab", OpeningHours("mon-fri 09:00-17:00"), 600.0)
 
 
 def journal(path: Path, facts: SiteFacts | None) -> Path:
-    """The journal of a morning at one machine."""
+    """Write the journal of a morning at one machine."""
     write_events(path, MORNING)
     if facts is not None:
         with Journal(path) as opened:

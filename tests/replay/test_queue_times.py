@@ -1,4 +1,4 @@
-"""Seconds by reason, counted once for all jobs, against counting them job by job."""
+"""Waiting seconds by reason, counted once for all jobs, compared with counting job by job."""
 
 import random
 
@@ -19,7 +19,7 @@ JOBS = 12
 
 
 class OneByOne:
-    """What is to come out: at every step each queued job is asked what it waits for."""
+    """Expected result: at every step each queued job is checked for what it waits for."""
 
     def __init__(self) -> None:
         self.waited_s = np.zeros((JOBS, len(REASONS)))

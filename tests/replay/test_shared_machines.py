@@ -1,4 +1,4 @@
-"""Campuses of wide machines and of jobs that ask for CPUs, memory, GPUs and clusters, replayed."""
+"""Replays of campuses with large machines and jobs that ask for CPUs, memory, GPUs, clusters."""
 
 import random
 from pathlib import Path
@@ -44,7 +44,7 @@ BEGINS = {ev.STARTED: (START, SHRINK), ev.RESIZED: (SHRINK,), ev.RESUMED: (RESUM
 
 
 def mixed_campus(folder: Path, seed: int = 3) -> Campus:
-    """Two days of owners, and of wide, memory-bound, GPU-bound and restricted jobs."""
+    """Write two days of owners, and of wide, memory-bound, GPU-bound and restricted jobs."""
     rng = random.Random(seed)
     owners = ["machine,login_s,logout_s\n"]
     for machine in ("l0", "l1", "h0", "h1", "d0"):
@@ -74,7 +74,7 @@ def mixed_campus(folder: Path, seed: int = 3) -> Campus:
 
 
 class Placed:
-    """A run, and what its events say of each start: the machine must have had room for it."""
+    """Run with a check of each start: the machine must have the free resources for it."""
 
     def __init__(self, campus: Campus, policy: str, discipline: Any = FIRST_FIT) -> None:
         self.campus = campus
@@ -92,7 +92,7 @@ class Placed:
         self.starts = [d for d in self.decisions if d.action == START]
 
     def check(self) -> int:
-        """Go through the ledger and what became of it. Returns the most jobs on one machine."""
+        """Check all events against the ledger; return the most jobs on one machine at a time."""
         begun = iter(d for d in self.decisions if d.action in (START, SHRINK, RESUME))
         place: dict[int, tuple[int, int]] = {}
         most = 0
@@ -144,7 +144,7 @@ def test_no_discipline_places_a_job_where_it_does_not_fit(
 
 
 def small(folder: Path, owners: str, jobs: str, site: str = "") -> Campus:
-    """A campus of the machines above."""
+    """Return a campus of the machines above."""
     return read_campus(
         made.write_sample(
             folder,
@@ -185,7 +185,7 @@ def test_an_owner_who_returns_suspends_all_jobs_where_the_site_does_that(tmp_pat
 
 
 def test_a_machine_on_which_another_job_runs_is_awake(tmp_path: Path) -> None:
-    """`wake_s` is paid for the first job alone."""
+    """The first job alone pays `wake_s`."""
     jobs = "a,5000,3000,,u,v,2,,,lab,\nb,6000,1000,,u,v,2,,,lab,\n"
     site = "wake_s = 100\nsleep_after_open_s = 600"
     placed = Placed(small(tmp_path, "l1,0,9000\n", jobs, site), "fifo")
@@ -283,7 +283,7 @@ def test_estimates_on_a_campus_are_what_users_requested_never_the_truth(tmp_path
 
 
 def test_easy_reservations_go_by_what_users_requested(tmp_path: Path) -> None:
-    """`c` asks for 1000 s and would delay `b`, `d` asks for 300 s and would not."""
+    """Job `c` asks for 1000 s and would delay `b`, `d` asks for 300 s and would not."""
     jobs = (
         "a,0,500,,u,v,6,,,hall,500\nb,1,500,,u,v,8,,,hall,500\n"
         "c,2,10,,u,v,2,8000,,hall,1000\nd,3,10,,u,v,2,8000,,hall,300\n"

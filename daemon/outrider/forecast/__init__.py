@@ -1,1 +1,1 @@
-"""Until when: expected starts of waiting jobs, by the scheduler's own rule run forward."""
+"""Expected start times of waiting jobs, by simulating the scheduler forward."""

@@ -1,4 +1,4 @@
-"""When waiting jobs would start under a candidate: its own decisions, replicate after replicate."""
+"""Starts of waiting jobs under a candidate policy, simulated in replicates."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -12,9 +12,9 @@ import numpy as np
 from outrider.forecast.closures import OWNER, REBOOT, Closure
 from outrider.forecast.expected_starts import draw_days
 from outrider.forecast.followed_site import FollowedSite
-from outrider.forecast.lately import Arrival, lately
 from outrider.forecast.present import Present
 from outrider.forecast.queue_state import Floats, Jobs, QueueState
+from outrider.forecast.recent_days import Arrival, recent_days_of
 from outrider.forecast.run_times import GROUP_LEVELS, draw_run_times
 from outrider.model import events as ev
 from outrider.model.errors import OutriderError, PolicyError
@@ -23,23 +23,23 @@ from outrider.model.jobs import Job
 from outrider.model.localtime import DAY_S
 from outrider.twin.replicates import PolicyMaker
 
-LEAST: Final = 10
-"""With fewer replicates there is no answer."""
-MOST: Final = 100
+MIN_REPLICATES: Final = 10
+"""Minimal number of replicates for an answer."""
+MAX_REPLICATES: Final = 100
 HORIZON_DAYS: Final = 14
-"""How far the site is run forward; what starts later does so in no replicate."""
-_NEEDS_TRUTH: Final = "it needs true run times, which nobody has before a run ends"
+"""Simulated period; a later start counts as never."""
+_NEEDS_TRUTH: Final = "it needs true run times, which are not known before a run ends"
 
 
 class Future(NamedTuple):
-    """What comes, in one replicate.
+    """Random input of one replicate.
 
     Attributes:
         run_s: (jobs,) whole run times of the present jobs, seconds.
         coming: arrivals and closures, in the order of time, with that time, Unix seconds.
-        closed: until when each machine that is closed now stays so, by number.
+        closed: end of each present closure, by number of its machine.
         evicting: reasons for which runs on a machine that closes are evicted.
-        policy_seed: of what the policy draws.
+        policy_seed: for the policy's random draws.
     """
 
     run_s: Sequence[float]
@@ -50,21 +50,21 @@ class Future(NamedTuple):
 
 
 class CandidateStarts:
-    """Runs the present state of a site forward under one policy after the other.
+    """Simulates the present state of a site forward under each policy.
 
-    In one replicate every policy meets the same run times, the same arrivals and the same owners.
+    In one replicate every policy has the same run times, the same arrivals and the same owners.
 
     Args:
         present: the site now.
-        followed: the same site, with what came lately and how long jobs ran.
+        followed: the same site, with recent arrivals and the history of run times.
         make: makes a policy of a name and a seed.
-        seed: of all that is drawn.
-        clock: seconds that only ever go on.
-        incumbent: name of the policy that stands for the batch system; None: nobody knows it, and
-            a candidate stands for it itself where jobs may not be deferred any longer.
+        seed: of all random draws.
+        clock: monotonic seconds.
+        incumbent: name of the policy that represents the batch system; None: not known, and a
+            candidate itself is used where jobs may not be deferred any longer.
 
     Attributes:
-        jobs: names of the jobs whose starts are told, in the order of the queue.
+        jobs: names of the jobs with expected starts, in the order of the queue.
         here: the present jobs, of which a `Future` has the run times.
     """
 
@@ -88,72 +88,72 @@ class CandidateStarts:
         self._now_s = present.site.now
         self.here, self._state = _state(present, followed)
         columns = {present.name(job): n for n, job in enumerate(self.here)}
-        self._lately = lately(followed, columns, present.machines, present.shut)
+        self._recent = recent_days_of(followed, columns, present.machines, present.shut)
 
     def starts_s(self, policy: str, budget_s: float) -> Floats:
-        """(replicates, jobs) when each would start, Unix seconds; inf: not within `HORIZON_DAYS`.
+        """Return (replicates, jobs) starts, Unix seconds; inf: not within `HORIZON_DAYS`.
 
-        Replicates are added while there is time for another one, up to `MOST`. There are `LEAST`
-        at least, for which it may take twice as long.
+        Replicates are added while there is time for another one, up to `MAX_REPLICATES`. There are
+        at least `MIN_REPLICATES`, which may take twice as long.
 
         Args:
             policy: its name.
             budget_s: seconds for all replicates.
 
         Raises:
-            OutriderError: it fails, needs what nobody can know, or takes too long; says why.
+            OutriderError: with the reason: it fails, needs unknown data, or takes too long.
         """
         begin_s, longest_s = self._clock(), 0.0
         rows: list[Floats] = []
-        while len(rows) < MOST:
+        while len(rows) < MAX_REPLICATES:
             spent_s = self._clock() - begin_s
-            if len(rows) >= LEAST and spent_s + longest_s > budget_s:
+            if len(rows) >= MIN_REPLICATES and spent_s + longest_s > budget_s:
                 break
             row = self.run(policy, self.future(len(rows)), begin_s + 2.0 * budget_s)
             if row is None:
                 break
             rows.append(row)
             longest_s = max(longest_s, self._clock() - begin_s - spent_s)
-        if len(rows) < LEAST:
+        if len(rows) < MIN_REPLICATES:
             raise OutriderError(
-                f"{len(rows)} replicates in {2.0 * budget_s:.0f} s; expected {LEAST}, which "
-                "a shorter queue or a quicker policy allow"
+                f"{len(rows)} replicates in {2.0 * budget_s:.0f} s; expected {MIN_REPLICATES}, so "
+                "use a quicker policy or wait for a shorter queue"
             )
         return np.stack(rows)
 
     def future(self, replicate: int) -> Future:
-        """What is drawn for one replicate: the same for every policy."""
+        """Draw the random input of one replicate: the same for every policy."""
         rng = np.random.default_rng((self._seed, replicate))
         run_s = draw_run_times(self._state, self._history, 1, rng)[0].tolist()
-        days = draw_days(self._state, self._lately.since_s, 1, rng)[0]
-        closed = self._lately.reopenings(self._now_s, rng)
-        coming = self._lately.days(self._now_s, days[:HORIZON_DAYS].tolist(), run_s, closed)
-        return Future(run_s, coming, closed, self._lately.evicting, int(rng.integers(2**31)))
+        days = draw_days(self._state, self._recent.since_s, 1, rng)[0]
+        closed = self._recent.reopenings(self._now_s, rng)
+        coming = self._recent.days(self._now_s, days[:HORIZON_DAYS].tolist(), run_s, closed)
+        return Future(run_s, coming, closed, self._recent.evicting, int(rng.integers(2**31)))
 
     def run(self, name: str, future: Future, deadline_s: float = inf) -> Floats | None:
-        """(jobs,) starts under a policy in one replicate; None: there was no time for it.
+        """Return (jobs,) starts under a policy in one replicate; None if time ran out.
 
         Args:
             name: of the policy.
-            future: what comes; used up.
+            future: the random input; used up.
             deadline_s: by the clock.
 
         Raises:
-            OutriderError: as `starts_s`.
+            OutriderError: as in `starts_s`.
         """
         policy = self._make(name, future.policy_seed)
         if policy.needs_oracle:
             raise OutriderError(_NEEDS_TRUTH)
         policy.wants_scores = False
 
-        def goes_on() -> bool:
+        def should_continue() -> bool:
             return not runner.broken and self._clock() < deadline_s
 
         ahead = SiteAhead(
             self._now_s, self._now_s + HORIZON_DAYS * DAY_S, self.here,
             dict(zip((job.number for job in self.here), future.run_s, strict=True)),
             future.closed, future.coming, future.evicting,
-            {job.number for job in self._wanted}, goes_on,
+            {job.number for job in self._wanted}, should_continue,
         )  # fmt: skip
         engine, runner = self._present.engine(
             policy, future.policy_seed, ahead,
@@ -168,9 +168,9 @@ class CandidateStarts:
 
 
 def _state(present: Present, followed: FollowedSite) -> tuple[list[Job], QueueState]:
-    """The present jobs, and the same as columns for the draws of run times.
+    """Return the present jobs, and the same as columns for the draws of run times.
 
-    A job that was evicted runs for longer than any of its runs did, as one that runs still.
+    A job that was evicted will run for longer than any of its earlier runs, like a running one.
     """
 
     def columns(jobs: list[Job]) -> Jobs:
@@ -196,26 +196,26 @@ def _state(present: Present, followed: FollowedSite) -> tuple[list[Job], QueueSt
 
 
 def _ran_s(job: Job, now_s: float) -> float:
-    """Return how long a job has run already: now, or in a run that it lost, if that was longer."""
+    """Return the elapsed time of a job in its present run, or in a longer lost one."""
     return max(job.consumed_s, job.run_s(now_s) if job.machine >= 0 else 0.0)
 
 
 # -- site ahead ------------------------------------------------------------------------------------
-# What happens at a site from its present state on, under the starts of a policy.
+# Simulation of a site from its present state, under the starts of a policy.
 #
-# The simulated campus of `outrider.simulation` begins empty and has its whole trace at hand. Here
-# the site is as it is: jobs run, machines are closed, and what comes is drawn. The generator
-# `SiteAhead.events` resumes after the engine has handled an event, so it sees what was decided on
-# it.
+# The simulated campus of `outrider.simulation` begins empty and has its whole trace. Here the site
+# begins in its present state: jobs run, machines are closed, and the coming events are drawn. The
+# generator `SiteAhead.events` resumes after the engine has handled an event, so it sees the
+# decisions on it.
 
 _TICK_LAST: Final = 64
-"""Sorts after all event kinds of the same time: decisions see everything that happened then."""
-_ASKED_EVERY: Final = 256
+"""Sorts after all event kinds of the same time: decisions see all events of that time."""
+_CHECK_EVERY: Final = 256
 _CLOSES: Final = {OWNER: ev.OWNER_CAME, REBOOT: ev.REBOOTED}
 
 
 class _Run(msgspec.Struct, eq=False):
-    """A run, with `left_s` seconds of work at `since_s`; `end_s` is inf while it rests."""
+    """Run with `left_s` seconds of work at `since_s`; `end_s` is inf while it is suspended."""
 
     machine: int
     cpus: int
@@ -226,25 +226,25 @@ class _Run(msgspec.Struct, eq=False):
 
 
 class SiteAhead:
-    """Carries decisions out (`outrider.engine.ports.PlanActuator`), and produces events.
+    """Simulated site that executes decisions (`outrider.engine.ports.PlanActuator`).
 
-    A job that may not start yet is held until then. A run that is evicted begins anew. On fewer
-    CPUs than it asks for a job works at that part of its speed; one that is preempted keeps its
-    work and its machine.
+    A job that may not start yet is held until then. A run that is evicted begins again. On fewer
+    CPUs than it asks for, a job works at that fraction of its speed. One that is preempted keeps
+    its work and its machine.
 
     Args:
         now_s: the present moment, Unix seconds.
-        until_s: nothing is simulated after it.
+        until_s: end of the simulation.
         here: the present jobs.
         run_s: whole run time of each of them, seconds, by number.
-        closed: until when each machine that is closed now stays so, by number.
-        coming: what comes, in the order of time, with that time.
+        closed: end of each present closure, by number of its machine.
+        coming: arrivals and closures, in the order of time, with that time.
         evicting: reasons for which runs on a machine that closes are evicted.
-        wanted: jobs whose first starts are wanted; with the last of them it ends.
-        goes_on: asked now and then; False: it ends here.
+        wanted: jobs whose first starts are wanted; the simulation ends with the last of them.
+        should_continue: checked periodically; False ends the simulation.
 
     Attributes:
-        starts_s: when each of them started.
+        starts_s: start of each of them.
     """
 
     def __init__(
@@ -257,7 +257,7 @@ class SiteAhead:
         coming: Iterator[tuple[float, Arrival | Closure]],
         evicting: frozenset[str],
         wanted: set[int],
-        goes_on: Callable[[], bool],
+        should_continue: Callable[[], bool],
     ) -> None:
         self._now_s = now_s
         self._until_s = until_s
@@ -266,7 +266,7 @@ class SiteAhead:
         self._coming = coming
         self._evicting = evicting
         self._wanted = set(wanted)
-        self._goes_on = goes_on
+        self._should_continue = should_continue
         self.starts_s: dict[int, float] = {}
         self._next_job = max(self._run_s, default=-1) + 1
         self._closed = dict(closed)
@@ -286,14 +286,14 @@ class SiteAhead:
                 self._continue(job)
 
     def _continue(self, job: Job) -> None:
-        """A run that goes on; one that was preempted rests until it is resumed."""
-        rests = job.gave_back
+        """Resume a present run; one that was preempted stays suspended until it is resumed."""
+        is_suspended = job.gave_back
         rate = job.cpus / job.spec.cpus
         left_s = max(0.0, self._run_s[job.number] - job.run_s(self._now_s))
-        run = _Run(job.machine, 0 if rests else job.cpus, rate, left_s * rate, self._now_s)
+        run = _Run(job.machine, 0 if is_suspended else job.cpus, rate, left_s * rate, self._now_s)
         self._runs[job.number] = run
         self._on.setdefault(job.machine, {})[job.number] = None
-        if not rests:
+        if not is_suspended:
             self._schedule(job.number, run)
 
     def _schedule(self, job: int, run: _Run) -> None:
@@ -303,7 +303,7 @@ class SiteAhead:
     # -- actuator -----------------------------------------------------------------------------
 
     def start(self, job: int, machine: int) -> None:
-        """Start a job."""
+        """Start a job with all its CPUs."""
         self._begin(job, machine, self._asked[job])
 
     def _begin(self, job: int, machine: int, cpus: int) -> None:
@@ -328,7 +328,7 @@ class SiteAhead:
             self._begin(job, machine, cpus)
             return
         self._pause(run)
-        self._go_on(job, run, cpus)
+        self._resume_run(job, run, cpus)
         self._started.append((self._now_s, ev.RESIZED, job, cpus))
 
     def preempt(self, job: int) -> None:
@@ -337,23 +337,23 @@ class SiteAhead:
         self._started.append((self._now_s, ev.SUSPENDED, job, ev.CPUS_GIVEN_BACK))
 
     def resume(self, job: int, cpus: int) -> None:
-        """A preempted job goes on, on its machine."""
+        """Resume a preempted job on its machine."""
         run = self._runs[job]
-        self._go_on(job, run, cpus)
+        self._resume_run(job, run, cpus)
         self._started.append((self._now_s, ev.RESUMED, job, (run.machine, cpus)))
 
     def _pause(self, run: _Run) -> None:
         run.left_s = max(0.0, run.left_s - (self._now_s - run.since_s) * run.rate)
         run.end_s = inf
 
-    def _go_on(self, job: int, run: _Run, cpus: int) -> None:
+    def _resume_run(self, job: int, run: _Run, cpus: int) -> None:
         run.cpus, run.rate, run.since_s = cpus, cpus / self._asked[job], self._now_s
         self._schedule(job, run)
 
     # -- events -------------------------------------------------------------------------------
 
     def events(self) -> Iterator[Event]:
-        """All events in order, until every wanted job has started, or it has to end."""
+        """Yield all events in order, until every wanted job has started, or time is up."""
         heap, n = self._heap, 0
         yield from self._hold()
         self.wake_at(self._now_s)
@@ -362,7 +362,7 @@ class SiteAhead:
             n += 1
             due_s = heap[0][0] if heap else inf
             if min(coming_s, due_s) > self._until_s or (
-                n % _ASKED_EVERY == 0 and not self._goes_on()
+                n % _CHECK_EVERY == 0 and not self._should_continue()
             ):
                 return
             if coming is not None and coming_s < due_s:
@@ -380,13 +380,13 @@ class SiteAhead:
                 yield from self._happens(kind, subject)
 
     def _hold(self) -> Iterator[Event]:
-        """Jobs that may not start yet."""
+        """Hold the jobs that may not start yet."""
         for job, eligible_s in self._held.items():
             heappush(self._heap, (eligible_s, ev.RELEASED, job))
             yield self._now_s, ev.HELD, job, None
 
     def _happens(self, kind: int, subject: int) -> Iterator[Event]:
-        """What was due now."""
+        """Yield the events of something that is due now."""
         now_s = self._now_s
         if kind == _TICK_LAST:
             yield now_s, ev.TICK, 0, None
@@ -403,7 +403,7 @@ class SiteAhead:
             yield now_s, kind, subject, None
 
     def _ends(self, job: int) -> bool:
-        """Return whether the run that goes on ends now; if so, it has."""
+        """End the run of a job if that is due now; return whether it was."""
         run = self._runs.get(job)
         if run is None or run.end_s != self._now_s:
             return False
@@ -420,7 +420,7 @@ class SiteAhead:
         return self._now_s, ev.SUBMITTED, job, came.spec
 
     def _close(self, closure: Closure) -> Iterator[Event]:
-        """A machine closes, and what runs there is evicted; one that is closed stays so longer."""
+        """Close a machine and evict its runs; extend the closure if it is closed already."""
         machine = closure.machine
         until_s = self._closed.get(machine)
         if until_s is not None and until_s >= closure.until_s:

@@ -1,4 +1,4 @@
-"""Closures of machines: those of the last days, how long they lasted, and those to come."""
+"""Closures of machines: recent ones, their lengths, and draws of coming ones."""
 
 from collections import deque
 from collections.abc import Iterable, Sequence
@@ -15,25 +15,25 @@ from outrider.model.events import Event
 from outrider.model.localtime import DAY_S
 
 # -- recent closures -------------------------------------------------------------------------------
-# When machines were closed to jobs lately: by owners, reboots and administrators.
+# Recent closures of machines to jobs: by owners, reboots and administrators.
 
 KEPT_S: Final = 15 * 86_400.0
-MOST_KEPT: Final = 200_000
-"""Closures of a pool with so many are kept for less long: 30 MB."""
+MAX_KEPT: Final = 200_000
+"""Maximal number of closures kept (30 MB); in a larger pool the period is shorter."""
 OWNER: Final = "owner"
 REBOOT: Final = "reboot"
-HABITS: Final = (OWNER, REBOOT)
-"""Reasons that come again; what an administrator does is none."""
+RECURRING: Final = (OWNER, REBOOT)
+"""Reasons that recur; an administrator is not among them."""
 _BY_KIND: Final = {ev.OWNER_CAME: OWNER, ev.REBOOTED: REBOOT, ev.DRAINED: "", ev.LEFT: ""}
 
 
 class Closure(NamedTuple):
-    """A machine was closed to jobs.
+    """Closure of a machine to jobs.
 
     Attributes:
         machine: its number.
-        from_s: since when, Unix seconds.
-        until_s: when jobs could start there again.
+        from_s: its begin, Unix seconds.
+        until_s: its end, when jobs could start there again.
         reason: `OWNER`, `REBOOT`, or empty: an administrator, or it was gone.
     """
 
@@ -44,25 +44,25 @@ class Closure(NamedTuple):
 
 
 class RecentClosures:
-    """Gathers closures of machines as events pass.
+    """Recorder of closures of machines from events.
 
     Attributes:
-        ended: those of the last days, by the time at which they ended.
-        open: since when each machine that is closed now is, and why.
+        ended: those of the last days, by their ends.
+        open: begin and reason of each present closure, by machine.
         evicting: reasons for which runs on a machine that closed were evicted.
     """
 
     def __init__(self) -> None:
-        self.ended: deque[Closure] = deque(maxlen=MOST_KEPT)
+        self.ended: deque[Closure] = deque(maxlen=MAX_KEPT)
         self.open: dict[int, tuple[float, str]] = {}
         self.evicting: set[str] = set()
 
     def watch(self, event: Event) -> None:
-        """Look at an event, after those before it."""
+        """Record an event; events must be in the order of time."""
         time_s, kind, subject, extra = event
         if kind in _BY_KIND:
             since_s, reason = self.open.get(subject, (time_s, _BY_KIND[kind]))
-            # a machine that was drained or has left comes back by no habit, whoever sits at it
+            # a drained or absent machine does not come back regularly, even if an owner uses it
             self.open[subject] = since_s, reason if _BY_KIND[kind] else ""
         elif kind == ev.USABLE or (kind == ev.JOINED and extra.usable):
             self._reopen(time_s, subject)
@@ -72,14 +72,14 @@ class RecentClosures:
             self.evicting.add(extra)
 
     def kept(self) -> list[tuple[int, float, str]]:
-        """Machines that an owner or a reboot keeps now, since when, and which, in that order."""
-        kept = [(m, since_s, why) for m, (since_s, why) in self.open.items() if why in HABITS]
+        """Return machines that owners or reboots close now, with begin and reason, by begin."""
+        kept = [(m, since_s, why) for m, (since_s, why) in self.open.items() if why in RECURRING]
         return sorted(kept, key=lambda one: one[1])
 
-    def habitual(self) -> list[Closure]:
-        """Those that have ended and come again, by begin, but for machines that are shut now."""
-        shut = {machine for machine, (_, why) in self.open.items() if why not in HABITS}
-        ended = [one for one in self.ended if one.reason in HABITS and one.machine not in shut]
+    def recurring(self) -> list[Closure]:
+        """Return ended closures that recur, by begin, except of machines that are shut now."""
+        shut = {machine for machine, (_, why) in self.open.items() if why not in RECURRING}
+        ended = [one for one in self.ended if one.reason in RECURRING and one.machine not in shut]
         return sorted(ended, key=lambda one: one.from_s)
 
     def _reopen(self, time_s: float, machine: int) -> None:
@@ -91,16 +91,16 @@ class RecentClosures:
 
 
 # -- closure lengths -------------------------------------------------------------------------------
-# How long a machine that is closed to jobs now will stay so, by how long it was before.
+# Lengths of present closures, by the lengths of earlier ones.
 
-ENOUGH: Final = 5
-"""With so many closures that lasted longer, a machine's own tell how long this one will."""
+MIN_CLOSURES: Final = 5
+"""Minimal number of longer closures of a machine for drawing from its own."""
 _ANY: Final = -1
 _SHORTEST_S: Final = 60.0
 
 
 class ClosureLengths:
-    """Draws lengths of closures that go on.
+    """Draws lengths of closures that have not ended.
 
     Args:
         closures: those that have ended.
@@ -110,25 +110,25 @@ class ClosureLengths:
         self._closures = closures
 
     def draw_s(self, machine: int, reason: str, gone_s: float, chance: float) -> float:
-        """The whole length of a closure that has lasted for `gone_s`, seconds.
+        """Draw the whole length of a closure that has lasted for `gone_s`, seconds.
 
-        As long as one of the machine's closures for the same reason that lasted longer; where it
-        has few, as one of any machine.
+        It is that of one of the machine's longer closures for the same reason. If these are too
+        few, it is that of a closure of any machine.
 
         Args:
             machine: its number.
-            reason: why it is closed.
-            gone_s: for how long it has been.
-            chance: in [0, 1); picks one.
+            reason: of the closure.
+            gone_s: time since its begin.
+            chance: in [0, 1); selects one.
         """
-        for whose, enough in ((machine, ENOUGH), (_ANY, 1)):
+        for whose, enough in ((machine, MIN_CLOSURES), (_ANY, 1)):
             lengths_s = self._lengths_s.get((whose, reason))
             if lengths_s is not None:
                 first = int(np.searchsorted(lengths_s, gone_s, "right"))
                 longer = len(lengths_s) - first
                 if longer >= enough:
                     return float(lengths_s[first + int(chance * longer)])
-        # none lasted for so long: as much again is as likely as not
+        # none lasted for so long: twice the time has a probability of one half
         return max(gone_s, _SHORTEST_S) / max(chance, 0.01)
 
     @cached_property
@@ -143,30 +143,30 @@ class ClosureLengths:
 
 
 # -- closures ahead --------------------------------------------------------------------------------
-# How the CPUs that jobs may use change in the days to come, where owners take machines back.
+# Changes of the usable CPUs in the coming days, where owners close machines.
 #
-# A machine that is closed now stays so for as long as one of its earlier closures did that lasted
-# longer; then closures of past days come again, of the same days as the arrivals. What an
-# administrator closed stays closed: that is no habit.
+# A closed machine stays so for the length of one of its longer earlier closures. Then closures of
+# past days recur, of the same days as the arrivals. Machines that an administrator closed stay
+# closed, because that does not recur.
 
 _GRID_S: Final = 60.0
-"""Changes are at a multiple of it from now on: a replicate of 28 days has 40,000 at most."""
+"""Time grid of changes, seconds: a replicate of 28 days has at most 40,000."""
 _NOT_AHEAD_S: Final = 60 * DAY_S
-"""What stays closed for so long stays so beyond what is simulated."""
+"""Closures longer than this last beyond the simulated time, seconds."""
 _APART_S: Final = 1e8
-"""Longer than that: closures of two machines that stand so far apart do not overlap."""
+"""Offset in time between machines, longer than that, so that their closures do not overlap."""
 
 
 @dataclass(frozen=True)
-class ClosuresLately:
-    """When machines were closed to jobs in the last days, for reasons that come again.
+class ClosureHistory:
+    """Closures of machines in the last days, for reasons that recur.
 
     Attributes:
-        since_s: from when on they are known, Unix seconds; inf: nothing is.
-        ended: those that have ended, by the time at which they began.
-        open: machines that are closed now, since when, and why, in that order of time.
-        cpus: of each machine of the two that jobs can use when it is open, by number.
-        goes_behind: whether a job that is evicted joins the end of the queue.
+        since_s: begin of the known period, Unix seconds; inf: nothing is known.
+        ended: those that have ended, by begin.
+        open: machines that are closed now, with begin and reason, by begin.
+        cpus: CPUs that jobs can use when it is open, by number of each machine in the two.
+        goes_behind: whether an evicted job joins the end of the queue.
     """
 
     since_s: float
@@ -176,41 +176,41 @@ class ClosuresLately:
     goes_behind: bool = False
 
 
-NOTHING_CLOSED: Final = ClosuresLately(np.inf, (), (), {})
+NOTHING_CLOSED: Final = ClosureHistory(np.inf, (), (), {})
 
 
 def usable_cpus(site: Machines, machine: int) -> int:
-    """CPUs that jobs could use were a machine open: a job that is suspended there keeps its own."""
+    """Return the CPUs usable if a machine were open; suspended jobs there keep their own."""
     return max(0, site.cpus[machine] - site.busy[machine])
 
 
-def closures_lately(
+def closure_history(
     closures: RecentClosures, site: Machines, since_s: float, goes_behind: bool
-) -> ClosuresLately:
-    """What is known of a site now.
+) -> ClosureHistory:
+    """Return the recent closures of a site.
 
     Args:
         closures: of its machines.
-        site: as it is.
-        since_s: from when on they are known, Unix seconds.
-        goes_behind: whether a job that is evicted joins the end of the queue.
+        site: its present state.
+        since_s: begin of the known period, Unix seconds.
+        goes_behind: whether an evicted job joins the end of the queue.
     """
-    ended, kept = closures.habitual(), closures.kept()
+    ended, kept = closures.recurring(), closures.kept()
     cpus = {one.machine: site.cpus[one.machine] for one in ended}
     cpus |= {machine: usable_cpus(site, machine) for machine, *_ in kept}
-    return ClosuresLately(since_s, ended, kept, cpus, goes_behind)
+    return ClosureHistory(since_s, ended, kept, cpus, goes_behind)
 
 
 class Changes(NamedTuple):
-    """By how much the CPUs that jobs may use change, replicate after replicate.
+    """Changes of the number of usable CPUs, one replicate after another.
 
     Attributes:
-        at_s: (changes,) when, ascending within a replicate.
-        cpus: (changes,) by how many.
-        first: (replicates + 1,) place of the first of each replicate.
-        ends_runs: what happens where more go than are free. True: runs end, and their jobs wait
-            behind all others. False: runs go on, and the next ends pay for it, for whoever was
-            evicted is the first to start again.
+        at_s: (changes,) time, ascending within a replicate.
+        cpus: (changes,) change of the number.
+        first: (replicates + 1,) index of the first change of each replicate.
+        ends_runs: effect if more CPUs close than are free. True: runs end, and their jobs wait
+            behind all others. False: runs continue and the CPUs are taken from the next ends,
+            because an evicted job is the first to start again.
     """
 
     at_s: Floats
@@ -220,58 +220,58 @@ class Changes(NamedTuple):
 
 
 def no_changes(replicates: int) -> Changes:
-    """Return where all machines stay as they are."""
+    """Return no changes: all machines stay as they are."""
     return Changes(np.empty(0), np.empty(0), np.zeros(replicates + 1, np.int64))
 
 
 def draw_changes(
-    now_s: float, lately: ClosuresLately, shifts_s: Floats, rng: np.random.Generator
+    now_s: float, history: ClosureHistory, shifts_s: Floats, rng: np.random.Generator
 ) -> Changes:
-    """What changes in each replicate.
+    """Draw the changes of each replicate.
 
     Args:
         now_s: the present moment, Unix seconds.
-        lately: what was closed.
-        shifts_s: (replicates, days) by how much a past day is moved on to be each day to come.
-        rng: chance.
+        history: recent closures.
+        shifts_s: (replicates, days) shift in time from the past day to each coming day.
+        rng: for the draws.
     """
     replicates = len(shifts_s)
-    if not lately.cpus:
+    if not history.cpus:
         return no_changes(replicates)
-    lengths, open_n = ClosureLengths(lately.ended), len(lately.open)
-    closures, goes_on = _table(lately)
-    cpus = np.zeros(max(lately.cpus) + 1)
-    cpus[list(lately.cpus)] = list(lately.cpus.values())
+    lengths, open_n = ClosureLengths(history.ended), len(history.open)
+    closures, ongoing = _table(history)
+    cpus = np.zeros(max(history.cpus) + 1)
+    cpus[list(history.cpus)] = list(history.cpus.values())
     drawn = []
     for days_s in shifts_s:
-        closures[goes_on, 2] = [
+        closures[ongoing, 2] = [
             since_s + lengths.draw_s(machine, reason, now_s - since_s, chance)
             for (machine, since_s, reason), chance in zip(
-                lately.open, rng.random(open_n).tolist(), strict=True
+                history.open, rng.random(open_n).tolist(), strict=True
             )
         ]
         again = _moved(closures, now_s, days_s)
-        drawn.append(_changes(now_s, np.concatenate([closures[goes_on], again]), cpus))
+        drawn.append(_changes(now_s, np.concatenate([closures[ongoing], again]), cpus))
     counts = [len(at_s) for at_s, _ in drawn]
     return Changes(
         np.concatenate([at_s for at_s, _ in drawn]),
         np.concatenate([by for _, by in drawn]),
         np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
-        lately.goes_behind,
+        history.goes_behind,
     )
 
 
-def _table(lately: ClosuresLately) -> tuple[Floats, Ints]:
-    """(closures, 3) machine, begin and end (nan: it goes on) by begin, and which rows go on."""
-    ended = [(one.machine, one.from_s, one.until_s) for one in lately.ended]
-    goes_on = [(machine, since_s, np.nan) for machine, since_s, _ in lately.open]
-    closures = np.array(ended + goes_on, dtype=np.float64).reshape(-1, 3)
+def _table(history: ClosureHistory) -> tuple[Floats, Ints]:
+    """Return (closures, 3) machine, begin, end (nan: present) by begin, and present rows."""
+    ended = [(one.machine, one.from_s, one.until_s) for one in history.ended]
+    ongoing = [(machine, since_s, np.nan) for machine, since_s, _ in history.open]
+    closures = np.array(ended + ongoing, dtype=np.float64).reshape(-1, 3)
     closures = closures[closures[:, 1].argsort(kind="stable")]
     return closures, np.isnan(closures[:, 2]).nonzero()[0]
 
 
 def _moved(closures: Floats, now_s: float, shifts_s: Floats) -> Floats:
-    """(closures, 3) machine, begin and end of those that come: past days, moved on."""
+    """Return (closures, 3) machine, begin and end of coming ones: past days, shifted."""
     begin_s = now_s + np.arange(len(shifts_s)) * DAY_S - shifts_s
     first = np.searchsorted(closures[:, 1], begin_s, "right")
     counts = np.searchsorted(closures[:, 1], begin_s + DAY_S, "right") - first
@@ -283,12 +283,12 @@ def _moved(closures: Floats, now_s: float, shifts_s: Floats) -> Floats:
 
 
 def _changes(now_s: float, closures: Floats, cpus: Floats) -> tuple[Floats, Floats]:
-    """Return when CPUs come and go, and how many; where closures of a machine overlap, they are one.
+    """Return times and amounts of changes of CPUs; overlapping closures of a machine are merged.
 
     Args:
         now_s: the present moment, Unix seconds.
         closures: (closures, 3) machine, begin and end, by begin.
-        cpus: (machines,) that jobs can use when it is open.
+        cpus: (machines,) usable CPUs of each when it is open.
     """
     machine = closures[:, 0].astype(np.min_scalar_type(len(cpus)))  # short numbers sort quickly
     order = machine.argsort(kind="stable")
@@ -300,9 +300,9 @@ def _changes(now_s: float, closures: Floats, cpus: Floats) -> tuple[Floats, Floa
     is_first[1:] = from_s[1:] + apart_s[1:] > latest_s[:-1]
     is_last = np.roll(is_first, -1)
     closes_s, opens_s = from_s[is_first], (latest_s - apart_s)[is_last]
-    is_ahead = closes_s > 0.0  # else it is closed already
+    is_ahead = closes_s > 0.0  # others are closed already
     minute = np.rint(np.concatenate([closes_s[is_ahead], opens_s]) / _GRID_S).astype(np.int64)
-    minute = np.maximum(minute, 1)  # none is over yet
+    minute = np.maximum(minute, 1)  # none has ended yet
     by = np.concatenate([-cpus[machine[is_first]][is_ahead], cpus[machine[is_last]]])
     total = np.bincount(minute, weights=by).astype(np.float64)
     (changes,) = total.nonzero()

@@ -1,4 +1,4 @@
-"""When waiting jobs will start: replicates of the scheduler's own rule, from the present state."""
+"""Start times of waiting jobs: replicates of the scheduler's rule, from the present state."""
 
 from typing import Any, Final
 
@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from outrider.forecast.closures import (
     NOTHING_CLOSED,
     Changes,
-    ClosuresLately,
+    ClosureHistory,
     draw_changes,
     no_changes,
 )
@@ -20,11 +20,11 @@ from outrider.model.localtime import DAY_S
 from outrider.model.modes import EASY, FIRST_FIT, STRICT, Discipline
 
 DAYS_BACK: Final = 14
-"""From how many past days those to come are drawn."""
+"""Number of past days that coming days are drawn from."""
 DAYS_AHEAD: Final = 28
-"""For how many days jobs keep coming; after them the queue runs empty."""
-ENOUGH_DAYS: Final = 3
-"""Of so many days of a kind such days are drawn."""
+"""Days for which jobs keep arriving; after them the queue runs empty."""
+MIN_DAYS: Final = 3
+"""Minimal number of past days of a kind (weekend or not) to draw from these alone."""
 KNOWN_DISCIPLINES: Final = (STRICT, EASY, FIRST_FIT)
 
 
@@ -36,24 +36,24 @@ def expected_starts(
     replicates: int,
     rng: np.random.Generator,
     first_wanted: int = 0,
-    closures: ClosuresLately = NOTHING_CLOSED,
+    closures: ClosureHistory = NOTHING_CLOSED,
 ) -> Floats:
-    """(replicates, wanted) when each waiting job starts, seconds; inf: never.
+    """Return (replicates, wanted) the start of each waiting job, seconds; inf: never.
 
-    Each replicate draws how long every job will run, and under a discipline that lets jobs pass,
-    or where owners take machines back, also which days of the recent past come again; then the
-    rule is carried out to the start of the last job. So one replicate gives every job's start, and
-    starts of one replicate belong together.
+    Each replicate draws the run time of every job. Under a discipline that lets jobs pass, or where
+    owners close machines, it also draws which days of the recent past recur. Then the rule is
+    simulated until the last job has started. So one replicate gives every job's start, and starts
+    of one replicate belong together.
 
     Args:
-        state: the site now. What could start at once starts at `state.now_s`.
+        state: the site now. Jobs that can start immediately start at `state.now_s`.
         history: run times of jobs that have ended.
-        arrivals: what came lately; `NO_ARRIVALS` is enough for ``strict``.
+        arrivals: recent arrivals; `NO_ARRIVALS` is enough for ``strict``.
         discipline: ``strict``, ``easy`` or ``first_fit``.
-        replicates: how many; their spread is the uncertainty, 100 give fair tails.
-        rng: chance.
-        first_wanted: place in the queue of the first job whose start is wanted.
-        closures: when machines were closed to jobs lately.
+        replicates: number; their spread is the uncertainty, 100 give fair tails.
+        rng: for the draws.
+        first_wanted: index in the queue of the first job whose start is wanted.
+        closures: recent closures of machines.
 
     Raises:
         ConfigurationError: another discipline.
@@ -71,9 +71,9 @@ def drawn_starts(
     replicates: int,
     rng: np.random.Generator,
     first_wanted: int,
-    closures: ClosuresLately,
+    closures: ClosureHistory,
 ) -> tuple[Floats, Floats]:
-    """The same, and (replicates, running + waiting) how long jobs run in each replicate, first."""
+    """Return (replicates, running + waiting) run times, and the result of `expected_starts`."""
     run_s = draw_run_times(state, history, replicates, rng)
     since_s = min(arrivals.since_s, closures.since_s)
     shifts_s = draw_days(state, since_s, replicates, rng)
@@ -91,16 +91,16 @@ def simulated_starts(
     first_wanted: int = 0,
     changes: Changes | None = None,
 ) -> Floats:
-    """(replicates, wanted) the starts if the jobs run for so long and such days come.
+    """Return (replicates, wanted) the starts for given run times and coming days.
 
     Args:
         state: the site now.
         run_s: (replicates, running + waiting) whole run times.
-        arrivals: what came lately.
-        shifts_s: (replicates, days) which past days come: `draw_days`.
+        arrivals: recent arrivals.
+        shifts_s: (replicates, days) which past days recur: `draw_days`.
         discipline: ``strict``, ``easy`` or ``first_fit``.
-        first_wanted: place in the queue of the first job whose start is wanted.
-        changes: by how much the CPUs that jobs may use change; None: not at all.
+        first_wanted: index in the queue of the first job whose start is wanted.
+        changes: of the number of usable CPUs; None: none.
 
     Raises:
         ConfigurationError: another discipline.
@@ -114,7 +114,7 @@ def simulated_starts(
     running, waiting = state.running, state.waiting
     cpus = np.concatenate([running.cpus, waiting.cpus]).astype(float)
     rule = (state.now_s, float(state.free_cpus), float(state.total_cpus), state.since_s, cpus)
-    if discipline == STRICT or _nobody_passes(state, arrivals):
+    if discipline == STRICT or _no_job_passes(state, arrivals):
         return strict_starts(*rule, run_s, first_wanted, *changes)
     reserves = discipline == EASY
     estimate_s = _known(running.estimate_s) if reserves else np.full(len(running), np.inf)
@@ -129,17 +129,17 @@ def simulated_starts(
 def draw_days(
     state: QueueState, since_s: float, replicates: int, rng: np.random.Generator
 ) -> Floats:
-    """(replicates, days) By how much what came on a past day is moved on to come again.
+    """Return (replicates, days) the shift in time from a past day to each coming day.
 
-    Whole days, so that nights stay nights; for a working day a working day is drawn, and for a day
-    of the weekend such a one, where there were `ENOUGH_DAYS` of them. No columns if not a whole day
-    is known.
+    Days are drawn as a whole, so that nights stay nights. Working days come from working days and
+    days of the weekend from such days, where there are `MIN_DAYS` of them. There are no columns if
+    not even one whole day is known.
 
     Args:
-        state: the site now, of which only the time counts.
-        since_s: from when on it is known what came, seconds.
-        replicates: how many are drawn.
-        rng: draws.
+        state: the site now, of which only the time is used.
+        since_s: begin of the known period, seconds.
+        replicates: number of draws.
+        rng: for the draws.
     """
     known = 0
     if since_s < state.now_s:
@@ -150,26 +150,26 @@ def draw_days(
     was_weekend = _is_weekend(state.week_second - past * DAY_S)
     back = np.empty((replicates, DAYS_AHEAD))
     for day, is_weekend in enumerate(_is_weekend(state.week_second + ahead * DAY_S)):
-        alike = past[was_weekend == is_weekend]
-        back[:, day] = rng.choice(alike if len(alike) >= ENOUGH_DAYS else past, replicates)
+        same_kind = past[was_weekend == is_weekend]
+        back[:, day] = rng.choice(same_kind if len(same_kind) >= MIN_DAYS else past, replicates)
     return (back + ahead) * DAY_S
 
 
 def _is_weekend(week_second: NDArray[np.floating[Any]]) -> NDArray[np.bool_]:
-    """Return whether most of the 24 hours from then on are of a Saturday or Sunday of the site."""
+    """Return whether most of the 24 hours from then on are on a weekend of the site."""
     weekday = (week_second + DAY_S / 2) // DAY_S % 7  # Monday is 0
     is_weekend: NDArray[np.bool_] = weekday >= 5
     return is_weekend
 
 
-def _nobody_passes(state: QueueState, arrivals: RecentArrivals) -> bool:
-    """Return whether all jobs that wait or may come are of one width, so that none fits before another."""
+def _no_job_passes(state: QueueState, arrivals: RecentArrivals) -> bool:
+    """Return whether all jobs have the same width, so that none fits before another."""
     widths = np.concatenate([state.waiting.cpus, arrivals.cpus])
     return len(widths) == 0 or bool((widths == widths[0]).all())
 
 
 def _lines(state: QueueState, arrivals: RecentArrivals, by_estimate: bool) -> tuple[Floats, Ints]:
-    """(2, lines) CPUs and estimate of jobs that are alike to the rule, and the line of each job.
+    """Return (2, lines) CPUs and estimate of each line of equal jobs, and each job's line.
 
     The lines ascend in CPUs; -1: wider than the site.
     """
@@ -188,16 +188,16 @@ def _known(estimate_s: Floats) -> Floats:
 
 
 # -- backfill kernel -------------------------------------------------------------------------------
-# The disciplines `easy` and `first_fit`, run forward: later jobs may pass, and jobs keep coming.
+# The disciplines `easy` and `first_fit`, simulated forward: later jobs may pass, and jobs arrive.
 #
 # The rules are those of `outrider.engine.scheduling.reservations` on one machine that holds all
-# CPUs: at every moment at which something ends or comes, the queue is gone through in its order.
-# Under `easy` the first job that does not fit has a reservation (Lifka 1995), made anew each time.
+# CPUs: at every end and every arrival, the queue is scanned in its order. Under `easy` the first
+# job that does not fit has a reservation (Lifka 1995), computed again each time.
 #
-# Jobs that wait are numbered in the order of the queue, and those of one width and estimate stand
-# in a line of their own: of these only the first can be the next to start. So a look at the queue
-# costs as many steps as it has kinds of jobs, not jobs. `heads` has the rows first and last of
-# each line (-1: nobody), `table` the rows run time and follower by job number.
+# Waiting jobs are numbered in the order of the queue, and those of one width and estimate form a
+# separate line, of which only the first can be the next to start. So a scan of the queue takes as
+# many steps as it has kinds of jobs, not jobs. `heads` has the rows first and last of each line
+# (-1: empty), `table` the rows run time and follower by job number.
 
 _KNOWN, _JOBS, _WANTED = 1, 2, 3  # of `n`, after RUNNING; jobs: numbers given
 _FIRST, _LAST = 0, 1  # of `heads`
@@ -206,7 +206,7 @@ _RUN, _FOLLOWER = 0, 1  # of `table`
 
 @compiled
 def _enter(heads: Ints, table: Floats, n: Ints, line: int, run_s: float) -> None:
-    """A job joins the end of the queue."""
+    """Add a job at the end of the queue."""
     job = n[_JOBS]
     n[_JOBS] += 1
     table[_RUN, job], table[_FOLLOWER, job] = run_s, -1.0
@@ -222,7 +222,7 @@ def _start(
     now_s: float, line: int, lines: Floats, heads: Ints, table: Floats, heap: Floats,
     known: Floats, n: Ints, first_wanted: int, starts_s: Floats,
 ) -> None:  # fmt: skip
-    """The first job of a line starts."""
+    """Start the first job of a line."""
     job = heads[_FIRST, line]
     heads[_FIRST, line] = int(table[_FOLLOWER, job])
     begin(heap, known, n, now_s + table[_RUN, job], now_s + lines[1, line], lines[0, line])
@@ -235,9 +235,9 @@ def _start(
 def _next_line(
     now_s: float, free: float, reserved_s: float, spare: float, lines: Floats, heads: Ints
 ) -> int:
-    """The line whose first job is the first in the queue that may start; -1: none.
+    """Return the line whose first job is the first in the queue that may start; -1: none.
 
-    It fits, and beside the reservation or until it begins.
+    It may start if it fits, and either fits next to the reservation or ends before it begins.
     """
     line = -1
     for other in range(lines.shape[1]):
@@ -256,7 +256,7 @@ def _pass(
     now_s: float, free: float, reserves: bool, lines: Floats, heads: Ints, table: Floats,
     heap: Floats, known: Floats, n: Ints, first_wanted: int, starts_s: Floats,
 ) -> float:  # fmt: skip
-    """All jobs that may start do; returns the CPUs that are free then."""
+    """Start all jobs that may start; return the CPUs that are free then."""
     reserved_s, spare = -np.inf, np.inf
     while reserves and free > 0.0:  # those before the first that does not fit
         line = _next_line(now_s, np.inf, np.inf, np.inf, lines, heads)
@@ -265,11 +265,11 @@ def _pass(
         if lines[0, line] > free:
             reserved_s, spare = reserve(now_s, free, known, n[_KNOWN], lines[0, line])
             if reserved_s == np.inf:
-                return free  # nobody passes a start that cannot be foreseen
+                return free  # no job passes a start that cannot be predicted
             break
         _start(now_s, line, lines, heads, table, heap, known, n, first_wanted, starts_s)
         free -= lines[0, line]
-    while free > 0.0:  # those that pass; who does not fit now will not later in this pass
+    while free > 0.0:  # passing jobs; one that does not fit now will not later in this pass
         line = _next_line(now_s, free, reserved_s, spare, lines, heads)
         if line < 0:
             return free
@@ -284,10 +284,10 @@ def _pass(
 def _next_arrival(
     submit_s: Floats, shifts_s: Floats, now_s: float, day: int, arrival: int
 ) -> tuple[float, int, int]:
-    """The next arrival from (day, arrival) on: its moment, inf if none, with day and place.
+    """Return the next arrival from (day, arrival) on: time, inf if none, with day and index.
 
-    Day by day those of a past day are taken, moved on by `shifts_s[day]`; `arrival` is -1 where a
-    day begins.
+    For each coming day the arrivals of a past day are used, shifted by `shifts_s[day]`; `arrival`
+    is -1 where a day begins.
     """
     while day < len(shifts_s):
         begin_s = now_s + 86400.0 * day
@@ -309,7 +309,7 @@ def _one_replicate(
     drawn_s: Floats, shifts_s: Floats, change_s: Floats, change_cpus: Floats,
     ends_runs: bool,
 ) -> None:  # fmt: skip
-    """Run the site forward until every wanted job has started; fills the (wanted,) `starts_s`."""
+    """Simulate until every wanted job has started; fill the (wanted,) `starts_s`."""
     time_s, change = now_s, 0
     next_s, day, arrival = _next_arrival(arrival_submit_s, shifts_s, now_s, 0, -1)
     while True:
@@ -351,36 +351,35 @@ def backfill_starts(
     shifts_s: Floats, reserves: bool, change_s: Floats, change_cpus: Floats, change_first: Ints,
     ends_runs: bool,
 ) -> Floats:  # fmt: skip
-    """(replicates, wanted) start of each waiting job from `first_wanted` on, seconds; inf: never.
+    """Return (replicates, wanted) starts of waiting jobs from `first_wanted` on; inf: never.
 
     Args:
         now_s: the present moment.
-        free_cpus: CPUs that nobody uses.
+        free_cpus: number of free CPUs.
         total_cpus: of the site.
-        since_s: (running,) when each began.
-        cpus: (running + waiting,) of the jobs, those that wait in the order of the queue.
-        run_s: (replicates, running + waiting) how long each runs.
-        first_wanted: place in the queue of the first whose start is wanted.
-        estimate_s: (running,) how long the scheduler expects each to run; inf: unknown.
-        lines: (2, lines) CPUs, and estimate (inf: none), by which jobs that wait or come are
-            alike; ascending in CPUs.
+        since_s: (running,) start of each.
+        cpus: (running + waiting,) of the jobs, waiting ones in the order of the queue.
+        run_s: (replicates, running + waiting) run times.
+        first_wanted: index in the queue of the first whose start is wanted.
+        estimate_s: (running,) run time that the scheduler expects; inf: unknown.
+        lines: (2, lines) CPUs, and estimate (inf: none), that the waiting and coming jobs of a line
+            have in common; ascending in CPUs.
         line: (waiting,) the line of each; -1: it is too wide for the site, and never starts.
-        arrival_submit_s: (arrivals,) when what came lately did, ascending.
+        arrival_submit_s: (arrivals,) times of recent arrivals, ascending.
         arrival_line: (arrivals,) the line of each.
-        arrival_run_s: (arrivals,) how long each ran.
-        arrival_job: (arrivals,) the column of `run_s` that holds in its place; -1: none.
-        shifts_s: (replicates, days) by how much the arrivals that become those of each day to come
-            are moved on.
+        arrival_run_s: (arrivals,) run time of each.
+        arrival_job: (arrivals,) the column of `run_s` that is used instead; -1: none.
+        shifts_s: (replicates, days) shift in time from the past day to each coming day.
         reserves: `easy`; else `first_fit`.
-        change_s: (changes,) when the CPUs that jobs may use change, replicate after replicate.
-        change_cpus: (changes,) by how many.
-        change_first: (replicates + 1,) place of the first change of each replicate.
-        ends_runs: where more go than are free, runs end; else the next ends pay for it.
+        change_s: (changes,) times of changes of usable CPUs, one replicate after another.
+        change_cpus: (changes,) amounts.
+        change_first: (replicates + 1,) index of the first change of each replicate.
+        ends_runs: if more CPUs close than are free, runs end; else the next ends provide them.
     """
     replicates = len(run_s)
     running_n, waiting_n = len(since_s), len(line)
     starts_s = np.full((replicates, waiting_n - first_wanted), np.inf)
-    room = running_n + int(total_cpus) + 1  # a job has a CPU at least
+    room = running_n + int(total_cpus) + 1  # rows: a job has at least one CPU
     heap, known = np.empty((room, 3)), np.empty((2, room))
     for replicate in range(replicates):
         heads = np.full((2, lines.shape[1]), -1)
@@ -406,7 +405,7 @@ def backfill_starts(
 
 
 # -- strict kernel ---------------------------------------------------------------------------------
-# The discipline `strict`, run forward: no job passes another.
+# The discipline `strict`, simulated forward: no job passes another.
 
 
 @compiled
@@ -423,22 +422,22 @@ def strict_starts(
     change_first: Ints,
     ends_runs: bool,
 ) -> Floats:
-    """(replicates, wanted) start of each waiting job from `first_wanted` on, seconds; inf: never.
+    """Return (replicates, wanted) starts of waiting jobs from `first_wanted` on; inf: never.
 
-    A job starts when it and all before it have their CPUs, so each end is looked at once.
+    A job starts when it and all before it have their CPUs, so each end is handled once.
 
     Args:
         now_s: the present moment.
-        free_cpus: CPUs that nobody uses.
-        total_cpus: of the site; a wider job never starts, and nobody waits behind it.
-        since_s: (running,) when each began.
-        cpus: (running + waiting,) of the jobs, those that wait in the order of the queue.
-        run_s: (replicates, running + waiting) how long each runs.
-        first_wanted: place in the queue of the first whose start is wanted.
-        change_s: (changes,) when the CPUs that jobs may use change, replicate after replicate.
-        change_cpus: (changes,) by how many.
-        change_first: (replicates + 1,) place of the first change of each replicate.
-        ends_runs: where more go than are free, runs end; else the next ends pay for it.
+        free_cpus: number of free CPUs.
+        total_cpus: of the site; a wider job never starts, and no job waits behind it.
+        since_s: (running,) start of each.
+        cpus: (running + waiting,) of the jobs, waiting ones in the order of the queue.
+        run_s: (replicates, running + waiting) run times.
+        first_wanted: index in the queue of the first whose start is wanted.
+        change_s: (changes,) times of changes of usable CPUs, one replicate after another.
+        change_cpus: (changes,) amounts.
+        change_first: (replicates + 1,) index of the first change of each replicate.
+        ends_runs: if more CPUs close than are free, runs end; else the next ends provide them.
     """
     replicates, jobs_n = run_s.shape
     running_n = len(since_s)

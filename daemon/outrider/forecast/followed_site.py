@@ -1,4 +1,4 @@
-"""A site as its journal tells, followed while the daemon writes it: what runs and waits now."""
+"""Present state of a site, followed in its journal while the daemon writes it."""
 
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Hashable, Iterable, Iterator
@@ -17,7 +17,7 @@ from outrider.engine.ingest.machine_registry import inferred_machine
 from outrider.engine.scheduling.placement import Possible, fits, kind_of
 from outrider.engine.state.machines import FREE, Machines, Room
 from outrider.engine.state.site import Site, told_of_machines
-from outrider.forecast.closures import ClosuresLately, RecentClosures, closures_lately, usable_cpus
+from outrider.forecast.closures import ClosureHistory, RecentClosures, closure_history, usable_cpus
 from outrider.forecast.queue_state import Floats, Jobs, QueueState, RecentArrivals
 from outrider.forecast.recent_jobs import KEPT_S, RecentJobs, groups_in
 from outrider.forecast.run_times import GROUP_LEVELS, RunTimeHistory
@@ -32,24 +32,24 @@ from outrider.model.jobs import HELD_STATE, QUEUED, RUNNING, SUSPENDED_STATE, Jo
 from outrider.model.localtime import HOUR_S, ZoneTime
 from outrider.replay.log_files import NoDecisionLog
 
-# -- standing --------------------------------------------------------------------------------------
-# What stood at a site when a snapshot of its daemon was taken, told as events.
+# -- initial state --------------------------------------------------------------------------------
+# Site state in a snapshot of its daemon, converted to events.
 #
-# Machines and jobs that a daemon finds at its first look are history: no journal has them. Nor has
-# it what was told before the oldest event that it still keeps.
+# Machines and jobs that a daemon finds at its first look are history: no journal has them. Nor does
+# it have events before the oldest one that it still keeps.
 
 log = structlog.get_logger()
 
 
-class Standing(NamedTuple):
-    """What stood.
+class InitialState(NamedTuple):
+    """Machine and job state at a snapshot, as events.
 
     Attributes:
         seq: number of the journal's last input by then.
-        time_s: up to when the site had been seen, Unix seconds.
-        machines: events that tell of machines, and of who may use them.
-        jobs: those that tell of each job, by its name.
-        awaited: had been told, and had not happened yet by the daemon's clock.
+        time_s: end of the seen period, Unix seconds.
+        machines: events of machines, and of who may use them.
+        jobs: events of each job, by its name.
+        awaited: events received but not yet due by the daemon's clock.
     """
 
     seq: int
@@ -59,37 +59,39 @@ class Standing(NamedTuple):
     awaited: list[NamedEvent]
 
 
-def oldest_standing(folder: Path) -> Standing | None:
-    """What stood at the oldest snapshot of a folder that can be read; None: there is none."""
+def oldest_initial_state(folder: Path) -> InitialState | None:
+    """Return the state in the oldest readable snapshot of a folder; None if there is none."""
     for path in sorted(folder.glob("snapshot-*.bin")):
         try:
             seq, state = read_snapshot(path)
-            return _standing(seq, state)
+            return _initial_state(seq, state)
         except (LedgerError, LookupError, TypeError, ValueError) as error:
             log.warning("snapshot_skipped", file=str(path), error=str(error))
     return None
 
 
-def _standing(seq: int, state: dict[str, Any]) -> Standing:
+def _initial_state(seq: int, state: dict[str, Any]) -> InitialState:
     merger = EventMerger((), inferred_machine)
     merger.restore(state["merger"], _event_of)
     site = Site(ZoneTime("UTC"), [])
     site.restore(state["engine"]["site"])
     machine_names, job_names = merger.normaliser.machine_names, merger.normaliser.job_names
     jobs = {
-        job_names[job.number]: list(_told_of(job, job_names[job.number], machine_names, site.now))
+        job_names[job.number]: list(
+            _job_events(job, job_names[job.number], machine_names, site.now)
+        )
         for job in site.jobs.values()
     }
-    first_s = min((event[0] for told in jobs.values() for event in told), default=site.now)
+    first_s = min((event[0] for events in jobs.values() for event in events), default=site.now)
     machines = list(told_of_machines(site, machine_names, first_s))
     awaited = [_event_of(event) for _, _, _, event in state["merger"]["waiting"]]
-    return Standing(seq, site.now, machines, jobs, awaited)
+    return InitialState(seq, site.now, machines, jobs, awaited)
 
 
-def _told_of(job: Job, name: str, machine_names: list[str], now_s: float) -> Iterator[NamedEvent]:
+def _job_events(job: Job, name: str, machines: list[str], now_s: float) -> Iterator[NamedEvent]:
     yield now_s if job.submit_s is None else job.submit_s, ev.SUBMITTED, name, job.spec
     if job.state in (RUNNING, SUSPENDED_STATE):
-        yield job.start_s, ev.STARTED, name, (machine_names[job.machine], job.cpus)
+        yield job.start_s, ev.STARTED, name, (machines[job.machine], job.cpus)
     if job.state == SUSPENDED_STATE:
         yield now_s, ev.SUSPENDED, name, ev.CPUS_GIVEN_BACK if job.gave_back else None
     if job.state == HELD_STATE:
@@ -105,23 +107,23 @@ def _event_of(plain: list[Any]) -> NamedEvent:
 
 
 class FollowedSite:
-    """The present state of a site, and the history of run times, from a journal that grows.
+    """Present state of a site, and its history of run times, from a journal that grows.
 
     Args:
         path: the journal.
-        snapshots: folder of its daemon's snapshots, for what stood before the journal; None: none.
+        snapshots: folder of its daemon's snapshots, for the state before the journal; None: none.
 
     Attributes:
-        recent: the jobs that came lately, and how long jobs run.
-        closures: when machines were closed to jobs lately.
-        requeueing: where those that lost their runs wait.
-        started: jobs that began to run since this was emptied, and when.
+        recent: recent arrivals, and the history of run times.
+        closures: recent closures of machines.
+        requeueing: position in the queue of jobs that lost their runs.
+        started: jobs that began to run since this was emptied, with the time.
         left: jobs that left since this was emptied.
     """
 
     def __init__(self, path: Path, snapshots: Path | None = None) -> None:
         self._path = path
-        self._standing = None if snapshots is None else oldest_standing(snapshots)
+        self._initial = None if snapshots is None else oldest_initial_state(snapshots)
         self._recorded = JournalEvents()
         self._merger = self._recorded.merger
         utc = ZoneTime("UTC")
@@ -136,16 +138,16 @@ class FollowedSite:
 
     @property
     def seq(self) -> int:
-        """Number of the journal's last input that was taken, at the end of a step of time."""
+        """Number of the journal's last input that was read, at the end of a step of time."""
         return self._recorded.seq
 
     @property
     def now_s(self) -> float:
-        """How far the journal tells, Unix seconds."""
+        """Time up to which the journal was read, Unix seconds."""
         return self._site.now
 
     def catch_up(self) -> Iterator[float]:
-        """Take what the journal tells by now.
+        """Read the journal's new inputs.
 
         Yields after each step of time, and at the full hours within it, Unix seconds.
 
@@ -153,21 +155,21 @@ class FollowedSite:
             LedgerError: the journal cannot be read.
         """
         with Journal(self._path, read_only=True) as journal:
-            stood_at = -1
-            if self._standing is not None:
+            initial_seq = -1
+            if self._initial is not None:
                 # the snapshot knows the machines; of the first look's, some may have left since
                 self._recorded.go_on_after(self.seq)
-                for time_s, events in self._recorded.read(journal, self._standing.seq):
-                    yield from self._go_on(time_s, events)
-                self._take_standing(self._standing)
-                stood_at = self.seq
+                for time_s, events in self._recorded.read(journal, self._initial.seq):
+                    yield from self._advance(time_s, events)
+                self._take_initial_state(self._initial)
+                initial_seq = self.seq
             for time_s, events in self._recorded.read(journal):
-                yield from self._go_on(time_s, events)
-            if self.seq == stood_at:  # nothing came since
+                yield from self._advance(time_s, events)
+            if self.seq == initial_seq:  # nothing came since
                 yield self.now_s
 
-    def _go_on(self, time_s: float, events: Iterator[Event]) -> Iterator[float]:
-        """Let all happen that does until a moment, hour by hour: a step may be days long."""
+    def _advance(self, time_s: float, events: Iterator[Event]) -> Iterator[float]:
+        """Apply all events up to a moment, hour by hour: a step may be days long."""
         for hours, of_hour in groupby(events, lambda event: ceil(event[0] / HOUR_S)):
             self._engine.feed(self._watched(of_hour))
             full_hour_s = hours * HOUR_S
@@ -178,25 +180,25 @@ class FollowedSite:
         yield self.now_s
 
     def recorded_until_s(self) -> float:
-        """Up to when the journal tells of the site, Unix seconds of its clock; -inf: not at all."""
+        """Return the end of the record, Unix seconds of its clock; -inf if it is empty."""
         with Journal(self._path, read_only=True) as journal:
             last_s = last_moment_s(journal)
         return -inf if last_s is None else last_s
 
-    def _take_standing(self, standing: Standing) -> None:
-        """Take what stood when the journal was here, as far as it did not tell of it."""
+    def _take_initial_state(self, initial: InitialState) -> None:
+        """Apply the state at this point of the journal, without jobs that are in the journal."""
         is_known = self._merger.normaliser.known_by
-        told = [e for job, of in standing.jobs.items() if is_known(job) is None for e in of]
-        awaited = [] if self.seq else standing.awaited  # else the journal had them, too
-        self._recorded.go_on_after(standing.seq)
+        of_jobs = [e for job, of in initial.jobs.items() if is_known(job) is None for e in of]
+        awaited = [] if self.seq else initial.awaited  # else the journal had them, too
+        self._recorded.go_on_after(initial.seq)
         before, started_n = self.recent.arrivals, len(self.started)
-        self._merger.arrive("snapshot", [*standing.machines, *told, *awaited])
-        self._engine.feed(self._watched(self._merger.advance(standing.time_s)))
-        self._engine.reach(standing.time_s)
-        # of what came before, only what is still there is known: it is no record of arrivals
+        self._merger.arrive("snapshot", [*initial.machines, *of_jobs, *awaited])
+        self._engine.feed(self._watched(self._merger.advance(initial.time_s)))
+        self._engine.reach(initial.time_s)
+        # of earlier arrivals only the present jobs are known: it is no record of arrivals
         self.recent.arrivals = before
         del self.started[started_n:]
-        self._standing = None
+        self._initial = None
 
     def _watched(self, events: Iterable[Event]) -> Iterator[Event]:
         for event in events:
@@ -216,23 +218,23 @@ class FollowedSite:
                     self.requeueing.left(job)
                     self.left.append(job)
             elif kind == ev.HELD:
-                self.requeueing.takes_no_part(job)
+                self.requeueing.drop(job)
             self.closures.watch(event)
             yield event
 
     # -- the present --------------------------------------------------------------------------
 
     def name(self, job: int) -> str:
-        """The batch system's name of a job."""
+        """Return the batch system's name of a job."""
         return self._merger.normaliser.job_names[job]
 
     def submit_s(self, job: int) -> float:
-        """Return when a job came, Unix seconds; as far as is known of one that was there before."""
+        """Return the submission of a job, Unix seconds; now if it was not seen."""
         came = self.recent.known(job)
         return self.now_s if came is None else came.submit_s
 
     def waiting(self) -> list[int]:
-        """Jobs that could start if there were room, in the order of the queue."""
+        """Return jobs that could start if CPUs were free, in the order of the queue."""
         jobs = [job for job, may_run in self._eligible() if may_run]
         if self.requeueing.goes_behind:
             joined_s = self.requeueing.lost_s
@@ -240,11 +242,11 @@ class FollowedSite:
         return jobs
 
     def without_machine(self) -> list[int]:
-        """Jobs that could start if a machine were large enough and one that they may use."""
+        """Return jobs that fit no machine of the site that they may use, even a free one."""
         return [job for job, may_run in self._eligible() if not may_run]
 
     def _eligible(self) -> Iterator[tuple[int, bool]]:
-        """Jobs that nothing but machines keeps from starting, and whether any could run them."""
+        """Yield queued jobs that may start, and whether any machine could run them."""
         site = self._site
         for number, job in site.jobs.items():
             if job.state == QUEUED and (job.spec.eligible_s or -inf) <= site.now:
@@ -252,20 +254,20 @@ class FollowedSite:
 
     def may_run(self, spec: JobSpec) -> bool:
         """Return whether any machine could run such a job if it were free."""
-        if spec.cpus > self._site.widest:  # it takes several: of which size is not known
+        if spec.cpus > self._site.widest:  # it takes several machines of unknown size
             spec = msgspec.structs.replace(spec, cpus=1, resources=None)
         return self._possible(spec)
 
     def has_room(self, spec: JobSpec) -> bool:
-        """Return whether a machine has room for such a job now."""
+        """Return whether a machine has space for such a job now."""
         return find_room(self._site, [spec])[0]
 
     def find_room(self, jobs: list[int]) -> list[bool]:
-        """Return whether each of these jobs finds a machine with room for it now, one after the other."""
+        """Return which of these jobs fit on a machine now, one after the other."""
         return find_room(self._site, [self._site.jobs[job].spec for job in jobs])
 
     def state(self) -> QueueState:
-        """The site now, of which owners keep some CPUs for a while; groups are of `run_times`."""
+        """Return the site now; CPUs that owners hold count in total; groups are of `run_times`."""
         site = self._site
         running = self._running()
         waiting = [site.jobs[number] for number in self.waiting()]
@@ -287,12 +289,10 @@ class FollowedSite:
         )  # fmt: skip
 
     def arrivals(self) -> RecentArrivals:
-        """What came in the last days."""
+        """Return the arrivals of the last days."""
         still_there = [*(job.number for job in self._running()), *self.waiting()]
         place = {job: n for n, job in enumerate(still_there)}
-        rows = [
-            came for came in self.recent.lately if came.job in place or came.run_s == came.run_s
-        ]
+        rows = [came for came in self.recent.jobs if came.job in place or came.run_s == came.run_s]
         return RecentArrivals(
             self.known_since_s,
             np.array([came.submit_s for came in rows], dtype=np.float64),
@@ -302,38 +302,38 @@ class FollowedSite:
             np.array([place.get(came.job, -1) for came in rows], dtype=np.int64),
         )
 
-    def closures_lately(self) -> ClosuresLately:
-        """Return when owners and reboots closed machines in the last days."""
-        return closures_lately(
+    def closure_history(self) -> ClosureHistory:
+        """Return the closures by owners and reboots in the last days."""
+        return closure_history(
             self.closures, self._site, self.known_since_s, self.requeueing.goes_behind
         )
 
     @property
     def run_times(self) -> RunTimeHistory:
-        """How long jobs run, for those who reckon with `closures_lately`.
+        """History of run times for simulations with `closure_history`.
 
-        Where owners evict, these are whole runs: what an owner ends is no run time.
+        Where owners evict, these are whole runs: a run that an owner ended has no known length.
         """
         return self.recent.whole_runs if self.closures.evicting else self.recent.history
 
     @property
     def known_since_s(self) -> float:
-        """From when on what came lately is known, Unix seconds."""
+        """Begin of the period of known arrivals and closures, Unix seconds."""
         return max(self.recent.first_s, self.now_s - KEPT_S)
 
     def groups_named(self, name: str, spec: JobSpec) -> list[int]:
-        """(levels,) groups of a job in `RecentJobs.whole_runs`.
+        """Return (levels,) groups of a job in `RecentJobs.whole_runs`.
 
         Args:
-            name: of the job; what it was submitted with counts, if that is known.
-            spec: what it asks for otherwise.
+            name: of the job; its request at submission is used if it is known.
+            spec: its request otherwise.
         """
         known = self._merger.normaliser.known_by(name)
         came = None if known is None else self.recent.known(known.number)
         return groups_in(self.recent.whole_runs, spec if came is None else came.spec)
 
     def machine_name(self, machine: int) -> str:
-        """The name of a machine."""
+        """Return the name of a machine."""
         return self._merger.normaliser.machine_names[machine]
 
     def _running(self) -> list[Job]:
@@ -361,29 +361,29 @@ class FollowedSite:
         )  # fmt: skip
 
     def _lost_s(self, waiting: list[Job]) -> Floats:
-        """(waiting,) the longest run that each lost; only where run times are of whole runs."""
+        """Return (waiting,) the longest lost run of each; only if run times are whole runs."""
         lost_s = np.array([job.consumed_s for job in waiting], dtype=np.float64)
         return lost_s if self.closures.evicting else np.zeros(len(waiting))
 
 
 # -- requeueing ------------------------------------------------------------------------------------
-# Where a job whose run was lost waits: before those that came meanwhile, or behind them.
+# Position in the queue of a job that lost its run: its old one, or at the end.
 
-LATELY_S: Final = 6 * 3_600.0
-"""A job that has waited for longer may wait for a machine of its own: it tells nothing."""
+RECENT_S: Final = 6 * 3_600.0
+"""Maximal wait of a job that counts as evidence: a longer one may need a certain machine."""
 
 
 class Requeueing:
-    """Watches in which of two orders jobs start: that of submission, or that of joining the queue.
+    """Detector of the order of starts: by submission, or by joining the queue.
 
-    Each start of one that never lost a run, while one that did, later, waits since lately and was
-    submitted before it, speaks for the second order; each start of one that lost a run, while one
-    waits that came before that, speaks for the first.
+    A start of a job that never lost a run counts for the second order, if a job that was submitted
+    before it, and recently lost its run, still waits. A start of a job that lost a run counts for
+    the first order, if a job still waits that came before that loss.
 
     Attributes:
-        lost_s: when each job that waits again lost its run, Unix seconds.
-        before: starts that speak for the order of submission.
-        behind: starts that speak for the order of joining the queue.
+        lost_s: time at which each job that waits again lost its run, Unix seconds.
+        before: starts that count for the order of submission.
+        behind: starts that count for the order of joining the queue.
     """
 
     def __init__(self) -> None:
@@ -396,38 +396,38 @@ class Requeueing:
 
     @property
     def goes_behind(self) -> bool:
-        """True if a job that lost its run joins the end of the queue; False where it is open."""
+        """True if a job that lost its run joins the end of the queue; False if undecided."""
         return self.behind > self.before
 
     def came(self, time_s: float, job: int) -> None:
-        """A job was submitted."""
+        """Record that a job was submitted."""
         self._submit_s[job] = time_s
         insort(self._fresh, (time_s, job))
 
     def lost(self, time_s: float, job: int) -> None:
-        """A job lost its run and waits again."""
+        """Record that a job lost its run and waits again."""
         if job in self._submit_s:
-            self.takes_no_part(job)
+            self.drop(job)
             self.lost_s[job] = time_s
             insort(self._lost, (time_s, job))
 
     def started(self, time_s: float, job: int) -> None:
-        """A job starts."""
+        """Record that a job starts."""
         came_s = self._submit_s.get(job)
         lost_s = self.lost_s.get(job)
-        self.takes_no_part(job)
+        self.drop(job)
         if came_s is None:
             return
         if lost_s is None:
-            after = bisect_right(self._lost, (max(came_s, time_s - LATELY_S), inf))
+            after = bisect_right(self._lost, (max(came_s, time_s - RECENT_S), inf))
             self.behind += any(self._submit_s[other] < came_s for _, other in self._lost[after:])
         else:
             before = bisect_left(self._fresh, (lost_s, -1)) - 1
-            since_s = max(came_s, time_s - LATELY_S)
+            since_s = max(came_s, time_s - RECENT_S)
             self.before += before >= 0 and self._fresh[before][0] > since_s
 
-    def takes_no_part(self, job: int) -> None:
-        """A job is held, or no longer waits."""
+    def drop(self, job: int) -> None:
+        """Drop a job from the comparison: it is held, or no longer waits."""
         lost_s = self.lost_s.pop(job, None)
         times = self._fresh if lost_s is None else self._lost
         entry = (self._submit_s.get(job, inf) if lost_s is None else lost_s, job)
@@ -436,19 +436,19 @@ class Requeueing:
             del times[place]
 
     def left(self, job: int) -> None:
-        """A job has gone for good."""
-        self.takes_no_part(job)
+        """Record that a job left the system."""
+        self.drop(job)
         self._submit_s.pop(job, None)
 
 
-# -- room now --------------------------------------------------------------------------------------
-# Which jobs find room on a machine now, where the forecast reckons with one pool of CPUs.
+# -- fit now ---------------------------------------------------------------------------------------
+# Jobs that fit on a single machine now; the forecast itself treats CPUs as one pool.
 
 
 def find_room(site: Machines, specs: Iterable[JobSpec]) -> list[bool]:
-    """Return whether each of these jobs finds a machine with room for it, after those before it.
+    """Return whether each of these jobs fits on a machine now, after those before it.
 
-    A job that is wider than any machine takes several, of which nothing is known: it finds room.
+    A job that is wider than any machine takes several of unknown size, and counts as fitting.
 
     Args:
         site: now.
@@ -457,7 +457,7 @@ def find_room(site: Machines, specs: Iterable[JobSpec]) -> list[bool]:
     rooms: dict[int, Room] = {}
     next_try: dict[
         Hashable, int
-    ] = {}  # room only shrinks: what had too little for a kind still has
+    ] = {}  # free capacity only shrinks: a machine too small for a kind stays so
     found: list[bool] = []
     for spec in specs:
         kind = kind_of(spec)

@@ -1,4 +1,4 @@
-"""When one more job of each kind would start, if it were sent to a site now: what a broker asks."""
+"""Expected start of a hypothetical extra job of each kind, sent to a site now (for brokers)."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -13,24 +13,24 @@ from outrider.forecast.outlook import LONGEST_S, Asked, Outlook
 from outrider.forecast.questions import HIGH, LEVELS, MEDIAN
 from outrider.forecast.queue_state import NO_ARRIVALS, Floats, Jobs, QueueState
 from outrider.forecast.recalibration import as_log, as_seconds
-from outrider.forecast.recent_jobs import Came, groups_in
+from outrider.forecast.recent_jobs import RecentJob, groups_in
 from outrider.forecast.walk import known_features
 from outrider.model.jobs import JobSpec
 from outrider.model.modes import STRICT, Discipline
 
-MOST_KINDS: Final = 16
-"""Kinds of which most jobs came lately; each takes a simulation of its own."""
+MAX_KINDS: Final = 16
+"""Number of the most frequent recent kinds; each takes a separate simulation."""
 REPLICATES: Final = 60
 
 
 class Kind(NamedTuple):
-    """Jobs of a VO and a class.
+    """Kind of jobs: a VO and a class.
 
     Attributes:
-        vo: theirs.
-        job_class: theirs.
-        spec: of the middle one of those that came lately, by CPUs and then by the run time asked.
-        n: how many came lately.
+        vo: of these jobs.
+        job_class: of these jobs.
+        spec: of the middle one of the recent arrivals, by CPUs and then by requested run time.
+        n: number of recent arrivals.
     """
 
     vo: str
@@ -40,13 +40,13 @@ class Kind(NamedTuple):
 
 
 class OneMore(NamedTuple):
-    """One more job of a kind.
+    """Forecast for an extra job of a kind.
 
     Attributes:
-        kind: which.
+        kind: of the job.
         wait_s: (3,) of its wait: low, median and high, an interval of 80 %; None: not known.
-        waits_s: (replicates,) of it, each moved as the median was; empty: not known.
-        runs_s: (replicates,) how long it would run in each.
+        waits_s: (replicates,) waits, each shifted as the median was; empty: not known.
+        runs_s: (replicates,) run time in each.
     """
 
     kind: Kind
@@ -55,20 +55,20 @@ class OneMore(NamedTuple):
     runs_s: Floats
 
 
-def kinds_of(lately: Iterable[Came], most: int = MOST_KINDS) -> list[Kind]:
-    """The kinds of which most jobs came, those first.
+def kinds_of(recent: Iterable[RecentJob], max_kinds: int = MAX_KINDS) -> list[Kind]:
+    """Return the kinds with most recent arrivals, those first.
 
     Args:
-        lately: the jobs that came in the last days.
-        most: so many.
+        recent: the jobs that came in the last days.
+        max_kinds: maximal number of kinds.
     """
-    came: dict[tuple[str, str], list[Came]] = {}
-    for one in lately:
+    came: dict[tuple[str, str], list[RecentJob]] = {}
+    for one in recent:
         came.setdefault((one.spec.vo, one.spec.job_class), []).append(one)
     counted = Counter({kind: len(jobs) for kind, jobs in came.items()})
     return [
         Kind(*kind, _middle(came[kind]), n)
-        for kind, n in sorted(counted.items(), key=lambda one: (-one[1], one[0]))[:most]
+        for kind, n in sorted(counted.items(), key=lambda one: (-one[1], one[0]))[:max_kinds]
     ]
 
 
@@ -79,22 +79,22 @@ def one_more(
     rng: np.random.Generator,
     replicates: int = REPLICATES,
 ) -> Iterator[OneMore]:
-    """For each kind the wait of a job that comes now, behind all that wait.
+    """Yield for each kind the wait of a job that comes now, at the end of the queue.
 
-    Each is simulated alone, as if no other were sent; and moved by what was missed of late, as the
+    Each is simulated alone, as if no other were sent. It is recalibrated by recent errors, as the
     expected starts of jobs at their submission are.
 
     Args:
         site: followed up to now.
-        outlook: on it, under the same rule; what is asked here it does not keep.
+        outlook: of this site, under the same rule; it does not keep these questions.
         discipline: the rule of the batch system.
-        rng: chance.
+        rng: for the draws.
         replicates: of each kind.
     """
     state = site.state()
     arrivals = NO_ARRIVALS if discipline == STRICT else site.arrivals()
-    closures = site.closures_lately()
-    for kind in kinds_of(site.recent.lately):
+    closures = site.closure_history()
+    for kind in kinds_of(site.recent.jobs):
         if not site.may_run(kind.spec):
             yield _unknown(kind)
             continue
@@ -111,20 +111,20 @@ def one_more(
         quantiles_s = np.quantile(waits_s, LEVELS)
         known = known_features(behind, site.run_times, np.array([state.now_s]), np.array([last]))
         asked = Asked(-1, state.now_s, True, quantiles_s, known[0], np.full(3, np.nan))
-        outlook.say([asked], state.total_cpus)
-        if np.isnan(asked.said_s[0]) or np.mean(np.isfinite(starts_s)) < LEVELS[HIGH]:
+        outlook.predict([asked], state.total_cpus)
+        if np.isnan(asked.predicted_s[0]) or np.mean(np.isfinite(starts_s)) < LEVELS[HIGH]:
             yield _unknown(kind)
             continue
-        moved = as_log(asked.said_s[1:2]) - as_log(quantiles_s[[MEDIAN]])
-        yield OneMore(kind, asked.said_s, as_seconds(as_log(waits_s) + moved), runs_s[:, -1])
+        moved = as_log(asked.predicted_s[1:2]) - as_log(quantiles_s[[MEDIAN]])
+        yield OneMore(kind, asked.predicted_s, as_seconds(as_log(waits_s) + moved), runs_s[:, -1])
 
 
 def _unknown(kind: Kind) -> OneMore:
     return OneMore(kind, None, np.empty(0), np.empty(0))
 
 
-def _middle(jobs: list[Came]) -> JobSpec:
-    def size(came: Came) -> tuple[int, float]:
+def _middle(jobs: list[RecentJob]) -> JobSpec:
+    def size(came: RecentJob) -> tuple[int, float]:
         estimate_s = came.spec.estimate_s
         return came.spec.cpus, -1.0 if estimate_s is None else estimate_s
 
@@ -132,7 +132,7 @@ def _middle(jobs: list[Came]) -> JobSpec:
 
 
 def _joined(state: QueueState, spec: JobSpec, groups: list[int]) -> QueueState:
-    """The same with this job at the end of the queue."""
+    """Return the state with this job at the end of the queue."""
     waiting = state.waiting
     estimate_s = np.nan if spec.estimate_s is None else spec.estimate_s
     longer = Jobs(

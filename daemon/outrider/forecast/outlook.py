@@ -1,4 +1,4 @@
-"""Expected starts of everything that waits now, looked at again and again, and their scores."""
+"""Expected starts of all waiting jobs, updated at each look, with their scores."""
 
 from collections import deque
 from collections.abc import Mapping
@@ -22,28 +22,28 @@ from outrider.model.modes import STRICT, Discipline
 Bools = NDArray[np.bool_]
 REPLICATES: Final = 100
 KEPT: Final = 4000
-"""Questions that are kept to learn from; the oldest are forgotten."""
+"""Questions that are kept to learn from; the oldest are dropped."""
 _OF_ONE_LOOK: Final = 64
-"""Questions of one look that are kept, evenly over the queue: they are much alike."""
+"""Questions of one look that are kept, evenly over the queue: they are similar."""
 _AT_SUBMISSION_S: Final = 150.0
-"""A job that came so lately is asked about at its submission."""
+"""Maximal age of a job for which a question counts as at its submission, seconds."""
 _SOONEST_S: Final = 1.0
-"""Until when, at the soonest, a job starts that does not start in the next pass, seconds."""
+"""Minimal upper bound for a job that does not start in the next pass, seconds."""
 _NO_PLAN: Final[Mapping[str, float]] = MappingProxyType({})
 
 
 class Asked(msgspec.Struct, eq=False):
-    """A question about a job, and its answer once there is one.
+    """Question about a job, and its answer once there is one.
 
     Attributes:
         job: its number.
-        asked_s: when, Unix seconds.
-        at_submission: it had just come; else a full hour had passed.
+        asked_s: time of the question, Unix seconds.
+        at_submission: the job had just arrived; else a full hour had passed.
         quantiles_s: (levels,) of the wait from then on, by the replicates.
-        known: (features,) what else was known.
-        said_s: (3,) what was said: low, median and high of the wait; nan: not known.
-        planned_s: the wait that the batch system itself expected then; nan: it said nothing.
-        wait_s: how long it did wait from then on; inf: it waits still.
+        known: (features,) further information.
+        predicted_s: (3,) the forecast: low, median and high of the wait; nan: not known.
+        planned_s: the wait that the batch system itself expected then; nan: it gave none.
+        wait_s: the actual wait from then on; inf: the job still waits.
     """
 
     job: int
@@ -51,13 +51,13 @@ class Asked(msgspec.Struct, eq=False):
     at_submission: bool
     quantiles_s: Floats
     known: Floats
-    said_s: Floats
+    predicted_s: Floats
     planned_s: float = np.nan
     wait_s: float = np.inf
 
 
 class Expected(NamedTuple):
-    """When a job is expected to start, Unix seconds, with an 80 % interval."""
+    """Expected start of a job, Unix seconds, with an 80 % interval."""
 
     low_s: float
     median_s: float
@@ -65,17 +65,17 @@ class Expected(NamedTuple):
 
 
 class Outlook:
-    """Looks at a site that is followed.
+    """Expected starts at a followed site.
 
     Args:
         site: followed; before its first event.
         discipline: the rule of its batch system.
-        seed: of chance.
+        seed: for the random draws.
         replicates: of each look.
 
     Attributes:
-        moved: (3,) by how much the quantiles of each job of the last look were moved, in the
-            logarithm of the wait (`recalibration`), by its name.
+        moved: (3,) shifts of the quantiles of each job of the last look, in the logarithm of the
+            wait (`recalibration`), by its name.
     """
 
     def __init__(
@@ -95,13 +95,13 @@ class Outlook:
         self.moved: dict[str, Floats] = {}
 
     def look(self, planned: Mapping[str, float] = _NO_PLAN) -> dict[str, Expected | None]:
-        """Return when each job that waits is expected to start; None: that cannot be known.
+        """Return the expected start of each waiting job; None: not known.
 
         What starts in the scheduler's next pass is expected now.
 
         Args:
-            planned: when the batch system itself expects jobs to start, by name; it changes no
-                answer, and is scored beside them.
+            planned: start that the batch system itself expects, by name of the job; it changes no
+                answer, and is scored for comparison.
         """
         self._settle()
         self.moved = {}
@@ -114,7 +114,7 @@ class Outlook:
         arrivals = NO_ARRIVALS if self._discipline == STRICT else site.arrivals()
         starts_s = expected_starts(
             state, site.run_times, arrivals, self._discipline, self._replicates, self._rng,
-            closures=site.closures_lately(),
+            closures=site.closure_history(),
         )  # fmt: skip
         waits_s = np.minimum(starts_s - now_s, LONGEST_S)
         quantiles_s = np.quantile(waits_s, LEVELS, axis=0).T
@@ -129,46 +129,50 @@ class Outlook:
                 zip(jobs, is_new & (now_s - submit_s <= _AT_SUBMISSION_S), strict=True)
             )
         ]
-        self.say(rows, state.total_cpus)
+        self.predict(rows, state.total_cpus)
         starts_now = np.all(waits_s <= 0.0, axis=0)
-        for row in rows:  # what does not start now waits for an end, however soon that is
-            row.said_s[2] = np.maximum(row.said_s[2], _SOONEST_S)
-        # in so few replicates that the upper bound is not reached: wider than the site as it is
+        for row in rows:  # a job that does not start now waits for an end, however soon that is
+            row.predicted_s[2] = np.maximum(row.predicted_s[2], _SOONEST_S)
+        # too few replicates have a start for the upper bound: the job is wider than the site is now
         never = np.mean(np.isfinite(starts_s), axis=0) < LEVELS[HIGH]
         self._keep(rows, starts_now | never, is_new)
         has_room = iter(
             site.find_room([job for job, now in zip(jobs, starts_now, strict=True) if now])
         )
         for row, now, unreached in zip(rows, starts_now, never, strict=True):
-            said = np.zeros(3) if now else row.said_s
-            is_known = next(has_room) if now else not (unreached or np.isnan(said[0]))
+            predicted = np.zeros(3) if now else row.predicted_s
+            is_known = next(has_room) if now else not (unreached or np.isnan(predicted[0]))
             name = site.name(row.job)
-            out[name] = Expected(*(now_s + said).tolist()) if is_known else None
-            self.moved[name] = as_log(row.said_s) - as_log(row.quantiles_s[[LOW, MEDIAN, HIGH]])
+            out[name] = Expected(*(now_s + predicted).tolist()) if is_known else None
+            self.moved[name] = as_log(row.predicted_s) - as_log(
+                row.quantiles_s[[LOW, MEDIAN, HIGH]]
+            )
         return out
 
     def scores(self) -> dict[str, dict[str, Any]]:
-        """How good what was said turned out: at submission, and at full hours while jobs waited.
+        """Return the scores of the forecasts: at submission, and at full hours while jobs waited.
 
         Each has `n`, `coverage_ratio` of the 80 % intervals, their mean `width_s`, and `pinball_s`;
-        None without any. Of the same questions, as far as the batch system had a plan for their
-        jobs at that moment, too, `beside_batch_system` is the score of what was said here, and
-        `batch_system` that of its plan: the start that it named stands for all three quantiles, and
-        the width is that of the middle 80 % of its errors, afterwards.
+        None without any. Two more scores are of those questions for which the batch system had a
+        plan, too: `beside_batch_system` is the score of the forecasts here, and `batch_system` that
+        of its plan. The planned start counts as all three quantiles; the width is that of the
+        middle 80 % of its errors, computed afterwards.
         """
-        told = [
-            row for row in self._asked if np.isfinite(row.wait_s) and not np.isnan(row.said_s[0])
+        answered = [
+            row
+            for row in self._asked
+            if np.isfinite(row.wait_s) and not np.isnan(row.predicted_s[0])
         ]
-        both = [row for row in told if not np.isnan(row.planned_s)]
+        both = [row for row in answered if not np.isnan(row.planned_s)]
         return {
-            "submission": _score([row for row in told if row.at_submission]),
-            "hourly": _score([row for row in told if not row.at_submission]),
+            "submission": _score([row for row in answered if row.at_submission]),
+            "hourly": _score([row for row in answered if not row.at_submission]),
             "beside_batch_system": _score(both),
             "batch_system": _score_of_plan(both),
         }
 
     def _settle(self) -> None:
-        """Questions whose jobs have started are answered; those of jobs that left never are."""
+        """Answer the questions of jobs that have started; drop those of jobs that left."""
         for job, start_s in self._site.started:
             for row in self._open.pop(job, ()):
                 row.wait_s = max(0.0, start_s - row.asked_s)
@@ -177,8 +181,8 @@ class Outlook:
         self._site.started.clear()
         self._site.left.clear()
 
-    def say(self, rows: list[Asked], total_cpus: int) -> None:
-        """Fill in what is said of them, recalibrated by the questions before.
+    def predict(self, rows: list[Asked], total_cpus: int) -> None:
+        """Fill in the forecasts of these questions, recalibrated by the earlier ones.
 
         Args:
             rows: questions of this moment.
@@ -193,12 +197,12 @@ class Outlook:
             np.concatenate([row.known for row in asked]).reshape(len(asked), -1),
             np.array([row.wait_s for row in asked], dtype=np.float64),
         )
-        said_s = forecasts(questions, max(1, total_cpus)).wait_s[len(self._asked) :]
-        for row, wait_s in zip(rows, said_s, strict=True):
-            row.said_s = np.round(wait_s, 3)  # batch systems' times are whole: bounds are met
+        predicted_s = forecasts(questions, max(1, total_cpus)).wait_s[len(self._asked) :]
+        for row, wait_s in zip(rows, predicted_s, strict=True):
+            row.predicted_s = np.round(wait_s, 3)  # batch systems' times are whole: bounds are met
 
     def _keep(self, rows: list[Asked], unasked: Bools, new: Bools) -> None:
-        """Keep those that are asked at submission or at a full hour, but for some."""
+        """Keep a part of the questions at submission or at a full hour."""
         hour_s = self._site.now_s // HOUR_S
         full_hour, self._hour_s = hour_s > self._hour_s, hour_s
         for row, is_new in zip(rows, new, strict=True):
@@ -218,13 +222,13 @@ def _score(rows: list[Asked]) -> dict[str, Any]:
     if not rows:
         return _NOTHING_SCORED
     wait_s = np.array([row.wait_s for row in rows])
-    said_s = np.stack([row.said_s for row in rows])
-    held = (said_s[:, 0] <= wait_s) & (wait_s <= said_s[:, 2])
+    predicted_s = np.stack([row.predicted_s for row in rows])
+    held = (predicted_s[:, 0] <= wait_s) & (wait_s <= predicted_s[:, 2])
     return {
         "n": len(rows),
         "coverage_ratio": float(held.mean()),
-        "pinball_s": float(pinball(wait_s, said_s).mean()),
-        "width_s": float((said_s[:, 2] - said_s[:, 0]).mean()),
+        "pinball_s": float(pinball(wait_s, predicted_s).mean()),
+        "width_s": float((predicted_s[:, 2] - predicted_s[:, 0]).mean()),
     }
 
 
@@ -244,4 +248,4 @@ def _score_of_plan(rows: list[Asked]) -> dict[str, Any]:
 
 _NOTHING_SCORED: Final = {"n": 0, "coverage_ratio": None, "pinball_s": None, "width_s": None}
 LONGEST_S: Final = 365 * 86_400.0
-"""A start that is never reached in a replicate is this far away: quantiles stay finite."""
+"""Wait of a job that never starts in a replicate: quantiles stay finite."""

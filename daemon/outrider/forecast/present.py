@@ -1,4 +1,4 @@
-"""The present state of a site with its shadow policies, from which it can be run forward."""
+"""Present state of a site with its shadow policies, to be simulated forward."""
 
 from collections.abc import Callable, Mapping, Sequence
 from math import inf
@@ -24,14 +24,14 @@ _ON_A_MACHINE: Final = (RUNNING, SUSPENDED_STATE)
 
 
 class SiteRules(NamedTuple):
-    """What a state does not hold.
+    """Rules of a site that a saved state does not contain.
 
     Attributes:
-        discipline: who may start before a job that does not fit.
-        reconsider_s: decision epoch of policies without one of their own, seconds.
+        discipline: the rule by which jobs may pass one that does not fit.
+        reconsider_s: decision epoch of policies without their own, seconds.
         reboot_day_s: second of the day of the nightly reboot; None: none.
         shares: fair shares by VO.
-        make_estimator: the run time estimator, or None.
+        make_estimator: makes the run time estimator, or None.
         longest_deferral_s: for how long a policy may keep a job in the queue from now on, as levers
             bound it; then the batch system starts it.
     """
@@ -45,20 +45,20 @@ class SiteRules(NamedTuple):
 
 
 class Present:
-    """A site now, of which fresh copies can be made.
+    """Present state of a site, of which fresh copies can be made.
 
     Args:
-        engine: with the policies in shadow; it is of no more use: what is not deferred is due.
+        engine: with the policies in shadow; it cannot be used afterwards: jobs become due.
         rules: of the site.
         job_names: by number.
         machine_names: by number.
 
     Attributes:
         site: the site now.
-        running: jobs that run, those that are suspended or preempted included.
-        waiting: jobs that are queued, those that may not start yet included.
+        running: running jobs, including suspended and preempted ones.
+        waiting: queued jobs, including those that may not start yet.
         machines: numbers of the machines, by name.
-        policies: names of those that can be asked.
+        policies: names of the policies that work.
         shut: numbers of the machines that are closed to jobs.
     """
 
@@ -89,11 +89,11 @@ class Present:
         self._state = msgspec.msgpack.encode(state)
 
     def name(self, job: Job) -> str:
-        """The batch system's name of a job."""
+        """Return the batch system's name of a job."""
         return self._names[job.number]
 
     def possible(self) -> list[Job]:
-        """Those that may start now if there is room, and fit on some machine of the site."""
+        """Return the jobs that may start now if CPUs are free, and fit a machine of the site."""
         is_possible, now_s = Possible(self.site), self.site.now
         return [
             job
@@ -104,16 +104,16 @@ class Present:
     def engine(
         self, policy: Policy, seed: int, actuator: Actuator, batch_system: Callable[[], Policy]
     ) -> tuple[Engine, PolicyRunner]:
-        """A copy of it in which a policy acts, with what it had learned in shadow.
+        """Return a copy in which a policy acts, with what it had learned in shadow.
 
         Args:
-            policy: fresh.
-            seed: of what it draws from now on.
-            actuator: carries its decisions out.
-            batch_system: makes the policy that stands for it, where deferrals are bounded.
+            policy: newly made.
+            seed: of its random draws from now on.
+            actuator: executes its decisions.
+            batch_system: makes the policy that represents it, where deferrals are bounded.
 
         Raises:
-            PolicyError: it does not take what it had learned.
+            PolicyError: the policy does not accept its learned state.
         """
         now, rules = self.site, self.rules
         site = Site(now.local_time, list(now.cluster_specs), rules.reboot_day_s, now.utilities)
@@ -130,7 +130,7 @@ class Present:
         learned = msgspec.msgpack.decode(self._runners[policy.name])
         fresh = engine.restore({**state, "runners": [[policy.name, learned]]})
         if fresh or runner.broken:
-            raise PolicyError(runner.broken or "it does not take what it had learned")
+            raise PolicyError(runner.broken or "it does not accept its learned state")
         policy.rng.seed(seed)
         if rules.longest_deferral_s < inf:
             runner.hand_back = HandBack(rules.longest_deferral_s, batch_system())
@@ -141,9 +141,9 @@ class Present:
 
 
 def _take_over(runner: PolicyRunner) -> None:
-    """Every job that its policy does not defer is due, in the order in which jobs joined the queue.
+    """Make every job that its policy does not defer due, in the order of joining the queue.
 
-    In shadow a job that was to start waits on, and falls behind others: that is no order.
+    In shadow a job that was to start still waits, and falls behind others: that order is not real.
     """
     queue = runner.queue
     queue.blocked.clear()

@@ -1,4 +1,4 @@
-"""Questions about waiting jobs, with what the replicates said and what came of it."""
+"""Questions about waiting jobs, with the replicates' quantiles and the actual waits."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -9,28 +9,30 @@ from numpy.typing import NDArray
 from outrider.forecast.queue_state import Floats, Ints
 
 LEVELS: Final = (0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95)
-"""Quantiles that are kept of the replicates."""
+"""Quantiles of the replicates that are kept."""
 LOW, MEDIAN, HIGH = 1, 3, 5
-"""Places of the bounds of the 80 % interval, and of its median, in `LEVELS`."""
+"""Indices of the bounds of the 80 % interval, and of its median, in `LEVELS`."""
 FEATURES: Final = (
     "waited_s", "cpus", "request_s", "ahead", "ahead_cpus", "ahead_work_s", "free_cpus",
     "running_new", "ahead_new", "hour", "weekday",
 )  # fmt: skip
-"""What else was known: how long it has waited, what it asks for, jobs, CPUs and estimated work
-before it, CPUs that are free, the share of new users in what runs and waits, and the clock."""
+"""Further features of a question besides the quantiles.
+
+Time waited, request, number, CPUs and estimated work of the jobs before it, free CPUs, the share of
+new users in running and waiting jobs, and the clock."""
 
 
 @dataclass(frozen=True)
 class Questions:
-    """One row a question, in the order in which they were asked.
+    """Table of questions, one row each, in the order of time.
 
     Attributes:
         job: number of the job.
-        asked_s: when, seconds of the log's clock.
-        at_submission: it came at that moment; else it is asked at a full hour.
+        asked_s: time of the question, seconds of the log's clock.
+        at_submission: whether the job came at that moment; else it is a full hour.
         quantiles_s: (questions, levels) of the wait from that moment on, by the replicates.
-        known: (questions, features) what else was known then.
-        wait_s: how long it did wait from then on; inf: it never started.
+        known: (questions, features) further information at that moment.
+        wait_s: the actual wait from then on; inf: the job never started.
     """
 
     job: Ints
@@ -45,15 +47,15 @@ class Questions:
 
     @property
     def answer_s(self) -> Floats:
-        """When the answer was seen: the job's start."""
+        """Time at which each answer was known: the job's start."""
         return self.asked_s + self.wait_s
 
     def only(self, rows: NDArray[np.bool_]) -> "Questions":
-        """Those of a mask."""
+        """Return the questions of a mask."""
         return self.at(rows.nonzero()[0])
 
     def at(self, rows: Ints) -> "Questions":
-        """Those of these rows."""
+        """Return the questions of these rows."""
         return Questions(
             self.job[rows], self.asked_s[rows], self.at_submission[rows], self.quantiles_s[rows],
             self.known[rows], self.wait_s[rows],

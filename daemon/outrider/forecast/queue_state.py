@@ -1,4 +1,4 @@
-"""What is known of a site at one moment: what runs, what waits, and what came lately."""
+"""State of a site at one moment: running jobs, waiting jobs, and recent arrivals."""
 
 from dataclasses import dataclass, field
 
@@ -11,12 +11,12 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Jobs:
-    """Columns of jobs, as their users submitted them.
+    """Columns of jobs, as submitted by their users.
 
     Attributes:
         cpus: (jobs,) CPUs, >= 1.
-        estimate_s: (jobs,) run time that the scheduler reckons with, seconds; nan: none.
-        request_s: (jobs,) run time that the user asked for, seconds; nan: none.
+        estimate_s: (jobs,) run time estimate that the scheduler uses, seconds; nan: none.
+        request_s: (jobs,) run time that the user requested, seconds; nan: none.
         groups: (jobs, levels) their groups in the history of run times, the narrowest first:
             `RunTimeHistory.groups_of`.
     """
@@ -32,16 +32,16 @@ class Jobs:
 
 @dataclass(frozen=True)
 class QueueState:
-    """A site at a moment.
+    """Running and waiting jobs of a site at a moment.
 
     Attributes:
         now_s: the moment, seconds.
         week_second: the same on the site's wall clock: seconds since Monday, 00:00.
-        free_cpus: CPUs that nobody uses.
+        free_cpus: number of free CPUs.
         total_cpus: CPUs of the site.
-        running: what runs.
-        since_s: (running,) when each began.
-        waiting: what waits, in the order of the queue.
+        running: running jobs.
+        since_s: (running,) start of each.
+        waiting: waiting jobs, in the order of the queue.
         lost_s: (waiting,) the longest run that each lost, seconds; it will run for longer. Empty:
             none lost any.
     """
@@ -58,16 +58,16 @@ class QueueState:
 
 @dataclass(frozen=True)
 class RecentArrivals:
-    """Jobs that came in the recent past, in order; what comes is drawn from them in whole days.
+    """Jobs that arrived recently, in order; coming ones are drawn from them in whole days.
 
     Attributes:
-        since_s: from when on they are known.
-        submit_s: (arrivals,) when each came, ascending, none later than the state's moment.
+        since_s: begin of the known period.
+        submit_s: (arrivals,) times of submission, ascending, none after the state's moment.
         cpus: (arrivals,) CPUs.
-        estimate_s: (arrivals,) run time that the scheduler reckons with, seconds; nan: none.
+        estimate_s: (arrivals,) run time estimate that the scheduler uses, seconds; nan: none.
         run_s: (arrivals,) run time, seconds; nan where `job` is not -1.
-        job: (arrivals,) place of those that have not ended among running and then waiting jobs of
-            the state, whose drawn run time is taken; -1: ended.
+        job: (arrivals,) index of those that have not ended among running and then waiting jobs of
+            the state, whose drawn run time is used; -1: ended.
     """
 
     since_s: float
@@ -81,4 +81,4 @@ class RecentArrivals:
 NO_ARRIVALS = RecentArrivals(
     np.inf, np.empty(0), np.empty(0, np.int64), np.empty(0), np.empty(0), np.empty(0, np.int64)
 )
-"""Where nothing came, or nothing is known of it."""
+"""Recent arrivals where there are none, or none are known."""

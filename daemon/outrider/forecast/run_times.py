@@ -1,4 +1,4 @@
-"""Run times of jobs: those of jobs that have ended, and draws for those that have not."""
+"""Run times of jobs: a history of ended ones, and draws for those that have not ended."""
 
 from collections.abc import Hashable
 from math import isnan, log2
@@ -10,24 +10,24 @@ from outrider.forecast.queue_state import Floats, Ints, QueueState
 from outrider.forecast.running import compiled
 
 # -- run time history ------------------------------------------------------------------------------
-# Run times of jobs that have ended, by who asked for what: from these the others' are drawn.
+# Run times of jobs that have ended, by user and request: the others' are drawn from these.
 
 GROUP_LEVELS: Final = 5
-"""User with request and size; user with request; user; class of request; everybody."""
+"""Levels: user with request and size; user with request; user; class of request; all jobs."""
 KEPT: Final = 256
-"""Run times kept of a group: the last."""
-MOST_GROUPS: Final = 1 << 16
-"""With so many groups (134 MB), a new one is not kept apart: the next wider one stands for it."""
+"""Run times kept of a group: the last ones."""
+MAX_GROUPS: Final = 1 << 16
+"""Maximal number of groups (134 MB); beyond it a job uses the next wider group."""
 _OVERRUNS_KEPT: Final = 1000
 _OVERRUN_RATIO: Final = 0.02
 
 
 class RunTimeHistory:
-    """The last run times of each group of alike jobs, on five levels.
+    """The last run times of each group of similar jobs, on five levels.
 
     Attributes:
         values_s: (groups, KEPT) run times; the newest of a group is at ``(total - 1) % KEPT``.
-        totals: (groups,) run times that each group ever had.
+        totals: (groups,) number of run times that each group ever had.
     """
 
     def __init__(self) -> None:
@@ -38,20 +38,20 @@ class RunTimeHistory:
         self._requests_n = 0
 
     def groups_of(self, user: str, request_s: float, job_class: str, cpus: int) -> list[int]:
-        """(levels,) The groups that a job belongs to, the narrowest first.
+        """Return (levels,) the groups that a job belongs to, the narrowest first.
 
         Args:
-            user: who asks.
-            request_s: run time asked for, seconds; nan: none.
-            job_class: what else is declared of its length, as a queue.
-            cpus: CPUs asked for.
+            user: name of the user.
+            request_s: requested run time, seconds; nan: none.
+            job_class: any other declaration of its length, such as a queue.
+            cpus: requested CPUs.
         """
-        asked: tuple[Hashable, ...] = (None if isnan(request_s) else request_s, job_class)
+        request: tuple[Hashable, ...] = (None if isnan(request_s) else request_s, job_class)
         kind = (None if isnan(request_s) else round(2.0 * log2(max(1.0, request_s))), job_class)
         keys: list[Hashable] = [
-            (0, user, asked, cpus), (1, user, asked), (2, user), (3, kind), (4,)
+            (0, user, request, cpus), (1, user, request), (2, user), (3, kind), (4,)
         ]  # fmt: skip
-        if len(self._numbers) + GROUP_LEVELS <= MOST_GROUPS:
+        if len(self._numbers) + GROUP_LEVELS <= MAX_GROUPS:
             return [self._number(key) for key in keys]
         groups = [0]
         for key in reversed(keys):
@@ -66,12 +66,12 @@ class RunTimeHistory:
         return number
 
     def add(self, groups: Ints, run_s: float, request_s: float) -> None:
-        """A job has ended.
+        """Add the run time of a job that has ended.
 
         Args:
             groups: (levels,) of `groups_of`.
-            run_s: how long it ran, seconds.
-            request_s: how long it had asked for, seconds; nan: not said.
+            run_s: its run time, seconds.
+            request_s: its requested run time, seconds; nan: not known.
         """
         self.values_s[groups, self.totals[groups] % KEPT] = run_s
         self.totals[groups] += 1
@@ -82,38 +82,38 @@ class RunTimeHistory:
 
     @property
     def kills_at_request(self) -> bool:
-        """True if jobs end at the time they asked for, as far as was seen: few ever ran longer."""
+        """True if jobs are apparently killed at their requested time: few ever ran longer."""
         n = min(self._requests_n, _OVERRUNS_KEPT)
         return n > 0 and float(self._over[:n].mean()) <= _OVERRUN_RATIO
 
 
 # -- run time draws --------------------------------------------------------------------------------
-# Run times of jobs that have not ended, drawn from alike ones.
+# Run times of jobs that have not ended, drawn from those of similar jobs.
 #
 # Each replicate takes, for each kind of job (user, request and size), one level of the history and
-# one *contiguous block* of run times there: jobs of a batch are of like length, so the sum of many
-# varies far more than independent draws say. The level is drawn as in a hierarchical Dirichlet
+# one *contiguous block* of run times there: jobs of a batch have similar lengths, so their sum
+# varies far more than that of independent draws. The level is drawn as in a hierarchical Dirichlet
 # process (Teh et al. 2006): a group of n run times is kept with probability n / (n + c), else the
-# next wider one is asked. A kind that had to go beyond its user's own requests is new; in half of
-# the replicates all its jobs are of one length, whatever that is: the common shock of a new burst.
+# next wider one is tried. A kind for which none of its user's own requests was kept is new; in half
+# of the replicates all its jobs have the same length: the common shock of a burst.
 #
-# Of what began lately only short jobs have ended. So jobs that run count too, each with the run
-# time that it was drawn in the same replicate, those that began first before the others: what has
-# run the longest passes its weight on to longer run times only (redistribution to the right: Efron
+# Among recently started jobs only short ones have ended. So running jobs count too, each with the
+# run time that it was drawn in the same replicate, in the order of their starts. The longest
+# running one passes its weight on to longer run times only (redistribution to the right: Efron
 # 1967, the Kaplan-Meier estimate).
 
 CONCENTRATION: Final = 10.0
-"""c above: how many run times of its own make a group worth as much as all wider ones."""
+"""c above: number of run times at which a group has the same weight as all wider ones."""
 SHOCK_RATIO: Final = 0.5
-"""In how many replicates all jobs of a new kind are of one length."""
+"""Share of replicates in which all jobs of a new kind have the same length."""
 _NEW: Final = 2
-"""Levels from here on are wider than what the user asked for before."""
+"""First level that is wider than the user's own earlier requests."""
 _OVER_S: Final = 60.0
 
 
 @compiled
 def _longer(values_s: Floats, totals: Ints, groups: Ints, elapsed_s: Floats) -> Ints:
-    """(jobs, levels) How many have ended that ran longer than a job has run already."""
+    """Return (jobs, levels) the number of run times longer than the job's elapsed time."""
     jobs_n, levels = groups.shape
     out = np.zeros((jobs_n, levels), np.int64)
     for job in range(jobs_n):
@@ -130,7 +130,7 @@ def _longer(values_s: Floats, totals: Ints, groups: Ints, elapsed_s: Floats) -> 
 
 @compiled
 def _level(longer: Ints, chance: float, concentration: float) -> int:
-    """The level to draw from; -1: there is none with a run time long enough."""
+    """Return the level to draw from; -1: no level has a run time long enough."""
     last = -1
     for level in range(len(longer)):
         if longer[level] == 0:
@@ -148,9 +148,9 @@ def _value(
     values_s: Floats, total: int, mates: Ints, mates_n: int, drawn_s: Floats, elapsed_s: float,
     chance: float, step: int,
 ) -> tuple[float, int]:  # fmt: skip
-    """The run time at `step` of a block, or the next that is longer than `elapsed_s`; its step.
+    """Return the run time at `step` of a block, or the next longer than `elapsed_s`; its step.
 
-    Ended ones come by age, then those that run; after the last comes the first.
+    Ended ones come by age, then running ones; the first follows the last.
     """
     ended = min(total, KEPT)
     n = ended + mates_n
@@ -161,10 +161,10 @@ def _value(
             run_s = values_s[(total - ended + place) % KEPT]
         else:
             run_s = drawn_s[mates[place - ended]]
-        if run_s > elapsed_s or elapsed_s <= 0.0:  # of one that waits any is: even one of 0 s
+        if run_s > elapsed_s or elapsed_s <= 0.0:  # a waiting job takes any, even one of 0 s
             return run_s, step
         step += 1
-    return elapsed_s + _OVER_S, step  # `longer` says that there is one
+    return elapsed_s + _OVER_S, step  # not reached: `longer` counted at least one
 
 
 @compiled
@@ -182,18 +182,18 @@ def drawn_run_times(
     concentration: float,
     shock_ratio: float,
 ) -> Floats:
-    """(replicates, jobs) run times, each longer than what its job has run already, seconds.
+    """Draw (replicates, jobs) run times in seconds, each longer than its job's elapsed time.
 
     Args:
         values_s: of `RunTimeHistory`.
         totals: of `RunTimeHistory`.
-        groups: (jobs, levels) of each job; those that run come first, by their starts.
+        groups: (jobs, levels) of each job; running jobs come first, by their starts.
         kinds: (jobs,) number of its kind, from 0.
-        mates: (levels, running) those that run, by group and then by start.
-        first_mate: (jobs, levels) where in `mates` those of its group begin.
-        mates_n: (jobs, levels) how many there are; of a job that runs, how many began before it;
-            of one that lost a run, how many have run for as long.
-        elapsed_s: (jobs,) how long it has run, or ran before it lost that; 0: it never did.
+        mates: (levels, running) running jobs, by group and then by start.
+        first_mate: (jobs, levels) index in `mates` of the first one of its group.
+        mates_n: (jobs, levels) their number; for a running job, of those that began before it; for
+            one that lost a run, of those that have run for as long.
+        elapsed_s: (jobs,) time that it has run, or ran before it lost that run; 0: it never did.
         limit_s: (jobs,) run time at which it is killed; inf: it is not.
         chances: (replicates, kinds, 3) uniform from 0 to 1: for level, block and shock.
         concentration: `CONCENTRATION`.
@@ -211,7 +211,7 @@ def drawn_run_times(
             kind = kinds[job]
             chance = chances[replicate, kind]
             level = _level(longer[job], chance[0], concentration)
-            if level < 0:  # nobody ran for so long: as much again is as likely as not
+            if level < 0:  # none ran for so long: twice the time has a probability of one half
                 run_s = max(elapsed_s[job], _OVER_S) / max(chance[1], 0.01)
             else:
                 group = groups[job, level]
@@ -228,12 +228,12 @@ def drawn_run_times(
 
 
 def _mates(running: Ints, groups: Ints, elapsed_s: Floats) -> tuple[Ints, Ints, Ints]:
-    """`mates`, `first_mate` and `mates_n` of `drawn_run_times`.
+    """Return `mates`, `first_mate` and `mates_n` of `drawn_run_times`.
 
     Args:
-        running: (running, levels) groups of those that run, by their starts.
-        groups: (jobs, levels) groups of all jobs, those that run first.
-        elapsed_s: (jobs,) as there.
+        running: (running, levels) groups of running jobs, by their starts.
+        groups: (jobs, levels) groups of all jobs, running ones first.
+        elapsed_s: (jobs,) as in `drawn_run_times`.
     """
     n, levels = running.shape
     mates = np.empty((levels, n), np.int64)
@@ -254,7 +254,7 @@ def _mates(running: Ints, groups: Ints, elapsed_s: Floats) -> tuple[Ints, Ints, 
 def draw_run_times(
     state: QueueState, history: RunTimeHistory, replicates: int, rng: np.random.Generator
 ) -> Floats:
-    """(replicates, running + waiting) run times of the jobs that have not ended, seconds."""
+    """Draw (replicates, running + waiting) run times of the present jobs, seconds."""
     running, waiting = state.running, state.waiting
     by_start = state.since_s.argsort(kind="stable")
     order = np.concatenate([by_start, len(running) + np.arange(len(waiting))])

@@ -1,7 +1,7 @@
-"""What runs in one replicate, for compiled loops: a heap of ends, and the ends that are expected.
+"""Running jobs of one replicate, for compiled loops: a heap of ends, and the expected ends.
 
-`heap` has rows (end, CPUs, expected end), the least end in row 0; `known` has the rows expected
-ends and CPUs of those that have an estimate, ascending. How many there are stands in `n`.
+`heap` has rows (end, CPUs, expected end), the least end in row 0. `known` has the rows expected
+ends and CPUs of the runs with an estimate, ascending. `n` has the numbers of both.
 """
 
 from collections.abc import Callable
@@ -13,19 +13,19 @@ import numpy as np
 from outrider.forecast.queue_state import Floats, Ints
 
 # -- compiling -------------------------------------------------------------------------------------
-# Loops over arrays, compiled where numba (extra `forecast`) is there, plain Python elsewhere.
+# Loops over arrays, compiled if numba (extra `forecast`) is installed, else plain Python.
 
 HAS_COMPILER: Final = find_spec("numba") is not None
-"""True if `compiled` compiles; without it results are the same, some hundred times later."""
+"""True if `compiled` compiles; without it results are the same, but some hundred times slower."""
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
 
 
 def compiled(function: Callable[_P, _R]) -> Callable[_P, _R]:
-    """The function as machine code, or as it is; its plain form is the attribute ``py_func``.
+    """Return the compiled function, or the function itself; ``py_func`` is its plain form.
 
-    Machine code is kept in a cache beside the module, or in the user's; where neither can be
-    written, it is made anew by each process.
+    Machine code is cached next to the module, or in the user's cache. If neither can be written,
+    each process compiles again.
     """
     if not HAS_COMPILER:
         cast("Any", function).py_func = function
@@ -42,19 +42,19 @@ def compiled(function: Callable[_P, _R]) -> Callable[_P, _R]:
 # -- running ---------------------------------------------------------------------------------------
 
 RUNNING, KNOWN = 0, 1
-"""Places in `n`: rows of `heap` and columns of `known` in use."""
+"""Indices in `n`: rows of `heap` and columns of `known` in use."""
 
 
 @compiled
 def _move(heap: Floats, source: int, place: int) -> None:
-    """Copy a row; by element, which is several times as fast compiled."""
+    """Copy a row element by element, which is several times as fast when compiled."""
     for column in range(3):
         heap[place, column] = heap[source, column]
 
 
 @compiled
 def push(heap: Floats, n: int, end_s: float, cpus: float, expected_s: float) -> int:
-    """Add a run to a heap of `n`; returns the new number."""
+    """Add a run to a heap of `n`; return the new number."""
     place = n
     while place > 0:
         parent = (place - 1) >> 1
@@ -68,7 +68,7 @@ def push(heap: Floats, n: int, end_s: float, cpus: float, expected_s: float) -> 
 
 @compiled
 def pop(heap: Floats, n: int) -> int:
-    """Remove the run that ends first from a heap of `n`; returns the new number."""
+    """Remove the run that ends first from a heap of `n`; return the new number."""
     n -= 1
     end_s = heap[n, 0]
     place = 0
@@ -90,7 +90,7 @@ def pop(heap: Floats, n: int) -> int:
 def begin(
     heap: Floats, known: Floats, n: Ints, end_s: float, expected_s: float, cpus: float
 ) -> None:
-    """A job runs."""
+    """Add a run of a job that starts."""
     n[RUNNING] = push(heap, n[RUNNING], end_s, cpus, expected_s)
     if expected_s == np.inf:
         return
@@ -103,7 +103,7 @@ def begin(
 
 @compiled
 def end_first(heap: Floats, known: Floats, n: Ints) -> float:
-    """The run that ends first does; returns the CPUs it gives back."""
+    """Remove the run that ends first; return its CPUs."""
     cpus: float = heap[0, 1]
     expected_s = heap[0, 2]
     n[RUNNING] = pop(heap, n[RUNNING])
@@ -113,7 +113,7 @@ def end_first(heap: Floats, known: Floats, n: Ints) -> float:
 
 @compiled
 def evict(heap: Floats, known: Floats, n: Ints) -> float:
-    """Any of the runs that do not end next is lost; returns the CPUs it gives back."""
+    """Remove any run that does not end next; return its CPUs."""
     n[RUNNING] -= 1
     cpus: float = heap[n[RUNNING], 1]
     _forget(known, n, heap[n[RUNNING], 2], cpus)
@@ -122,7 +122,7 @@ def evict(heap: Floats, known: Floats, n: Ints) -> float:
 
 @compiled
 def _forget(known: Floats, n: Ints, expected_s: float, cpus: float) -> None:
-    """An end is no longer expected."""
+    """Remove an expected end."""
     if expected_s == np.inf:
         return
     place = int(np.searchsorted(known[0, : n[KNOWN]], expected_s))
@@ -137,9 +137,9 @@ def _forget(known: Floats, n: Ints, expected_s: float, cpus: float) -> None:
 def reserve(
     now_s: float, free_cpus: float, known: Floats, known_n: int, cpus: float
 ) -> tuple[float, float]:
-    """Return when a job will fit by the expected ends, and what is left over then; (inf, 0): not known.
+    """Return when a job will fit by the expected ends, and the spare CPUs; (inf, 0): unknown.
 
-    What is overdue ends now; what ends at that very moment counts.
+    Overdue runs end now; ends at that very moment count.
     """
     start_s, room = np.inf, free_cpus
     for run in range(known_n):

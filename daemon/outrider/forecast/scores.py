@@ -1,4 +1,4 @@
-"""How good forecasts were: coverage, width and pinball loss, against the waits of late."""
+"""Scores of forecasts: coverage, width and pinball loss, compared with recent waits."""
 
 from typing import Any, Final
 
@@ -12,47 +12,47 @@ from outrider.forecast.recalibration import as_seconds, recent_waits
 
 WEEK_S: Final = 7 * 86400.0
 _IN_A_WEEK: Final = 20
-"""Weeks with fewer questions are not judged by themselves."""
+"""Minimal number of questions for which a week is scored."""
 
 
 def scores(
-    questions: Questions, said: Forecasts, judged: NDArray[np.bool_]
+    questions: Questions, predicted: Forecasts, judged: NDArray[np.bool_]
 ) -> dict[str, dict[str, Any]]:
-    """The scores at submission and at full hours.
+    """Return the scores at submission and at full hours.
 
-    Each has `questions`, `unknown` (no answer), `learned` (said by the model), `coverage_ratio` of
-    the 80 % intervals, `coverage_p10_of_weeks_ratio` (its tenth percentile over weeks), `weeks`,
-    `width_s` and `pinball_s` (means), and `width_ratio` and `pinball_ratio` against the recent
-    waits of all jobs, recalibrated the same way. None: there is nothing to judge.
+    Each has `questions`, `unknown` (no answer), `learned` (by the model), `coverage_ratio` of the
+    80 % intervals, `coverage_p10_of_weeks_ratio` (its tenth percentile over weeks), `weeks`,
+    `width_s` and `pinball_s` (means), and `width_ratio` and `pinball_ratio` relative to the recent
+    waits of all jobs, recalibrated the same way. None: there is nothing to score.
 
     Args:
         questions: all, with their answers.
-        said: what was said of each.
-        judged: (questions,) which count; the others were only learned from.
+        predicted: forecast of each.
+        judged: (questions,) which count; the others are only learned from.
     """
     return {
-        "submission": _scores(questions, said, judged, questions.at_submission),
-        "hourly": _scores(questions, said, judged, ~questions.at_submission),
+        "submission": _scores(questions, predicted, judged, questions.at_submission),
+        "hourly": _scores(questions, predicted, judged, ~questions.at_submission),
     }
 
 
 def _scores(
-    questions: Questions, said: Forecasts, judged: NDArray[np.bool_], kind: NDArray[np.bool_]
+    questions: Questions, predicted: Forecasts, judged: NDArray[np.bool_], kind: NDArray[np.bool_]
 ) -> dict[str, Any]:
     rival_s = np.full((len(questions), 3), np.nan)
     if kind.any():
         rival_s[kind] = as_seconds(recent_waits(questions.asked_s[kind], questions.wait_s[kind]))
     rows = judged & kind & np.isfinite(questions.wait_s)
-    known = rows & said.known
+    known = rows & predicted.known
     both = known & ~np.isnan(rival_s[:, 0])
-    wait_s, low_s, high_s = questions.wait_s, said.wait_s[:, 0], said.wait_s[:, 2]
+    wait_s, low_s, high_s = questions.wait_s, predicted.wait_s[:, 0], predicted.wait_s[:, 2]
     held = ((low_s <= wait_s) & (wait_s <= high_s)).astype(float)
     weeks = _by_week(questions.asked_s[known], held[known])
-    loss_s = pinball(wait_s, said.wait_s)
+    loss_s = pinball(wait_s, predicted.wait_s)
     return {
         "questions": int(rows.sum()),
-        "unknown": int((rows & ~said.known).sum()),
-        "learned": int((known & said.learned).sum()),
+        "unknown": int((rows & ~predicted.known).sum()),
+        "learned": int((known & predicted.learned).sum()),
         "coverage_ratio": _mean(held[known]),
         "coverage_p10_of_weeks_ratio": float(np.percentile(weeks, 10)) if len(weeks) else None,
         "weeks": len(weeks),
@@ -64,7 +64,7 @@ def _scores(
 
 
 def _by_week(asked_s: Floats, held: Floats) -> list[float]:
-    """The coverage of each week with enough questions."""
+    """Return the coverage of each week with enough questions."""
     week = asked_s // WEEK_S
     return [
         float(held[week == one].mean())

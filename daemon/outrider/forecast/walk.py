@@ -1,7 +1,7 @@
-"""A walk through a log that asks for the start of every waiting job, as somebody would have then.
+"""Backtest over a log: forecast every waiting job's start from the information at that moment.
 
-Asked is at the submission of each job that does not start at once, and then at each full hour of
-the log's clock while it waits. At fractions of its wait it would be told how long that is.
+Questions are at the submission of each job that does not start immediately, and then at each full
+hour of the log's clock while it waits. Questions at fractions of its wait would reveal its length.
 """
 
 import heapq
@@ -30,24 +30,24 @@ from outrider.replay.grid_run import GridRun
 from outrider.simulation.recorded_site import jobs_with_waits
 
 # -- job log ---------------------------------------------------------------------------------------
-# What happened to the jobs of a log: who came when, started when, and ran for how long.
+# History of the jobs of a log: their submissions, starts and run times.
 
 
 @dataclass(frozen=True)
 class JobLog:
-    """Jobs in the order of their submission. It is the truth: `walk` shows of it what is known.
+    """Jobs in the order of their submission. It is the truth: `walk` reveals what is known.
 
     Attributes:
         clock: the site's wall clock at the log's seconds.
         total_cpus: of the site.
         submit_s: (jobs,) ascending, seconds of the log.
-        start_s: (jobs,) when each started; inf: never.
-        run_s: (jobs,) how long each ran, seconds.
+        start_s: (jobs,) start of each; inf: never.
+        run_s: (jobs,) run time of each, seconds.
         cpus: (jobs,) CPUs.
-        estimate_s: (jobs,) run time that the scheduler reckons with, seconds; nan: none.
-        request_s: (jobs,) run time that the user asked for, seconds; nan: none.
+        estimate_s: (jobs,) run time estimate that the scheduler uses, seconds; nan: none.
+        request_s: (jobs,) run time that the user requested, seconds; nan: none.
         user: (jobs,) names; of a job without one, its VO.
-        job_class: (jobs,) what else was declared of their length.
+        job_class: (jobs,) any other declaration of their length.
     """
 
     clock: LocalTime
@@ -66,10 +66,10 @@ class JobLog:
 
 
 def log_of(workload: Workload, start_s: Floats) -> JobLog:
-    """The log of a workload whose jobs started at these moments.
+    """Return the log of a workload with given starts.
 
     Args:
-        workload: with the estimates that the scheduler was told.
+        workload: with the estimates that the scheduler used.
         start_s: (jobs,) seconds; nan or inf: never.
     """
     return JobLog(
@@ -86,12 +86,12 @@ def simulated_log(
     discipline: Discipline,
     progress: Callable[[float], None] | None = None,
 ) -> JobLog:
-    """What the engine does with a workload, first come, first served under a discipline.
+    """Simulate a workload by the engine, first come, first served under a discipline.
 
     Args:
-        workload: with the estimates that the scheduler is told.
-        discipline: who may start before a job that does not fit.
-        progress: called from time to time with the ratio of the trace that has passed.
+        workload: with the estimates for the scheduler.
+        discipline: the rule by which jobs may pass one that does not fit.
+        progress: called periodically with the ratio of the trace that has passed.
     """
     fifo = make_policy("fifo", {}, 0, "the incumbent")
     run = GridRun(workload, [fifo], lambda _: None, exact=False, discipline=discipline)
@@ -100,7 +100,7 @@ def simulated_log(
 
 
 def recorded_log(workload: Workload) -> JobLog:
-    """What the trace's own scheduler did. Raises `TraceError` where no wait is recorded."""
+    """Return the recorded log of the trace's own scheduler. Raises `TraceError` without waits."""
     jobs_with_waits(workload)
     return log_of(workload, workload.submit_s + workload.wait_s)
 
@@ -117,14 +117,14 @@ def walk(
     rng: np.random.Generator,
     progress: Callable[[float], None] | None = None,
 ) -> Questions:
-    """All questions, with the quantiles of the replicates and what came of them.
+    """Return all questions, with the quantiles of the replicates and the answers.
 
     Args:
-        log: the truth, of which each answer is told what was known when it was asked.
-        discipline: the rule that is carried out.
+        log: the truth, of which each forecast uses only what was known at its question.
+        discipline: the simulated rule.
         replicates: for each question.
-        rng: chance.
-        progress: called from time to time with the ratio of the log that has passed.
+        rng: for the draws.
+        progress: called periodically with the ratio of the log that has passed.
     """
     rounds = list(_rounds(log, discipline, replicates, rng, progress))
     if not rounds:
@@ -145,7 +145,7 @@ def _rounds(
     rng: np.random.Generator,
     progress: Callable[[float], None] | None,
 ) -> Iterator[tuple[Ints, float, Floats, Floats]]:
-    """One item a moment: jobs asked for, the moment, (jobs, levels) and (jobs, features)."""
+    """Yield for each moment its jobs, the time, (jobs, levels) and (jobs, features)."""
     site = SiteAt(log)
     begin_s, span_s = float(log.submit_s[0]), max(1.0, float(np.ptp(log.submit_s)))
     while (time_s := site.next_s) < np.inf:
@@ -172,7 +172,7 @@ def _rounds(
 def known_features(
     state: QueueState, history: RunTimeHistory, submit_s: Floats, places: Ints
 ) -> Floats:
-    """(jobs, features) of those that wait at these places of the queue."""
+    """Return (jobs, features) of the waiting jobs at these positions of the queue."""
     running, waiting = state.running, state.waiting
 
     def before(amounts: Floats) -> Floats:
@@ -210,19 +210,19 @@ def _nothing(rows: int = 0) -> Floats:
 
 
 # -- site at ---------------------------------------------------------------------------------------
-# What is known at a moment of a log: the state of the site, the history, what came lately.
+# Known information at a moment of a log: state of the site, history, recent arrivals.
 
 
 class SiteAt:
-    """Goes through a log event by event; run times reach its history when their jobs have ended.
+    """Replay of a log event by event; run times enter its history when their jobs have ended.
 
     Args:
         log: the truth.
 
     Attributes:
-        now_s: the moment.
+        now_s: the present moment.
         history: of the jobs that have ended.
-        waiting: numbers of those that wait, in the order of the queue.
+        waiting: numbers of waiting jobs, in the order of the queue.
     """
 
     def __init__(self, log: JobLog) -> None:
@@ -239,17 +239,17 @@ class SiteAt:
 
     @property
     def next_s(self) -> float:
-        """When something happens next; inf: nothing does any more."""
+        """Time of the next event; inf if there is none."""
         submit_s = self._log.submit_s
         coming_s = float(submit_s[self._came]) if self._came < len(submit_s) else np.inf
         start_s = self._starts[0][0] if self._starts else np.inf
         return min(coming_s, start_s, self._ends[0][0] if self._ends else np.inf)
 
     def go_to(self, time_s: float) -> list[int]:
-        """Let all happen that does until a moment, in its order; returns who came and waits.
+        """Apply all events up to a moment, in order; return the arrived jobs that still wait.
 
         Args:
-            time_s: at most `next_s`, or nothing of what comes first is seen.
+            time_s: at most `next_s`; a later one would hide the state between two events.
         """
         log, came = self._log, []
         self.now_s = time_s
@@ -274,7 +274,7 @@ class SiteAt:
         return [job for job in came if job not in self._running]
 
     def state(self) -> QueueState:
-        """The site now."""
+        """Return the state of the site now."""
         log = self._log
         running = np.fromiter(self._running, np.int64, len(self._running))
         since_s = np.fromiter(self._running.values(), float, len(self._running))
@@ -286,7 +286,7 @@ class SiteAt:
         )  # fmt: skip
 
     def arrivals(self) -> RecentArrivals:
-        """What came in the last days, up to now."""
+        """Return the arrivals of the last days, up to now."""
         log = self._log
         since_s = max(float(log.submit_s[0]), self.now_s - (DAYS_BACK + 1) * DAY_S)
         rows = slice(int(np.searchsorted(log.submit_s, since_s)), self._came)

@@ -1,4 +1,4 @@
-"""The Python API: what `import outrider` gives to scripts and notebooks.
+"""The Python API: functions of `import outrider` for scripts and notebooks.
 
-It calls the rooms that the commands call, and gives their figures to the last digit.
+It uses the same packages as the commands, and returns exactly their figures.
 """

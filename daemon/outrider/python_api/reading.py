@@ -29,20 +29,20 @@ from outrider.simulation.generators.campus.options import rooms_for
 from outrider.simulation.generators.grids import perez_grid, vengerov_grid
 
 # -- journals --------------------------------------------------------------------------------------
-# `outrider.open_journal`: what a ledger or a daemon's journal holds.
+# `outrider.open_journal`: contents of a ledger or a daemon's journal.
 
 
 class JournalTables:
-    """The tables of a ledger or journal, open to read; a context manager, which closes it.
+    """Tables of a ledger or journal, open for reading; a context manager, which closes it.
 
-    Columns are those of docs/reference/ledger-tables.md. Rows are read as they are asked for; a
-    daemon may be writing meanwhile.
+    Columns are those of docs/reference/ledger-tables.md. Rows are read on request; a daemon may
+    write at the same time.
 
     Args:
         path: of the file.
 
     Raises:
-        LedgerError: it cannot be opened, or is no journal of Outrider's.
+        LedgerError: it cannot be opened, or is no journal of Outrider.
     """
 
     def __init__(self, path: Path | str) -> None:
@@ -57,31 +57,31 @@ class JournalTables:
 
     @property
     def decisions(self) -> Records:
-        """What policies decided, with scores."""
+        """Decisions of the policies, with scores."""
         return self.rows("decisions")
 
     @property
     def outcomes(self) -> Records:
-        """How runs ended, with the rewards of the policies that learned from them."""
+        """Ends of runs, with the rewards of the policies that learned from them."""
         return self.rows("outcomes")
 
     @property
     def runs(self) -> Records:
-        """Runs that ended; of daemons' journals only."""
+        """Runs that ended; in daemons' journals only."""
         return self.rows("runs")
 
     @property
     def commands(self) -> Records:
-        """What was commanded; of daemons' journals only."""
+        """Commands of administrators; in daemons' journals only."""
         return self.rows("commands")
 
     def rows(self, table: str, job: str | None = None) -> Records:
-        """Rows of a table, all or of one job. Raises `LedgerError` for an unknown table."""
+        """Return rows of a table, all or of one job. Raises `LedgerError` for an unknown table."""
         rows = rows_of(self._journal, table, job)
         return Records(rows.table, rows.as_they_are)
 
     def meta(self, key: str, default: Any = None) -> Any:
-        """A property of a replay's ledger, as ``policy``, ``seed`` or ``settings``."""
+        """Return a property of a replay's ledger, such as ``policy``, ``seed`` or ``settings``."""
         return self._journal.meta(key, default)
 
     def close(self) -> None:
@@ -93,19 +93,19 @@ def open_journal(path: Path | str) -> JournalTables:
     """Open a ledger of ``outrider replay --ledger``, or a daemon's journal, to read.
 
     Args:
-        path: of the file; a daemon may be writing it meanwhile.
+        path: of the file; a daemon may write it at the same time.
 
     Returns:
         Its tables: `decisions`, `outcomes`, `runs` and `commands`, a context manager.
 
     Raises:
-        LedgerError: it cannot be opened, or is no journal of Outrider's.
+        LedgerError: it cannot be opened, or is no journal of Outrider.
     """
     return JournalTables(path)
 
 
 # -- logs ------------------------------------------------------------------------------------------
-# `outrider.ingest`: what the logs of a batch system tell.
+# `outrider.ingest`: a summary of the logs of a batch system.
 
 
 def ingest(
@@ -116,19 +116,19 @@ def ingest(
     timezone: str | None = None,
     system: str | None = None,
 ) -> Fields:
-    """Read the logs a batch system wrote and tell what happened, as ``outrider ingest --json``.
+    """Read the logs of a batch system and report what happened, as ``outrider ingest --json``.
 
     Args:
-        files: paths; several are merged by time, and what two tell alike counts once.
-        format: the reader that understands them; auto looks at each.
+        files: paths; several are merged by time, and events in more than one count once.
+        format: name of the reader; ``auto`` detects it for each file.
         fields: column names of a table without a header.
         year: of the last event of each file, for dates without one.
-        timezone: of dates that name none, as ``Europe/Berlin``; None: UTC.
-        system: schedd or Slurm cluster whose jobs these are, where records do not name it.
+        timezone: of dates without one, such as ``Europe/Berlin``; None: UTC.
+        system: schedd or Slurm cluster of these jobs, where records do not name it.
 
     Returns:
         The document, its fields as attributes: `jobs`, `wait_s` (seconds), `goodput_s`,
-        `badput_s` (CPU-seconds), `offenders` and so on; `warnings` has what people should know.
+        `badput_s` (CPU-seconds), `offenders` and so on; `warnings` has notes for users.
 
     Raises:
         TraceError: a file cannot be read to its end.
@@ -144,7 +144,7 @@ def ingest(
 
 
 # -- traces ----------------------------------------------------------------------------------------
-# Traces for the Python API: read from files, or made by chance.
+# Traces for the Python API: read from files, or generated randomly.
 
 
 def read_swf(
@@ -162,18 +162,18 @@ def read_swf(
         path: of the file.
         machines: one-CPU machines, or CPUs of the pool where jobs are parallel; None: MaxProcs of
             the header.
-        class_by: what makes a job interactive, as ``requested:900``; see ``--class-by``. None:
-            what users said best.
+        class_by: what makes a job interactive, such as ``requested:900``; see ``--class-by``. None:
+            the best declaration of users.
         vo: the column that says which VO a job belongs to: group, user, queue or partition.
-        group_vos_below: VOs that ask for less than this share of all CPU-seconds count as one.
-        skip_bad: leave out bad lines and count them, not refuse the first.
+        group_vos_below: VOs that ask for less than this share of all CPU-seconds are merged.
+        skip_bad: skip bad lines and count them, instead of refusing the first.
 
     Returns:
         The workload: columns of one value a job, times in seconds from the log's zero.
 
     Raises:
-        TraceError: names file, line, column, value and what would be right.
-        ConfigurationError: what is asked of its classes or VOs does not fit the file.
+        TraceError: names file, line, column, value and the expected value.
+        ConfigurationError: an option about its classes or VOs does not fit the file.
     """
     return swf_reading.read_swf(
         _existing(path),
@@ -190,10 +190,10 @@ def read_campus(path: Path | str, *, skip_bad: bool = False) -> Campus:
 
     Args:
         path: of the folder.
-        skip_bad: leave out bad rows and count them, not refuse the first.
+        skip_bad: skip bad rows and count them, instead of refusing the first.
 
     Raises:
-        TraceError: names file, line, column, value and what would be right.
+        TraceError: names file, line, column, value and the expected value.
     """
     return campus_files.read_campus(_existing(path), skip_bad=skip_bad)
 
@@ -208,13 +208,13 @@ def generate_campus(
     jobs: int | None = None,
     bad_jobs: int | None = None,
 ) -> Campus:
-    """Make a campus like the one of McGough and Forshaw (2015), as ``outrider generate campus``.
+    """Generate a campus like that of McGough and Forshaw (2015), as ``outrider generate campus``.
 
     Args:
         seed: the same seed and arguments make the same campus.
         weeks: length of the trace; None: a year.
         machines: desktop machines; None: 1359.
-        clusters: rooms they stand in; None: 37, fewer for fewer machines.
+        clusters: computer rooms; None: 37, fewer for fewer machines.
         start: first day; None: 2010-01-01.
         jobs: jobs submitted; None: in proportion to the paper's.
         bad_jobs: of these, jobs that never end.
@@ -233,11 +233,11 @@ def generate_campus(
 
 
 def generate_grid(seed: int, *, like: str = "perez", **options: Any) -> Workload:
-    """Make a workload like that of a paper, as ``outrider generate grid`` writes it.
+    """Generate a workload like that of a paper, as ``outrider generate grid`` writes it.
 
     Args:
-        seed: the same seed and options make the same jobs; below 10000 to judge, from there to
-            learn.
+        seed: the same seed and options make the same jobs; below 10000 for evaluation, from there
+            on for training.
         like: ``perez``: one-CPU jobs of four VOs. ``vengerov``: parallel jobs on one machine.
         options: perez: `row` (share of interactive jobs, needed), `jobs`, `machines`, `load`,
             `arrivals`, `lengths`; vengerov: `rate` (jobs a step, needed), `steps`, `length_s`.
@@ -246,7 +246,7 @@ def generate_grid(seed: int, *, like: str = "perez", **options: Any) -> Workload
         The workload as its file is read back: classes by the queue that users declared.
 
     Raises:
-        ConfigurationError: an option is unknown or out of range, or no job comes.
+        ConfigurationError: an option is unknown or out of range, or there is no job.
     """
     makers = {"perez": perez_grid, "vengerov": vengerov_grid}
     if like not in makers:
@@ -257,8 +257,8 @@ def generate_grid(seed: int, *, like: str = "perez", **options: Any) -> Workload
     except TypeError as error:
         raise ConfigurationError(f"generate_grid like {like}: {error}") from error
     if not made.job_names:
-        raise ConfigurationError("generate_grid: no job comes in that time; expected more")
-    with TemporaryDirectory() as folder:  # what is written and read back is what a file would be
+        raise ConfigurationError("generate_grid: no job comes in that time; use a longer time")
+    with TemporaryDirectory() as folder:  # written and read back, to be the same as a file
         file = Path(folder) / "grid.swf"
         write_swf(made, file, {})
         return swf_reading.read_swf(file)
@@ -272,7 +272,7 @@ def _existing(path: Path | str) -> Path:
 
 
 # -- terms -----------------------------------------------------------------------------------------
-# Arguments of the Python API as what the commands make of their options.
+# Arguments of the Python API, converted like the options of the commands.
 
 
 def terms_of(
@@ -286,7 +286,7 @@ def terms_of(
     discipline: str | None = None,
     utilities: Mapping[str, str] | None = None,
 ) -> WorkloadTerms:
-    """What is asked of a trace; words are those of the options. Raises `ConfigurationError`."""
+    """Parse options about a trace, as on the command line. Raises `ConfigurationError`."""
     if discipline is not None:
         _one_of("discipline", discipline, DISCIPLINES)
     if vo is not None:
@@ -315,7 +315,7 @@ def _one_of(what: str, given: str, known: Sequence[str]) -> None:
 
 
 def shares_of(shares: Mapping[str, float] | None) -> dict[str, float]:
-    """Fair shares by VO, checked. Raises `ConfigurationError`."""
+    """Return fair shares by VO, checked. Raises `ConfigurationError`."""
     given = dict(shares or {})
     for vo, share in given.items():
         if not _is_number(share):
@@ -325,18 +325,18 @@ def shares_of(shares: Mapping[str, float] | None) -> dict[str, float]:
 
 
 def seed_of(given: Any) -> int:
-    """A seed, of numpy's numbers, too, checked. Raises `ConfigurationError`."""
+    """Return a seed, checked; numpy's numbers are valid. Raises `ConfigurationError`."""
     return _whole("seed", given, 0)
 
 
 def check_seconds(what: str, given: Any) -> None:
-    """Refuse what is no finite number of seconds, 0 or more. Raises `ConfigurationError`."""
+    """Refuse anything but a finite number of seconds, 0 or more. Raises `ConfigurationError`."""
     if not _is_number(given) or not 0.0 <= given < inf:
         raise ConfigurationError(f"{what} = {given!r}; expected seconds, 0 or more")
 
 
 def _is_number(given: Any) -> bool:
-    """Python's own or numpy's."""
+    """Return whether it is a number of Python or numpy."""
     return isinstance(given, Real)
 
 

@@ -23,10 +23,10 @@ _PANDAS: Final = {TEXT: "object", INTEGER: "Int64", NUMBER: "float64", FLAG: "bo
 
 
 class Records(Rows):
-    """Rows of a table: iterate over them as dictionaries, or take them all as a frame.
+    """Rows of a table: iterate over them as dictionaries, or convert them to a frame.
 
     Columns, types and units are those of docs/reference/ledger-tables.md, in every form. Frames
-    need packages that Outrider does not: ``pip install 'outrider[frames]'`` installs all three.
+    need further packages: ``pip install 'outrider[frames]'`` installs all three.
     """
 
     @property
@@ -35,7 +35,7 @@ class Records(Rows):
         return self.table.names
 
     def to_arrow(self) -> Any:
-        """A `pyarrow.Table`. Raises `MissingPackageError` without pyarrow."""
+        """Convert to a `pyarrow.Table`. Raises `MissingPackageError` without pyarrow."""
         arrow = _package("pyarrow")
         kinds = {
             TEXT: arrow.string(), INTEGER: arrow.int64(), NUMBER: arrow.float64(),
@@ -52,7 +52,7 @@ class Records(Rows):
         })  # fmt: skip
 
     def to_pandas(self) -> Any:
-        """A `pandas.DataFrame`. Raises `MissingPackageError` without pandas.
+        """Convert to a `pandas.DataFrame`. Raises `MissingPackageError` without pandas.
 
         Unknown numbers are nan, unknown integers and flags `pandas.NA`; lists and numbers by name
         are Python objects.
@@ -67,7 +67,7 @@ class Records(Rows):
         })  # fmt: skip
 
     def to_polars(self) -> Any:
-        """A `polars.DataFrame`. Raises `MissingPackageError` without polars.
+        """Convert to a `polars.DataFrame`. Raises `MissingPackageError` without polars.
 
         Numbers by name are a list of structs of name and value.
         """
@@ -90,7 +90,7 @@ class Records(Rows):
         ])  # fmt: skip
 
     def write(self, path: Path | str, format: str | None = None) -> int:  # noqa: A002 - as --format
-        """Write a file, as ``outrider ledger export`` does; returns how many rows.
+        """Write a file, as ``outrider ledger export`` does; return the number of rows.
 
         Args:
             path: ends in .jsonl, .ndjson, .csv or .parquet, unless `format` is given.
@@ -98,7 +98,7 @@ class Records(Rows):
 
         Raises:
             ConfigurationError: the ending is unknown, the file cannot be written, or Parquet is
-                asked for without DuckDB.
+                requested without DuckDB.
         """
         file = Path(path)
         return write_rows(self, file, format_of(file, format, "write"), "write")
@@ -116,18 +116,18 @@ def _structs(values: list[Any]) -> list[Any]:
 
 
 def _package(name: str) -> Any:
-    """A package. Raises `MissingPackageError`."""
+    """Import a package by name. Raises `MissingPackageError`."""
     try:
         return import_module(name)
     except ImportError as error:
         raise MissingPackageError(
-            f"{name} is not installed here; use pip install 'outrider[frames]', or to "
+            f"{name} is not installed here; use pip install 'outrider[frames]', or "
             "take the rows as records: list(rows)"
         ) from error
 
 
 # -- fields ----------------------------------------------------------------------------------------
-# Results: the JSON document of a command, its fields as attributes.
+# Results: the JSON document of a command, with its fields as attributes.
 
 
 class Fields(Mapping[str, Any]):
@@ -136,8 +136,8 @@ class Fields(Mapping[str, Any]):
     Args:
         document: plain data by field.
 
-    What is deeper is plain data: ``run.wait_s["all"]["mean"]``. What is undefined or infinite is
-    so here, and null in JSON.
+    Nested data are plain: ``run.wait_s["all"]["mean"]``. Undefined or infinite numbers stay so; in
+    JSON they are null.
     """
 
     def __init__(self, document: Mapping[str, Any]) -> None:
@@ -167,19 +167,19 @@ class Fields(Mapping[str, Any]):
         return sorted({*super().__dir__(), *self._document})
 
     def as_dict(self) -> dict[str, Any]:
-        """The document itself, as the command has it with ``--json``."""
+        """Return the document itself, as the command prints it with ``--json``."""
         return self._document
 
 
 class Run(Fields):
-    """One replay: the object of ``outrider replay --json`` under ``runs``.
+    """Result of one replay: the object of ``outrider replay --json`` under ``runs``.
 
-    Every field is an attribute; docs/reference/definitions.md says what each is. Times and waits
+    Every field is an attribute; docs/reference/definitions.md defines each. Times and waits
     are seconds, energies watt-hours.
 
     Args:
         document: the run object.
-        job_rows: what befell each job; None where it was not asked for.
+        job_rows: times of each job; None if it was not requested.
     """
 
     trace: str
@@ -232,7 +232,7 @@ class Run(Fields):
 
     @property
     def job_rows(self) -> Records:
-        """A record for each job, in the order of submission; columns: the table ``jobs``.
+        """Records of the jobs, in the order of submission; columns: the table ``jobs``.
 
         Raises:
             ConfigurationError: the run was made with ``jobs=False``.

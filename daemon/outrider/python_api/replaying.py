@@ -1,4 +1,4 @@
-"""`outrider.replay`: a trace under a policy."""
+"""Replay of a trace under a policy, and comparison of policies, for the Python API."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from importlib.metadata import entry_points
@@ -42,38 +42,38 @@ def replay(
     jobs: bool = True,
     skip_bad: bool = False,
 ) -> Run:
-    """Run a trace under a policy, as ``outrider replay`` does; its figures to the last digit.
+    """Run a trace under a policy, with exactly the figures of ``outrider replay``.
 
     Args:
         trace: a campus or a workload, or the path of a campus folder or a workload file.
         policy: the name of an installed policy, ``recorded`` for what the scheduler of a workload
             file did, or the class of a policy that is not installed.
-        seed: of the policy's chance, and of the estimates'.
+        seed: for the policy's random draws, and for the estimates'.
         settings: of the policy, by name.
-        preset: a named bundle of its settings; `settings` win over it.
+        preset: a named bundle of its settings; `settings` take precedence.
         machines: of workloads: one-CPU machines, or CPUs of the pool where jobs are parallel.
-        estimates: what policies are told of run times: ``exact``, ``requested``,
-            ``lognormal:SIGMA`` or ``learned``; of a campus ``requested`` or ``learned``.
-        discipline: who may start before a job that does not fit: ``first_fit``, ``strict``,
-            ``easy`` or ``conservative``. None: strict; of a campus first_fit.
-        class_by: as of `outrider.read_swf`; of a path only.
-        vo: as of `outrider.read_swf`; of a path only.
-        group_vos_below: as of `outrider.read_swf`; of a path only.
+        estimates: run times that policies see: ``exact``, ``requested``, ``lognormal:SIGMA`` or
+            ``learned``; for a campus ``requested`` or ``learned``.
+        discipline: the rule by which jobs may pass one that does not fit: ``first_fit``,
+            ``strict``, ``easy`` or ``conservative``. None: strict; of a campus first_fit.
+        class_by: as in `outrider.read_swf`; only for a path.
+        vo: as in `outrider.read_swf`; only for a path.
+        group_vos_below: as in `outrider.read_swf`; only for a path.
         interactive_below_s: the run groups waits by whether a job ran strictly less, in seconds.
         shares: fair shares by VO, summing to 1; None: equal.
-        utilities: what completing a job is worth, by class, as ``{"batch": "linear:zero_at=3"}``.
+        utilities: utility of completing a job, by class, such as ``{"batch": "linear:zero_at=3"}``.
         until_s: stop after this second of the trace.
         ledger: file for every decision with its scores, and every outcome with its reward.
         jobs: keep a record for each job (`Run.job_rows`); that takes time on long queues.
-        skip_bad: of a path: leave out bad rows and count them.
+        skip_bad: only for a path: skip bad rows and count them.
 
     Returns:
-        The run. Its field `trace` is the path as it was given, or the name of the trace.
+        The run. Its field `trace` is the given path, or the name of the trace.
 
     Raises:
         ConfigurationError: an argument or a setting is wrong, or does not fit the trace.
         PluginError: there is no such policy, or it cannot be made.
-        PolicyError: the policy does what the site forbids, or fails.
+        PolicyError: the policy violates a rule of the site, or fails.
         TraceError: the trace cannot be read.
         LedgerError: the ledger cannot be written.
     """
@@ -89,7 +89,7 @@ def replay(
     asked = Terms(
         {name: dict(settings or {})}, {name: preset}, until_s, shares_of(shares), terms, kinds
     )
-    asked.make(name, seed)  # refuse what is wrong before a trace is read, not after it
+    asked.make(name, seed)  # check the policy before a trace is read
     found, label = trace_of(trace, terms, skip_bad)
     if not isinstance(found, Workload):
         terms.refuse_for_campus(label)
@@ -102,7 +102,7 @@ def replay(
 
 
 def _named(policy: Any) -> tuple[str, dict[str, type[Policy]]]:
-    """The name of a policy, and its class if it is given. Raises `ConfigurationError`."""
+    """Return the name of a policy, and its class if given. Raises `ConfigurationError`."""
     if isinstance(policy, str):
         return policy, {}
     if not (isinstance(policy, type) and issubclass(policy, Policy)):
@@ -119,16 +119,16 @@ def _named(policy: Any) -> tuple[str, dict[str, type[Policy]]]:
 
 
 def trace_of(trace: Trace | Path | str, terms: WorkloadTerms, skip_bad: bool) -> tuple[Trace, str]:
-    """The trace and what it is called: as it was given, or its name.
+    """Return the trace with its label: the given path, or its name.
 
     Args:
-        trace: or its path.
-        terms: what is asked of it.
-        skip_bad: of a path: leave out bad rows and count them.
+        trace: the trace, or its path.
+        terms: options about it.
+        skip_bad: for a path: skip bad rows and count them.
 
     Raises:
-        ConfigurationError: what is asked does not fit it.
-        TraceError: it cannot be read, or is not there.
+        ConfigurationError: an option does not fit it.
+        TraceError: it cannot be read, or does not exist.
     """
     if isinstance(trace, str | Path):
         if not Path(trace).exists():
@@ -154,7 +154,7 @@ def trace_of(trace: Trace | Path | str, terms: WorkloadTerms, skip_bad: bool) ->
 
 
 def _with_machines(workload: Workload, cpus: int) -> Workload:
-    """The workload on other machines, as if its file were read so. Raises `TraceError`."""
+    """Return the workload on other machines, as if read so. Raises `TraceError`."""
     from dataclasses import replace
 
     widest = int(np.max(workload.cpus, initial=1))
@@ -168,10 +168,10 @@ def _with_machines(workload: Workload, cpus: int) -> Workload:
 
 
 # -- comparing -------------------------------------------------------------------------------------
-# `outrider.compare`: policies job by job, by the lab that is installed beside the core.
+# `outrider.compare`: policies job by job, by the lab, which is a separate package.
 
 GROUP: Final = "outrider.functions"
-"""Entry points of functions that the Python API calls and the core does not have."""
+"""Entry points of functions of the Python API that are in other packages."""
 
 
 def compare(
@@ -198,28 +198,28 @@ def compare(
 
     Args:
         traces: path of a workload file, or several.
-        policies: a name, or several; the published baselines always run beside.
-        baseline: the policy that all others are held against.
-        seeds: of the policies' chance and of the estimates'.
+        policies: a name, or several; the published baselines are always compared, too.
+        baseline: the policy that all others are compared with.
+        seeds: for the random draws of policies and of estimates.
         settings: of policies, by policy and name.
         presets: by policy.
         machines: CPUs, in place of the header's.
-        estimates: what policies are told of run times, as of `outrider.replay`.
-        discipline: who may start before a job that does not fit; None: strict.
-        class_by: what makes a job interactive, as of `outrider.read_swf`.
+        estimates: run times that policies see, as in `outrider.replay`.
+        discipline: the rule by which jobs may pass one that does not fit; None: strict.
+        class_by: what makes a job interactive, as in `outrider.read_swf`.
         interactive_below_s: figures are grouped by whether a job ran strictly less, in seconds.
         vo: the column that says which VO a job belongs to.
-        group_vos_below: VOs that ask for a lesser share than this count as one.
+        group_vos_below: VOs with a smaller share of the requests than this are merged.
         shares: fair shares by VO, summing to 1; None: equal.
-        utilities: what completing a job is worth, by class, as of `outrider.replay`.
+        utilities: utility of completing a job, by class, as in `outrider.replay`.
         block_s: seconds of submissions that are drawn together for the intervals; None: chosen
             from the waits.
-        workers: processes; 1: this one. With more, a script needs the usual
+        workers: number of processes; 1: this one only. With more, a script needs the usual
             ``if __name__ == "__main__":``.
 
     Returns:
         The document: `settings`, `traces` (policies with their differences and 95 % intervals),
-        `over_traces`, and `failed`: runs that did, each with its error.
+        `over_traces`, and `failed`: runs that failed, each with its error.
 
     Raises:
         ConfigurationError, PluginError: an argument, a policy or a setting is wrong, or the lab is
@@ -232,13 +232,13 @@ def compare(
     for name in names:
         if not isinstance(name, str):
             raise ConfigurationError(
-                f"policies: {name!r} is no name; expected that of an installed policy, which "
+                f"policies: {name!r} is not a name; expected that of an installed policy, which "
                 "other processes can find, too (outrider.replay takes a class)"
             )
     for what, given in (("settings", settings), ("presets", presets)):
         strangers = sorted(set(given or {}) - set(names))
         if strangers:
-            raise ConfigurationError(f"{what}: {strangers[0]} is none of the policies compared")
+            raise ConfigurationError(f"{what}: {strangers[0]} is not one of the compared policies")
     terms = terms_of(
         machines=machines, class_by=class_by, interactive_below_s=interactive_below_s, vo=vo,
         group_vos_below=group_vos_below, estimates=estimates, discipline=discipline,
@@ -254,7 +254,7 @@ def compare(
 
 
 def _paths(traces: Any) -> list[str]:
-    """Paths of workload files. Raises `ConfigurationError` if a trace is in memory."""
+    """Return paths of workload files. Raises `ConfigurationError` for a trace in memory."""
     is_one = isinstance(traces, str) or not isinstance(traces, Iterable)
     given = [traces] if is_one else list(traces)
     for trace in given:
@@ -268,11 +268,11 @@ def _paths(traces: Any) -> list[str]:
 
 
 def _function(name: str) -> Any:
-    """A function of another package. Raises `PluginError`."""
+    """Return a function of another package. Raises `PluginError`."""
     found = list(entry_points(group=GROUP, name=name))
     if not found:
         raise PluginError(
-            f"{name}: no installed package has it under the entry points {GROUP}; Outrider's own "
-            "lab does, once it is installed again"
+            f"{name}: no installed package has it under the entry points {GROUP}; install "
+            "Outrider's own lab again"
         )
     return found[0].load()

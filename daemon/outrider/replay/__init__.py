@@ -1,8 +1,8 @@
 """Replay: runs the engine on a simulated or recorded site, for the CLI and `simulated`.
 
-Called, as `outrider.replay(trace, policy=...)`, it is the function
-`outrider.python_api.replaying.replay` of the Python API: Python binds the name of a package's part
-to that part once anything of it is imported, so one object has to be both
+The package itself can be called: `outrider.replay(trace, policy=...)` is the function
+`outrider.python_api.replaying.replay` of the Python API. Python binds the name of a subpackage to
+that subpackage once any module of it is imported, so one object has to be both
 (docs/decisions/0050-a-python-api-that-costs-nothing.md).
 """
 
@@ -12,12 +12,12 @@ from types import ModuleType
 from typing import Any
 
 
-class _CallableRoom(ModuleType):
-    """This package, which can be called."""
+class _CallablePackage(ModuleType):
+    """Package that can be called like a function."""
 
     def __call__(self, *args: Any, **options: Any) -> Any:
-        """As `outrider.python_api.replaying.replay`."""
+        """Call `outrider.python_api.replaying.replay` with these arguments."""
         return import_module("outrider.python_api.replaying").replay(*args, **options)
 
 
-sys.modules[__name__].__class__ = _CallableRoom
+sys.modules[__name__].__class__ = _CallablePackage

@@ -1,4 +1,4 @@
-"""One run of a workload under one acting policy: the engine joined to a simulated grid."""
+"""Run of a workload under one acting policy: the engine connected to a simulated grid."""
 
 from collections.abc import Callable, Mapping, Sequence
 from math import isinf
@@ -21,11 +21,11 @@ from outrider.simulation.grid_site import STALLED_AFTER_S, GridSite
 from outrider.simulation.recorded_site import NO_WAIT, RecordedSite
 
 RECONSIDER_S = 3600.0
-"""Decision epoch of policies that keep a job queued by choice and have none of their own."""
+"""Decision epoch for policies that keep jobs queued by choice and have no epoch of their own."""
 
 
 class GridRun(TraceRun):
-    """A run of a workload, until every job is done.
+    """Run of a workload, until every job is done.
 
     Args:
         workload: the trace.
@@ -35,7 +35,7 @@ class GridRun(TraceRun):
         exact: keep every wait, for exact percentiles in the report.
         shares: fair shares by VO; None: those the workload intends; empty: equal.
         utilities: time utility functions by job class.
-        discipline: who may start before a job that does not fit: `outrider.model.modes`.
+        discipline: the rule by which jobs may pass one that does not fit: `outrider.model.modes`.
         estimator: estimates run times in place of the trace; None: the trace's are used.
         short_below_s: the report groups waits by whether a job's true run time is strictly less.
     """
@@ -74,11 +74,15 @@ class GridRun(TraceRun):
         super().__init__(self.grid, site, accounting, runners, ReplayDecisionLog(keep), estimator)
 
     def run(self, progress: Callable[[float], None] | None = None) -> dict[str, Any]:
-        """As of `TraceRun`. Raises `PolicyError` if the policy defers all that is left for ever."""
+        """Run to the end, like `TraceRun.run`.
+
+        Raises:
+            PolicyError: the policy never starts the remaining jobs.
+        """
         out = super().run(progress)
         if self.grid.is_stalled:
             raise PolicyError(
-                f'policy "{self.runners[0].name}" defers all jobs that are left for ever '
+                f'policy "{self.runners[0].name}" defers all remaining jobs and never starts them '
                 f"({out['jobs']['unfinished']}): none came or ran for "
                 f"{STALLED_AFTER_S / 86_400.0:g} days; expected max_defer_s, after which a "
                 "job must start, or a second at which the run stops (until_s, --until)"
@@ -112,14 +116,14 @@ class GridRun(TraceRun):
 
 
 # -- recorded run ----------------------------------------------------------------------------------
-# A run under the trace's recorded decisions: same accounting, policies in shadow.
+# Run under the trace's recorded decisions: same accounting, policies in shadow.
 
 RECORDED: Final = "recorded"
 """Name of the pseudo-policy: the scheduler that produced the trace."""
 
 
 class RecordedRun(TraceRun):
-    """A workload as it happened, until every job is done.
+    """Run of a workload as it was recorded, until every job is done.
 
     Args:
         workload: the trace; its jobs without a recorded wait are left out and counted.
@@ -167,7 +171,7 @@ class RecordedRun(TraceRun):
         )
 
     def run(self, progress: Callable[[float], None] | None = None) -> dict[str, Any]:
-        """Run to the end; the report is about what happened, not about the shadow policies."""
+        """Run to the end; the report is about the recorded schedule, not the shadow policies."""
         return super().run(progress) | {"decisions": self._starts, "calibration": None}
 
     @property

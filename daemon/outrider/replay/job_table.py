@@ -1,4 +1,4 @@
-"""What befell every job of a replay, and what it waited for: one row a job."""
+"""Job table of a replay: one row per job with its times and the reasons it waited."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from math import inf
@@ -19,16 +19,16 @@ from outrider.model.jobs import QUEUED, Job
 from outrider.model.modes import CONSERVATIVE, EASY, EASY_SJBF, FIRST_FIT, STRICT
 
 # -- queue times -----------------------------------------------------------------------------------
-# Seconds that queued jobs wait for each reason, counted once for all that are alike.
+# Seconds that queued jobs wait for each reason, counted once for all jobs of one size.
 
 REASONS: Final = (
     "no_machine", "too_wide", "behind_head", "would_delay", "deferred", "impossible",
 )  # fmt: skip
-"""What a queued job waits for, a closed list.
+"""Reasons for which a queued job waits, a closed list.
 
 * no_machine: no CPU is free for any job;
 * too_wide: some are, but no machine that it may use has the CPUs, memory, GPUs it asks for;
-* behind_head: it would fit; a job before it does not, and nobody passes (discipline ``strict``);
+* behind_head: it would fit; a job before it does not, and no job passes (discipline ``strict``);
 * would_delay: it would fit, and would delay a job before it (``easy``, ``easy_sjbf``,
   ``conservative``);
 * deferred: it would fit, and the policy keeps it queued;
@@ -38,11 +38,11 @@ NO_MACHINE, TOO_WIDE, BEHIND, DELAY, DEFERRED, IMPOSSIBLE = range(len(REASONS))
 
 
 class _Size:
-    """What was counted for queued jobs that fit, or do not, at the same moments.
+    """Counts for queued jobs that fit, or do not, at the same moments.
 
     Attributes:
-        cpus: that they ask for.
-        jobs_n: how many are queued.
+        cpus: requested CPUs.
+        jobs_n: number of these jobs in the queue.
         fitting_s: seconds in which they would have fitted on a free machine.
         narrow_s: seconds in which they would not, though some machine was free.
     """
@@ -55,7 +55,7 @@ class _Size:
         self.fitting_s = self.narrow_s = 0.0
 
     def count(self, seconds: float, fits: bool) -> None:
-        """So much time passed, in which they would have fitted, or not."""
+        """Add a period in which they would have fitted, or not."""
         if fits:
             self.fitting_s += seconds
         else:
@@ -63,7 +63,7 @@ class _Size:
 
 
 class _Mark(NamedTuple):
-    """What was counted when a job joined the queue, or was last chosen otherwise."""
+    """Counts at the time a job joined the queue, or its choice last changed."""
 
     size: _Size
     closed_s: float
@@ -72,14 +72,14 @@ class _Mark(NamedTuple):
 
 
 class QueueTimes:
-    """Counts time once for all jobs that ask for equally many CPUs and nothing else.
+    """Counter of waiting time, once for all jobs that ask for the same CPUs and nothing else.
 
-    A job's part of that is what was counted between two marks: when it joins the queue, when the
-    policy says otherwise of it, and when it leaves. A job that is bound, as it asks for more than
-    CPUs, is counted by itself whenever a machine is free.
+    A job's part is the difference between two marks. Marks are set when it joins the queue, when
+    the policy's choice for it changes, and when it leaves. A job that is bound (it asks for more
+    than CPUs) is counted separately whenever a machine is free.
 
     Args:
-        jobs_n: jobs that there will be; numbers are below that.
+        jobs_n: number of all jobs; job numbers are below it.
         unstarted: the reason of a job that would fit and is not deferred.
 
     Attributes:
@@ -97,15 +97,15 @@ class QueueTimes:
 
     @property
     def widest(self) -> int:
-        """The most CPUs that a queued job asks for; 0: none is queued."""
+        """Maximal CPUs that a queued job asks for; 0 if none is queued."""
         return max((*self._sizes, *(size.cpus for size in self._bound.values())), default=0)
 
     def join(self, job: int, cpus: int, is_bound: bool) -> None:
-        """A job is queued from now on, or asks for something else than before.
+        """Add a job to the queue, or update what it asks for.
 
         Args:
             job: its number.
-            cpus: that it asks for.
+            cpus: requested CPUs.
             is_bound: it asks for more than CPUs (`JobSpec.is_bound`).
         """
         self.leave(job)
@@ -117,7 +117,7 @@ class QueueTimes:
         self._mark(job, size)
 
     def leave(self, job: int) -> None:
-        """A job is queued no more; one that is not is left alone."""
+        """Remove a job from the queue; do nothing if it is not in it."""
         if job not in self._marks:
             return
         self._settle(job)
@@ -127,10 +127,10 @@ class QueueTimes:
             del self._sizes[size.cpus]
 
     def choose(self, job: int, chosen: int | None) -> None:
-        """From now on the policy says so of a job: `DEFERRED`, `IMPOSSIBLE`, or nothing."""
+        """Set the policy's choice for a job: `DEFERRED`, `IMPOSSIBLE`, or None."""
         if self._chosen.get(job) == chosen:
             return
-        if job in self._marks:  # what was counted so far is of what was said before
+        if job in self._marks:  # the time so far belongs to the earlier choice
             self._settle(job)
         if chosen is None:
             del self._chosen[job]
@@ -138,11 +138,11 @@ class QueueTimes:
             self._chosen[job] = chosen
 
     def pass_time(self, seconds: float, widest: int, fits: Callable[[int], bool]) -> None:
-        """So much time passed.
+        """Add a period to the counts of all queued jobs.
 
         Args:
-            seconds: how much.
-            widest: the most CPUs that a free machine had left, or as many as anybody asks for.
+            seconds: its length.
+            widest: maximal CPUs that a free machine had left, or as many as any job asks for.
             fits: whether a bound job, by its number, would have fitted on a free machine.
         """
         if not widest:
@@ -151,11 +151,11 @@ class QueueTimes:
         for cpus, size in self._sizes.items():
             size.count(seconds, cpus <= widest)
         for job, size in self._bound.items():
-            # of one that is deferred or impossible both count alike, and to ask is dear
+            # a deferred or impossible job counts both the same way, and `fits` is slow
             size.count(seconds, job in self._chosen or fits(job))
 
     def settle(self) -> None:
-        """Bring `waited_s` up to now for all jobs that are queued."""
+        """Update `waited_s` of all queued jobs to now."""
         for job in self._marks:
             self._settle(job)
 
@@ -163,7 +163,7 @@ class QueueTimes:
         self._marks[job] = _Mark(size, self._closed_s, size.fitting_s, size.narrow_s)
 
     def _settle(self, job: int) -> None:
-        """Add what was counted since a job's mark to what it waited for, and mark it anew."""
+        """Add the counts since a job's mark to its waiting times, and set a new mark."""
         mark = self._marks[job]
         size = mark.size
         closed_s = self._closed_s - mark.closed_s
@@ -185,7 +185,7 @@ _NEVER: Final = -inf
 _TIME: Final = "seconds since the start of the trace"
 JOBS: Final = Table(
     "jobs",
-    "What befell a job of a replay, and what it waited for.",
+    "Times of a job in a replay, and the reasons it waited.",
     (
         Column("job", TEXT, "the job"),
         Column("user", TEXT, "its user; empty: not known"),
@@ -197,19 +197,19 @@ JOBS: Final = Table(
         Column("end_s", NUMBER, f"when it left, {_TIME}; null: it is still there", True),
         Column("ending", TEXT, "`completed` or `removed`; null: it is still there", True),
         Column("cpus", INTEGER, "CPUs that it asked for"),
-        Column("estimate_s", NUMBER, "run time that the policy was told, in seconds; null: none",
+        Column("estimate_s", NUMBER, "run time estimate of the policy, in seconds; null: none",
                True),
         Column("runs", INTEGER, "how often it was started"),
         Column("wait_s", NUMBER, "seconds until it first started; null: it never did", True),
         Column("waited_most_for", TEXT, "what it waited longest for, one of the columns below "
-               "without `_s`; null: it did not wait, or nobody can say", True),
+               "without `_s`; null: it did not wait, or that is not known", True),
         *(
-            Column(f"{reason}_s", NUMBER, f"seconds that it waited for that: {why}; null: nobody "
-                   "can say what recorded jobs waited for", True)
+            Column(f"{reason}_s", NUMBER, f"seconds that it waited for that: {why}; null: not "
+                   "known, as for recorded jobs", True)
             for reason, why in (
                 ("no_machine", "no CPU was free for any job"),
                 ("too_wide", "some were, but no machine that it may use had what it asks for"),
-                ("behind_head", "it would have fitted; a job before it did not, and nobody passes"),
+                ("behind_head", "it would have fitted; a job before it did not, and no job passes"),
                 ("would_delay", "it would have fitted, and have delayed a job before it"),
                 ("deferred", "it would have fitted, and the policy kept it queued"),
                 ("impossible", "it fits on no machine of the site"),
@@ -217,11 +217,11 @@ JOBS: Final = Table(
         ),
     ),
 )  # fmt: skip
-"""The rows of a `JobTable`."""
+"""Columns of the rows of a `JobTable`."""
 
 
 class JobTable:
-    """Watches a replay, and has a row for every job that was submitted in it.
+    """Recorder of a replay with a row for every job that was submitted in it.
 
     Args:
         job_names: by job number.
@@ -236,7 +236,7 @@ class JobTable:
         self._last: Event = (_NEVER, TICK, 0, None)
 
     def decided(self, decision: Decision) -> None:
-        """Note what the policy says of a job; called for each of its decisions."""
+        """Record the policy's choice for a job; called for each of its decisions."""
         chosen = None
         if decision.action == DEFER:
             if decision.reason == IMPOSSIBLE_JOB:
@@ -248,12 +248,12 @@ class JobTable:
     def watch(
         self, events: Iterable[Event], site: Site, runners: Sequence[PolicyRunner]
     ) -> Iterator[Event]:
-        """Pass events on, one by one; before each the site is as the one before has left it.
+        """Yield the events one by one; before each the site has applied the one before.
 
         Args:
             events: of the run.
             site: of its engine.
-            runners: the first decides; none: nothing says what a job waits for.
+            runners: the first decides; without any, reasons are not known.
         """
         if runners:
             self._says_why = True
@@ -268,12 +268,12 @@ class JobTable:
         self._settle(site)
 
     def finish(self, end_s: float, site: Site) -> None:
-        """The run is over: who still waits did so until now."""
+        """End the run: jobs that still wait did so until now."""
         self._count_until(end_s, site)
         self._times.settle()
 
     def _settle(self, site: Site) -> None:
-        """Take in what the last event did to its job."""
+        """Record the effect of the last event on its job."""
         time_s, kind, number, _ = self._last
         if kind not in JOB_KINDS:
             return
@@ -302,11 +302,11 @@ class JobTable:
         self._times.pass_time(lasted_s, _most_left(site, asked), would_fit)
 
     def as_rows(self) -> Rows:
-        """Its rows, to be read as often as wanted; after the run."""
+        """Return the rows of the table, which can be read repeatedly; after the run."""
         return Rows(JOBS, self.rows)
 
     def rows(self) -> Iterator[dict[str, Any]]:
-        """A row a job, in the order of submission: scalars by column, None where unknown."""
+        """Yield a row per job, in the order of submission: scalars by column, None if unknown."""
         for number, job in self._jobs.items():
             spec, waited_s = job.spec, self._times.waited_s[number]
             end_s, ending = self._ends.get(number, (None, None))
@@ -335,7 +335,7 @@ class JobTable:
 
 
 def _most_left(site: Site, enough: int) -> int:
-    """The most CPUs that a free machine has left; where one has `enough`, that is enough."""
+    """Return the maximal CPUs left on a free machine; stop looking at `enough`."""
     most = 0
     for machine in site.free_since:
         most = max(most, site.cpus_left(machine))
@@ -345,11 +345,11 @@ def _most_left(site: Site, enough: int) -> int:
 
 
 # -- waits by length -------------------------------------------------------------------------------
-# Waits by true run time: for reports, when a run is over; nobody who decides is told.
+# Waits by true run time: for reports after a run; policies do not see them.
 
 
 def waits_by_length(waits_s: Floats, run_s: Floats, short_below_s: float) -> dict[str, Any]:
-    """``wait_s.by_length`` of a report.
+    """Return ``wait_s.by_length`` of a report.
 
     Args:
         waits_s: (jobs,) seconds from submission to start; inf: never started, nan: not submitted.

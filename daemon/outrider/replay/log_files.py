@@ -1,4 +1,4 @@
-"""Whole log files, read in big chunks by the reader that understands them."""
+"""Whole log files, read in large chunks by the matching reader."""
 
 import gzip
 import hashlib
@@ -42,12 +42,12 @@ CHUNK_BYTES: Final = 4 << 20
 HEAD_BYTES: Final = 64 * 1024
 HALF_RECORD: Final = "incomplete record"
 NO_TIME: Final = "time is nan or infinite"
-"""Why an event of a faulty reader is rejected: it could not be put in order with the others."""
+"""Reason for rejecting an event of a faulty reader: it cannot be sorted with the others."""
 _GZIP: Final = b"\x1f\x8b"
 
 
 class ReadCounts(msgspec.Struct):
-    """What was in a file, record by record, beside its events."""
+    """Counts of the records of a file, besides its events."""
 
     records: int = 0
     lines: int = 0
@@ -56,7 +56,7 @@ class ReadCounts(msgspec.Struct):
     warnings: list[str] = []
 
     def add(self, reading: Reading) -> None:
-        """Count what a reading says of its bytes."""
+        """Add the counts of a reading."""
         self.records += reading.records
         self.lines += reading.lines
         self.ignored.update(reading.ignored)
@@ -65,17 +65,17 @@ class ReadCounts(msgspec.Struct):
 
 
 class LogFile:
-    """One file of a batch system, from its first to its last byte.
+    """File of a batch system, read from its first to its last byte.
 
     Args:
-        path: the file; gzipped or not, its content decides.
-        format_name: the reader that understands it, or ``auto``.
+        path: the file; gzipped or not, detected from its content.
+        format_name: name of the matching reader, or ``auto``.
         year, timezone, fields, system: see `outrider.api.ReaderOptions`.
 
     Attributes:
-        format_name: the reader that was found; None for an empty file nobody need understand.
+        format_name: the reader that was found; None for an empty file, which needs none.
         in_order: whether its events come in the order of time (see `outrider.api.LogReader`).
-        counts: what `chunks` has seen so far.
+        counts: counts of `chunks` so far.
 
     Raises:
         TraceError: it cannot be read, or no reader recognises it.
@@ -110,15 +110,15 @@ class LogFile:
         self.in_order = kind is None or kind.in_order
 
     def chunks(self) -> Iterator[list[NamedEvent]]:
-        """The events in the order of the file, some thousands at a time.
+        """Yield the events in the order of the file, some thousands at a time.
 
-        A reader that needs more before it can begin (dates without a year, with a year given)
-        gets it: then the file is held in memory. An event whose time is nan or infinite is left
-        out and counted as rejected.
+        A reader that needs more data before it can begin (dates without a year, with a year given)
+        gets it: then the file is held in memory. An event whose time is nan or infinite is dropped
+        and counted as rejected.
 
         Raises:
             TraceError: the file cannot be read to its end.
-            PluginError: the reader fails; says which, and in which line of the file.
+            PluginError: the reader fails; names it and the line of the file.
         """
         reader = self._reader
         if reader is None:
@@ -147,7 +147,7 @@ class LogFile:
         self.counts.lines += len(rest.splitlines())
 
     def _with_times(self, events: list[NamedEvent]) -> list[NamedEvent]:
-        """The events that happened at some time; the others are counted as rejected."""
+        """Return the events with a valid time; count the others as rejected."""
         if all(map(isfinite, map(itemgetter(0), events))):
             return events
         kept = [event for event in events if isfinite(event[0])]
@@ -184,15 +184,15 @@ class LogFile:
 
 
 # -- reader faults ---------------------------------------------------------------------------------
-# What to say of a log reader that fails: which one, in which file and in which line.
+# Error messages for a log reader that fails: its name, the file and the line.
 
 
 def made(kind: type[LogReader], options: ReaderOptions, path: Path) -> LogReader:
-    """A reader for one file.
+    """Return a reader for one file.
 
     Raises:
-        PluginError: it fails while it is made.
-        ConfigurationError: it refuses the options.
+        PluginError: the reader's constructor fails.
+        ConfigurationError: the reader refuses the options.
     """
     try:
         return kind(options)
@@ -207,14 +207,14 @@ def made(kind: type[LogReader], options: ReaderOptions, path: Path) -> LogReader
 def reading_fault(
     reader: LogReader, data: bytes, path: Path, lines_before: int, error: Exception
 ) -> PluginError:
-    """The error to raise where a reader failed.
+    """Return the error to raise where a reader failed.
 
     Args:
-        reader: it raised, or made events that are none.
-        data: what it was fed.
+        reader: it raised, or made invalid events.
+        data: its input.
         path: the file that `data` is part of.
-        lines_before: lines of the file before `data`.
-        error: what was raised.
+        lines_before: number of lines of the file before `data`.
+        error: the exception.
     """
     line = _failing_line(type(reader), reader.options, data)
     place = f"after line {lines_before}" if line is None else f"line {lines_before + line}"
@@ -229,14 +229,14 @@ def _named(error: Exception) -> str:
 
 
 def _failing_line(kind: type[LogReader], options: ReaderOptions, data: bytes) -> int | None:
-    """The first line of `data`, from 1, on which a new reader fails; None: on none."""
+    """Return the first line of `data`, from 1, on which a new reader fails; None if none."""
     lines = data.splitlines(keepends=True)
 
     def fails(n: int) -> bool:
         try:
             reading = kind(options).read(b"".join(lines[:n]), final=n == len(lines))
             all(isfinite(event[0]) for event in reading.events)
-        except Exception:  # noqa: BLE001 - it is what is looked for
+        except Exception:  # noqa: BLE001 - the search is for failures
             return True
         return False
 
@@ -253,43 +253,43 @@ def _failing_line(kind: type[LogReader], options: ReaderOptions, data: bytes) ->
 
 
 # -- ingestion -------------------------------------------------------------------------------------
-# What logs tell of a site: several files, merged by time, through the engine to a report.
+# Several log files, merged by time, through the engine to a report.
 #
-# There are no policies here and nothing is acted on: it is the accounting alone, on what happened.
+# There are no policies here and nothing is changed: it is only the accounting of what happened.
 
 LATENESS_S: Final = 5.0
-"""How much out of order a log may be and still be put in order; later events come as they come."""
+"""Period in which events of an unsorted log are sorted; later ones keep their order."""
 
 
 class NoDecisionLog:
-    """An engine without runners decides nothing; nothing is to be recorded."""
+    """Decision log of an engine without runners, which makes no decisions."""
 
     def decided(self, decision: Decision, /) -> None:
-        """No runner, no decision."""
+        """Do nothing: without runners there is no decision."""
 
     def ended(
         self, policy: str, job: Job, ending: str, reason: str, run_s: float,
         reward: float | None, on_policy: bool,
     ) -> None:  # fmt: skip
-        """No runner, no outcome."""
+        """Do nothing: without runners there is no outcome."""
 
 
 class EventsHash:
-    r"""The ``events_sha256`` of events after duplicates were removed, in any order.
+    r"""Hash ``events_sha256`` of events without duplicates, in any order.
 
-    Over sorted lines, so that sources which interleave jobs differently agree::
+    It is over sorted lines, so that sources which interleave jobs differently agree::
 
         {kind}\t{job}\t{whole UTC second, cut off}\t{host}\t{cpus}\t{reason}\n
 
-    in UTF-8; host and cpus are those of a start, reason that of an eviction or removal, and what
-    an event has not is empty. Of an event about a machine the host is the machine.
+    in UTF-8. Host and cpus are those of a start, reason that of an eviction or removal; other
+    fields are empty. For an event about a machine the host is the machine.
     """
 
     def __init__(self) -> None:
         self._lines: list[bytes] = []
 
     def add(self, event: NamedEvent) -> None:
-        """Count one event."""
+        """Add one event to the hash."""
         time_s, kind, subject, extra = event
         job, host, cpus, reason = (
             (subject, "", "", "") if kind in JOB_KINDS else ("", subject, "", "")
@@ -302,7 +302,7 @@ class EventsHash:
         self._lines.append(line.encode("utf-8", "backslashreplace"))
 
     def hexdigest(self) -> str:
-        """The hash of what was added so far."""
+        """Return the hash of all events added so far."""
         self._lines.sort()
         digest = hashlib.sha256()
         for line in self._lines:
@@ -311,7 +311,7 @@ class EventsHash:
 
 
 class _WatchedNormaliser(Normaliser):
-    """A normaliser that says which events were no duplicates."""
+    """Normaliser that reports which events were not duplicates."""
 
     def __init__(
         self, describe: Callable[[str], MachineSpec], news: Callable[[NamedEvent], None]
@@ -333,11 +333,11 @@ class _WatchedNormaliser(Normaliser):
 
 
 class Ingestion:
-    """Files on their way through the event merger into an engine without runners.
+    """Pipeline of log files through the event merger into an engine without runners.
 
     Args:
         files: read from their beginning; their paths must differ.
-        describe: what is known of a machine by its name.
+        describe: returns what is known of a machine by its name.
     """
 
     def __init__(
@@ -366,11 +366,11 @@ class Ingestion:
         progress: Callable[[float], None] | None = None,
         watch: Callable[[Iterable[Event]], Iterable[Event]] = iter,
     ) -> None:
-        """Read all files to their ends and account for what they tell.
+        """Read all files to their ends and account for their events.
 
         Args:
-            progress: hears of each file that was read, from 0 to 1.
-            watch: passes the events on to the engine.
+            progress: called after each file with the ratio that was read, from 0 to 1.
+            watch: passes the events to the engine.
 
         Raises:
             TraceError: a file cannot be read to its end.
@@ -380,7 +380,7 @@ class Ingestion:
             self.engine.finish(self.last_s)
 
     def events(self, progress: Callable[[float], None] | None = None) -> Iterator[Event]:
-        """What the files tell, read to their ends, always the one that is furthest behind.
+        """Yield the events of all files, reading from the file that is furthest behind.
 
         Raises:
             TraceError: a file cannot be read to its end.
@@ -403,7 +403,7 @@ class Ingestion:
             self.merger.newly_set_aside.clear()  # only counted here
 
     def report(self) -> dict[str, Any]:
-        """What `ingest` tells, but for its ``cpu_s``."""
+        """Return the result of `ingest`, without its ``cpu_s``."""
         counts: Counter[str] = Counter()
         for by_kind in self.merger.counts.values():
             counts += by_kind
@@ -436,7 +436,7 @@ class Ingestion:
 
 
 def _in_order(file: LogFile) -> Iterator[list[NamedEvent]]:
-    """Its events by the time at which they happened, equal times in the order of the file."""
+    """Yield the events in the order of time, equal times in the order of the file."""
     if file.in_order:
         return file.chunks()
     events = [event for chunk in file.chunks() for event in chunk]
@@ -455,5 +455,5 @@ def ingest(
     cpu_s = time.process_time()
     ingestion = Ingestion(files)
     ingestion.run(progress)
-    told = ingestion.report()
-    return told | {"cpu_s": time.process_time() - cpu_s}
+    result = ingestion.report()
+    return result | {"cpu_s": time.process_time() - cpu_s}

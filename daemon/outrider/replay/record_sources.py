@@ -1,4 +1,4 @@
-"""Where a record of a site comes from: the journal of a daemon, or the logs of a batch system."""
+"""Records of a site from the journal of a daemon, or from the logs of a batch system."""
 
 import datetime as dt
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -26,7 +26,7 @@ from outrider.replay.site_record import SiteRecord
 
 
 def record_of_ledger(path: Path) -> SiteRecord:
-    """What a daemon saw: the inputs of its journal, through an event merger like its own.
+    """Return the record of a daemon's journal, through an event merger like its own.
 
     Raises:
         LedgerError: the file cannot be read.
@@ -48,17 +48,17 @@ def record_of_ledger(path: Path) -> SiteRecord:
 def record_of_logs(
     files: Sequence[LogFile], progress: Callable[[float], None] | None = None
 ) -> SiteRecord:
-    """What a batch system wrote in its logs, merged by time.
+    """Return the record of a batch system's logs, merged by time.
 
     Raises:
-        TraceError: a file cannot be read to its end, or there is no job in any.
+        TraceError: a file cannot be read to its end, or none contains a job.
     """
     ingestion = Ingestion(files)
     record = SiteRecord(ingestion.merger.normaliser)
     record.take_all(ingestion.events(progress))
     if not record.jobs:
         names = ", ".join(str(file.path) for file in files)
-        raise TraceError(f"{names}: no job is told of; expected a log of a batch system")
+        raise TraceError(f"{names}: no job found; expected a log of a batch system")
     record.close()
     for file in files:
         record.warnings += [f"{file.path}: {text}" for text in dict.fromkeys(file.counts.warnings)]
@@ -70,20 +70,20 @@ def record_of_logs(
 
 
 # -- record notes ----------------------------------------------------------------------------------
-# The limits of a campus made from a record: what it assumes and what it leaves out.
+# Limits of a campus made from a record: its assumptions and omissions.
 
 
 def notes_on(
     record: SiteRecord, campus: Campus, zone: dt.tzinfo, inferred: Collection[str]
 ) -> Iterator[str]:
-    """One note for each thing the campus assumes or leaves out.
+    """Yield a note for each assumption and omission of the campus.
 
     Args:
         record: what was recorded of the site.
         campus: the campus made from it.
         zone: the site's time zone.
-        inferred: the site's habits that were not told, but inferred from the record: of
-            `outrider.replay.recorded_campus.HABITS`.
+        inferred: those of `outrider.replay.recorded_campus.HABITS` that were not declared, but
+            inferred from the record.
     """
     yield from record.warnings
     yield from _notes_on_habits(record, utc_offset_s(record.first_s, zone), inferred)
@@ -100,7 +100,7 @@ def notes_on(
     for what, n in record.left_out.items():
         yield f"{n} {what}: a campus has no place for that"
     for what, n in record.repairs.items():
-        yield f"{n} gaps in the record were mended: {what}"
+        yield f"{n} gaps in the record were filled: {what}"
     for day, hours in _clock_changes(record, zone):
         yield (
             f"clocks changed by {hours:+g} h on {day}: a campus counts elapsed seconds, so after "
@@ -116,7 +116,7 @@ def _notes_on_habits(
     if HOURS in inferred:
         yield (
             "opening hours and sleep are not recorded: clusters never close and machines never "
-            "sleep; --site names a file that knows them"
+            "sleep; --site names a file with these rules"
         )
     delay_s, delays = habits.table.idle_before_job_open_s, record.delays
     if DELAYS in inferred:
@@ -126,15 +126,15 @@ def _notes_on_habits(
         )
     if REBOOT in inferred:
         total = record.reboots.total()
-        yield f"reboot {clock_text(habits.reboot_s)}: at the commonest time of {total} reboots"
+        yield f"reboot {clock_text(habits.reboot_s)}: at the most common time of {total} reboots"
 
 
 def _notes_on_machines(record: SiteRecord) -> Iterator[str]:
     machines = record.machines.values()
     if inferred := sum(machine.spec.inferred for machine in machines):
         yield (
-            f"{inferred} machines are known from their jobs alone: no watts, and no owner sessions "
-            "(that a job was evicted does not say who came, nor for how long)"
+            f"{inferred} machines are known only from their jobs: no watts, and no owner sessions "
+            "(an eviction does not show who came, nor for how long)"
         )
 
 
@@ -142,13 +142,13 @@ def _notes_on_jobs(record: SiteRecord, campus: Campus) -> Iterator[str]:
     only = recorded_only(record, [spec.name for spec in campus.clusters])
     if wide := len(record.jobs) - len(possible_jobs(record, only)):
         yield (
-            f"{wide} jobs ask for more CPUs than any machine has where they may run: they are left "
+            f"{wide} jobs ask for more CPUs than any machine has where they may run, and are left "
             "out"
         )
     if anywhere := sum(only.get(job.spec.eligible, "") is None for job in record.jobs):
         yield (
-            f"{anywhere} jobs may use machines that are no whole clusters, or that were not told: "
-            "in the campus they may run anywhere"
+            f"{anywhere} jobs may use machines that are unknown or not whole clusters; in the "
+            "campus they may run anywhere"
         )
     if named := sum(bool(job.spec.resources and job.spec.resources.named) for job in record.jobs):
         yield (
@@ -158,7 +158,7 @@ def _notes_on_jobs(record: SiteRecord, campus: Campus) -> Iterator[str]:
 
 
 def _clock_changes(record: SiteRecord, zone: dt.tzinfo) -> Iterator[tuple[dt.date, float]]:
-    """Days within the record on which the zone's UTC offset changes, and by how many hours."""
+    """Yield days within the record on which the zone's UTC offset changes, with the hours."""
     before_s = utc_offset_s(record.first_s, zone)
     for time_s in (*np.arange(record.first_s, record.last_s, DAY_S).tolist(), record.last_s):
         offset_s = utc_offset_s(time_s, zone)

@@ -1,8 +1,8 @@
-"""A campus made from what was recorded of a site, to be replayed under any policy.
+"""Conversion of a site's record to a campus, to be replayed under any policy.
 
 Second 0 is midnight of the site's wall clock on the first day; later times are elapsed seconds. A
-campus has no daylight saving time: durations stay right and no hour occurs twice, and opening
-hours are read with the UTC offset in force at the first event.
+campus has no daylight saving time: durations are correct and no hour occurs twice. Opening hours
+use the UTC offset at the first event.
 """
 
 import datetime as dt
@@ -39,13 +39,13 @@ def recorded_campus(
     """Make a campus from a record.
 
     Args:
-        record: what was recorded; must be closed (`SiteRecord.close`).
+        record: must be closed (`SiteRecord.close`).
         name: of the campus.
         zone: the site's time zone.
         habits: declared opening hours, delays, sleep, reboot and rules for runs; its `start` and
             `end_s` are not used. None: those of `inferred_habits`.
-        absences: times at which a machine was not there are sessions of an owner; otherwise it
-            is there from the first second to the last.
+        absences: whether periods in which a machine was absent become sessions of an owner;
+            otherwise it is present from the first second to the last.
     """
     offset_s = utc_offset_s(record.first_s, zone)
     epoch_s = (record.first_s + offset_s) // DAY_S * DAY_S - offset_s
@@ -88,13 +88,13 @@ def recorded_campus(
         end_s=round(record.last_s - epoch_s, DIGITS),
         capacities=_amounts([(machine.cpus, machine.spec.resources) for machine in machines]),
         requests=_amounts([(job.cpus, job.spec.resources) for job in jobs]),
-        only=_said([only.get(job.spec.eligible) or "" for job in jobs]),
+        only=_none_if_empty([only.get(job.spec.eligible) or "" for job in jobs]),
         estimate_s=_estimates([job.spec.estimate_s for job in jobs]),
     )
 
 
 def inferred_habits(record: SiteRecord, offset_s: float) -> SiteFile:
-    """A site's habits as far as a record shows them.
+    """Return a site's rules as far as a record shows them.
 
     Idle delay and reboot time are the most frequent ones in the record. Opening hours and sleep
     are not recorded: clusters never close and machines never sleep.
@@ -115,13 +115,13 @@ def inferred_habits(record: SiteRecord, offset_s: float) -> SiteFile:
 
 
 def utc_offset_s(time_s: float, zone: dt.tzinfo) -> float:
-    """Seconds by which a zone's wall clock is ahead of UTC at a Unix time."""
+    """Return the seconds by which a zone's wall clock is ahead of UTC at a Unix time."""
     offset = dt.datetime.fromtimestamp(time_s, zone).utcoffset()
     return offset.total_seconds() if offset else 0.0
 
 
 def _clusters(machines: list[RecordedMachine], site: SiteFile) -> tuple[list[ClusterSpec], Ints]:
-    """Declared clusters, then those that only machines name; and each machine's cluster number."""
+    """Return declared clusters, then those named only by machines; and each machine's number."""
     clusters = {spec.name: spec for spec in site.clusters}
     for machine in machines:
         name = machine.spec.cluster
@@ -136,17 +136,17 @@ def _or_nan(values: Iterable[float | None]) -> Floats:
 
 
 def _amounts(rows: list[tuple[int, Resources | None]]) -> Amounts | None:
-    """CPUs and other resources of machines or jobs; None if all have one CPU and nothing else."""
-    told = [Resources() if resources is None else resources for _, resources in rows]
+    """Return CPUs and other resources; None if all have one CPU and nothing else."""
+    known = [Resources() if resources is None else resources for _, resources in rows]
     amounts = Amounts(
         np.array([cpus for cpus, _ in rows], dtype=np.int32),
-        _or_nan(resources.memory_mib for resources in told),
-        _or_nan(resources.gpus for resources in told),
+        _or_nan(resources.memory_mib for resources in known),
+        _or_nan(resources.gpus for resources in known),
     )
     return None if amounts.is_plain else amounts
 
 
-def _said(texts: list[str]) -> list[str] | None:
+def _none_if_empty(texts: list[str]) -> list[str] | None:
     return texts if any(texts) else None
 
 
@@ -159,13 +159,13 @@ def _seconds(times: list[float], epoch_s: float) -> Floats:
 
 
 def _numbered(names: list[str]) -> tuple[list[str], Ints]:
-    """Distinct names in order of appearance, and the number of each row's name."""
+    """Return distinct names in order of appearance, and the number of each row's name."""
     number = {name: n for n, name in enumerate(dict.fromkeys(names))}
     return list(number), np.array([number[name] for name in names], dtype=np.int32)
 
 
 def _distinct(names: list[str]) -> list[str]:
-    """Unique names: ``~2``, ``~3`` is appended where a batch system reused a job id."""
+    """Return unique names, with ``~2``, ``~3`` where a batch system reused a job id."""
     original, used, out = set(names), set[str](), list[str]()
     for name in names:
         candidate, n = name, 1
@@ -178,14 +178,14 @@ def _distinct(names: list[str]) -> list[str]:
 
 
 # -- recorded places -------------------------------------------------------------------------------
-# Where the jobs of a record may run, as far as a campus can say it: in whole clusters.
+# Clusters on which the jobs of a record may run; a campus can only name whole clusters.
 
 
 def recorded_only(record: SiteRecord, clusters: Sequence[str]) -> dict[str, str | None]:
-    """The value of the column ``only`` by eligibility class; None for a class it cannot express.
+    """Return the column ``only`` by eligibility class; None for a class it cannot express.
 
     Args:
-        record: what was recorded.
+        record: of the site.
         clusters: names, in the order of the campus.
     """
     asked = {job.spec.eligible for job in record.jobs} - {""}
@@ -204,13 +204,13 @@ def _clusters_of(record: SiteRecord, name: str, clusters: Sequence[str]) -> str 
 
 
 def possible_jobs(record: SiteRecord, only: dict[str, str | None]) -> list[RecordedJob]:
-    """The jobs that fit on some machine where the campus lets them run, by submission.
+    """Return the jobs that fit on a machine where the campus lets them run, by submission.
 
     A campus refuses the others: see ``outrider.formats.campus.rows``.
 
     Args:
-        record: what was recorded.
-        only: as from `recorded_only`.
+        record: of the site.
+        only: from `recorded_only`.
     """
     widest: dict[str, int] = {}
     for machine in record.machines.values():
@@ -227,22 +227,22 @@ def possible_jobs(record: SiteRecord, only: dict[str, str | None]) -> list[Recor
 
 
 # -- habits on record ------------------------------------------------------------------------------
-# The habits of a site from its journal: those on record, and the others as its events show.
+# Site rules from a journal: the declared ones, and the others inferred from its events.
 
 HOURS: Final = "hours"
-"""Opening hours and sleep."""
+"""Opening hours and sleep of the clusters."""
 DELAYS: Final = "delays"
-"""From a log-out or reboot until jobs may use the machine."""
+"""Delays from a log-out or reboot until jobs may use the machine."""
 REBOOT: Final = "reboot"
 HABITS: Final = frozenset({HOURS, DELAYS, REBOOT})
 
 
 class RecordedHabits(NamedTuple):
-    """The habits of a site.
+    """Site rules from a journal.
 
     Attributes:
         site: for `outrider.replay.recorded_campus.recorded_campus`.
-        inferred: which of `HABITS` are not on record: they are as events show them.
+        inferred: which of `HABITS` are not on record and were inferred from events.
     """
 
     site: SiteFile
@@ -250,7 +250,7 @@ class RecordedHabits(NamedTuple):
 
 
 def habits_of_ledger(path: Path, record: SiteRecord, zone: dt.tzinfo = dt.UTC) -> RecordedHabits:
-    """The habits of the site of a journal.
+    """Return the site rules of a journal.
 
     Args:
         path: the journal.
@@ -258,33 +258,33 @@ def habits_of_ledger(path: Path, record: SiteRecord, zone: dt.tzinfo = dt.UTC) -
         zone: the site's time zone.
 
     Raises:
-        LedgerError: it cannot be read.
+        LedgerError: the journal cannot be read.
     """
     inferred = inferred_habits(record, utc_offset_s(record.first_s, zone))
     facts = facts_on_record(path)
     if facts is None:
         return RecordedHabits(inferred, HABITS)
-    told = facts.habits
+    declared = facts.habits
     names = {field.name for field in msgspec.structs.fields(SiteTable)} - {"reboot"}
     known = {
         name: value
-        for name, value in msgspec.structs.asdict(told).items()
+        for name, value in msgspec.structs.asdict(declared).items()
         if name in names and value is not None
     }
-    reboot_s = inferred.reboot_s if told.reboot is None else _reboot_s(told.reboot, path)
+    reboot_s = inferred.reboot_s if declared.reboot is None else _reboot_s(declared.reboot, path)
     table = msgspec.structs.replace(inferred.table, **known)
     return RecordedHabits(
-        SiteFile(table, reboot_s, list(facts.clusters)), frozenset(_not_told(facts))
+        SiteFile(table, reboot_s, list(facts.clusters)), frozenset(_not_declared(facts))
     )
 
 
-def _not_told(facts: SiteFacts) -> Iterable[str]:
-    told = facts.habits
+def _not_declared(facts: SiteFacts) -> Iterable[str]:
+    declared = facts.habits
     if not facts.clusters:
         yield HOURS
-    if told.idle_before_job_open_s is None or told.idle_before_job_closed_s is None:
+    if declared.idle_before_job_open_s is None or declared.idle_before_job_closed_s is None:
         yield DELAYS
-    if told.reboot is None:
+    if declared.reboot is None:
         yield REBOOT
 
 

@@ -1,4 +1,4 @@
-"""One run of a trace under one acting policy: the engine joined to a simulation."""
+"""Run of a trace under one acting policy: the engine connected to a simulation."""
 
 import gc
 import resource
@@ -30,7 +30,7 @@ from outrider.replay.job_table import JobTable
 from outrider.simulation.campus_site import DetailedSite, simulated_site
 
 # -- keeping ---------------------------------------------------------------------------------------
-# What becomes of a replay's decisions and outcomes: nothing, a hash, or a ledger file.
+# Destination of a replay's decisions and outcomes: none, a hash, or a ledger file.
 
 Keep = Callable[[Decision], None]
 """Takes every decision of a run, of every runner, in order."""
@@ -39,7 +39,7 @@ KeepOutcome = Callable[[OutcomeRecord], None]
 
 
 class ReplayDecisionLog:
-    """The decision log of a replay.
+    """Decision log of a replay.
 
     Args:
         keep: takes the decisions.
@@ -50,12 +50,12 @@ class ReplayDecisionLog:
         self._kept: tuple[KeepOutcome, Names, Site] | None = None
 
     def keep_outcomes(self, keep: KeepOutcome, names: Names, site: Site) -> None:
-        """Give every outcome to `keep`; without this they are in the report alone.
+        """Pass every outcome to `keep`; by default outcomes are only in the report.
 
         Args:
-            keep: takes them.
+            keep: takes the outcomes.
             names: of jobs and machines.
-            site: that tells the time.
+            site: for the time of each outcome.
         """
         self._kept = keep, names, site
 
@@ -63,7 +63,7 @@ class ReplayDecisionLog:
         self, policy: str, job: Job, ending: str, reason: str, run_s: float,
         reward: float | None, on_policy: bool,
     ) -> None:  # fmt: skip
-        """A run ended, or a job left the queue (`outrider.engine.ports.DecisionLog`)."""
+        """Record the end of a run, or that a job left (`outrider.engine.ports.DecisionLog`)."""
         if self._kept is None:
             return
         keep, names, site = self._kept
@@ -75,11 +75,11 @@ class ReplayDecisionLog:
 
 
 def keep_nothing(decision: Decision) -> None:
-    """Nobody reads the decisions of this run."""
+    """Ignore a decision, in runs of which only the report is used."""
 
 
 def both(keep: Keep, also: Keep) -> Keep:
-    """Every decision goes to two."""
+    """Return a function that passes every decision to two others."""
 
     def keep_both(decision: Decision) -> None:
         keep(decision)
@@ -89,7 +89,7 @@ def both(keep: Keep, also: Keep) -> Keep:
 
 
 def hashed(digest: LedgerHash, names: Names) -> Keep:
-    """Keeps nothing of a decision but its part in the hash; `names` are those of the trace."""
+    """Return a function that adds each decision to a hash; `names` are those of the trace."""
     add, jobs, machines = digest.add, names.job_names, names.machine_names
 
     def keep(decision: Decision) -> None:
@@ -101,7 +101,7 @@ def hashed(digest: LedgerHash, names: Names) -> Keep:
 
 
 def hashed_and_written(digest: LedgerHash, names: Names, ledger: LedgerFile, mode: str) -> Keep:
-    """Hashes every decision and writes it to a ledger file, as made in a mode."""
+    """Return a function that hashes each decision and writes it to a ledger file with a mode."""
 
     def keep(decision: Decision) -> None:
         row = DecisionRow.of(decision, names, mode)
@@ -117,16 +117,16 @@ _PROGRESS_EVERY = 1 << 16
 
 
 def let_go_of_runs() -> None:
-    """Free what runs that have ended had built: 160 MB for a year of the paper's campus.
+    """Free the memory of ended runs: 160 MB for a year of the paper's campus.
 
-    An engine and its handlers refer to each other, so they stay until Python looks for circles of
-    objects, and the more objects there are, the more rarely it does.
+    An engine and its handlers refer to each other, so they stay until Python collects reference
+    cycles; the more objects there are, the more rarely it does.
     """
     gc.collect()
 
 
 class Simulation(Actuator, Oracle, Protocol):
-    """A simulated site: carries out decisions, produces events, and knows the true run times."""
+    """Simulated site: executes decisions, produces events, and knows the true run times."""
 
     now: float
     until_s: float
@@ -141,7 +141,7 @@ class Simulation(Actuator, Oracle, Protocol):
 
 
 class TraceRun:
-    """One run: the engine and the simulation, connected to each other.
+    """Run of a trace: the engine and the simulation, connected to each other.
 
     Args:
         simulation: the simulated site.
@@ -152,7 +152,7 @@ class TraceRun:
         estimator: estimates run times in place of the trace; None: the trace's are used.
 
     Attributes:
-        job_table: set before the run, it has a row for every job after it; it takes time.
+        job_table: if set before the run, it has a row for every job after it; this takes time.
     """
 
     def __init__(
@@ -178,21 +178,21 @@ class TraceRun:
         )
 
     def keep_outcomes(self, keep: KeepOutcome, names: Names) -> None:
-        """Give how each run ends to `keep`, with the rewards; before the run."""
+        """Pass the end of each run with its rewards to `keep`; call it before the run."""
         self._decision_log.keep_outcomes(keep, names, self.site)
         self.engine.tell_every_end()
 
     def stream(self) -> Iterator[Event]:
-        """Run event by event; each is yielded after the engine has handled it."""
+        """Yield the events of the run, each after the engine has handled it."""
         for event in self.simulation.events():
             self.engine.feed((event,))
             yield event
 
     def run(self, progress: Callable[[float], None] | None = None) -> dict[str, Any]:
-        """Run to the end; returns the measured part of the run as reports have it.
+        """Run to the end; return the measured part of the run as in reports.
 
         Args:
-            progress: called from time to time with the ratio of trace time that has passed.
+            progress: called periodically with the ratio of trace time that has passed.
         """
         wall, cpu = time.perf_counter(), time.process_time()
         events: Iterable[Event] = self.simulation.events()
@@ -232,11 +232,11 @@ class TraceRun:
         return self.simulation.until_s
 
     def _cpus(self) -> int:
-        """CPUs of all machines."""
+        """Return the CPUs of all machines."""
         return sum(self.site.cpus)
 
     def _impossible_n(self) -> int:
-        """Jobs still queued at the end that fit on no machine of the site, however empty it is."""
+        """Return the number of jobs still queued that would not fit on any empty machine."""
         is_possible = Possible(self.site)
         waiting = (job for job in self.site.jobs.values() if job.state == QUEUED)
         return sum(not job.is_plain and not is_possible(job.spec) for job in waiting)
@@ -244,7 +244,7 @@ class TraceRun:
     def _described(
         self, out: dict[str, Any], runner: PolicyRunner | None, end_s: float
     ) -> dict[str, Any]:
-        """The report with the fields that only this kind of trace has."""
+        """Return the report with the fields that only this kind of trace has."""
         raise NotImplementedError
 
     def _reporting(
@@ -262,7 +262,7 @@ class TraceRun:
 
 
 class CampusRun(TraceRun):
-    """A run of a campus.
+    """Run of a campus under one acting policy.
 
     Args:
         campus: the trace.
@@ -271,9 +271,9 @@ class CampusRun(TraceRun):
         until_s: stop after this second.
         exact: keep every wait, for exact percentiles in the report.
         shares: fair shares by VO; empty: equal.
-        discipline: who may start before a job that does not fit: `outrider.model.modes`.
+        discipline: the rule by which jobs may pass one that does not fit: `outrider.model.modes`.
             Where every job asks for one CPU of any machine it changes nothing; reports name it.
-        estimator: estimates run times in place of the users; None: what they requested counts.
+        estimator: estimates run times in place of the users; None: their requests are used.
     """
 
     def __init__(
@@ -317,17 +317,17 @@ class CampusRun(TraceRun):
         }
 
     def _judged_deferrals(self, runner: PolicyRunner, end_s: float) -> dict[str, Any]:
-        """Return which deferred jobs could have completed, by the trace; no policy knows this."""
+        """Compare deferrals with which jobs could have completed; no policy knows this."""
         bad = np.isnan(self.campus.run_s[self.campus.submit_s <= end_s])
         return judge(runner.deferrals.by_job(runner.deferred_s(end_s)), bad)
 
 
 # -- saved work ------------------------------------------------------------------------------------
-# Accounting for runs with checkpoints and wake-ups: which work is lost, which energy is whose.
+# Accounting for runs with checkpoints and wake-ups: lost work, and energy by purpose.
 #
 # Events report starts and evictions, but only the simulation knows what a run saved and whether its
-# machine was woken, so this is for replays. A daemon beside such a site counts every run that did
-# not complete as lost, as it would beside a batch system that does not report checkpoints.
+# machine was woken, so this is for replays. The daemon of such a site counts every run that did not
+# complete as lost, as for a batch system that does not report checkpoints.
 
 J_PER_WH: Final = 3600.0
 
@@ -373,7 +373,7 @@ class SavedWorkAccounting(Accounting):
             energy_wh["open"] = None if isnan(joules) else before_wh + joules / J_PER_WH
 
     def run_started(self, job: Job, machine: int, time_s: float, now: float) -> None:
-        """A run started; the energy of waking its machine is charged to it."""
+        """Record the start of a run, with the energy of waking its machine."""
         super().run_started(job, machine, time_s, now)
         if self._simulated.rules.wake_j and self._simulated.woke(job.number):
             self._wakes_j[job.number] = self._simulated.rules.wake_j
@@ -381,7 +381,7 @@ class SavedWorkAccounting(Accounting):
     def run_completed(
         self, job: Job, run_s: float, cluster: int, time_s: float, more_cpu_s: float = 0.0
     ) -> None:
-        """A job completed: its saved work is goodput; run time beyond its work is overhead."""
+        """Count saved work of a completed job as goodput, and the other run time as overhead."""
         work_s = self._simulated.work_s(job.number)
         saved_s = self._settle_saved(job.number, GOODPUT)
         more_cpu_s += (run_s + saved_s - work_s) * job.cpus
@@ -389,7 +389,7 @@ class SavedWorkAccounting(Accounting):
         self._ending = (GOODPUT, cluster, run_s)
 
     def run_wasted(self, job: Job, run_s: float, cluster: int, reason: str) -> None:
-        """A run did not complete: count the work that no checkpoint holds as lost."""
+        """Count the work of a failed run that no checkpoint holds as lost."""
         total_s = self._simulated.saved_s(job.number)
         saved_s = total_s - self._saved_s.get(job.number, 0.0)
         super().run_wasted(job, run_s - saved_s, cluster, reason)
@@ -403,13 +403,13 @@ class SavedWorkAccounting(Accounting):
         self._ending = (BADPUT, cluster, run_s - saved_s)
 
     def run_closed(self, job: Job, time_s: float, now: float) -> None:
-        """A run ended, completed or not: count its energy, wake-up included."""
+        """Count the energy of a run that ended, completed or not, including its wake-up."""
         purpose, cluster, _ = self._ending
         self.energy.add(purpose, cluster, self._wakes_j.pop(job.number, 0.0))
         super().run_closed(job, time_s, now)
 
     def job_removed(self, job: Job) -> None:
-        """A job was removed: if it was queued, the work it had saved is lost."""
+        """Count the saved work of a removed job as lost, if the job was queued."""
         super().job_removed(job)
         if job.machine < 0:
             saved_s = self._settle_saved(job.number, BADPUT)

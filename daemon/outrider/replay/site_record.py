@@ -1,4 +1,4 @@
-"""A site's history gathered from events: its machines, owner sessions and jobs."""
+"""History of a site collected from events: its machines, owner sessions and jobs."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -13,7 +13,7 @@ from outrider.model.machines import MachineSpec
 
 
 class RecordedMachine:
-    """A machine as recorded.
+    """Recorded history of a machine.
 
     Attributes:
         name: its host name.
@@ -21,8 +21,8 @@ class RecordedMachine:
         owner_since_s: time of the present owner's log-in; None without one.
         idle_since_s: its last log-out or reboot; None once it became usable.
         busy: CPUs that run jobs now.
-        most_busy: the largest `busy` so far.
-        widest_run: the most CPUs of any one run.
+        most_busy: the maximum of `busy` so far.
+        widest_run: the maximal CPUs of one run.
     """
 
     __slots__ = (
@@ -40,14 +40,14 @@ class RecordedMachine:
 
     @property
     def cpus(self) -> int:
-        """CPUs that it declares; of one that is known from its jobs alone, the most in use."""
+        """CPUs that it declares; for one known only from its jobs, the most in use."""
         if self.spec.inferred:
             return max(1, self.most_busy)
         return max(self.spec.cpus, self.widest_run)
 
 
 class RecordedJob:
-    """A job as recorded.
+    """Recorded history of a job.
 
     Attributes:
         name: the batch system's name of it.
@@ -93,7 +93,7 @@ COUNTED: Final = {
 
 
 class SiteRecord:
-    """Gathers normalised events.
+    """Collector of the history of a site from normalised events.
 
     Args:
         normaliser: the normaliser that numbered the jobs and machines of the events.
@@ -106,7 +106,7 @@ class SiteRecord:
         absences: (machine number, from, until) of machines that had left, not yet joined or were
             drained, Unix times.
         reboots: number of machines that rebooted, by Unix time.
-        classes: numbers of the machines of each eligibility class, by its name, as told last.
+        classes: numbers of the machines of each eligibility class, by its name, at the end.
         delays: how often each delay (whole seconds) from log-out or reboot to usable occurred.
         left_out: number of events that a campus cannot represent, by kind.
         repairs: gaps in the events that the normaliser filled, by kind.
@@ -149,12 +149,12 @@ class SiteRecord:
         }
 
     def take_all(self, events: Iterable[Event]) -> None:
-        """Gather events, in order."""
+        """Collect events, which must be in order."""
         for event in events:
             self.take(event)
 
     def take(self, event: Event) -> None:
-        """Gather one event."""
+        """Collect one event of the site."""
         time_s, kind, subject, extra = event
         self.first_s = min(self.first_s, time_s)
         self.last_s = max(self.last_s, time_s)
@@ -164,11 +164,11 @@ class SiteRecord:
             handle(time_s, subject, extra)
 
     def _is_guess(self, kind: int, subject: int) -> bool:
-        """Return whether the normaliser inferred the drain because a job left without a known reason."""
+        """Return whether the normaliser inferred a drain, after a job left for no known reason."""
         return kind == ev.DRAINED and self.machines[subject].spec.inferred
 
     def close(self, seen_s: float = -inf) -> None:
-        """End the record at the last event or at `seen_s`; what goes on then ends there."""
+        """End the record, with all that still continues, at the last event or at `seen_s`."""
         self.last_s = max(self.last_s, seen_s)
         for number in self.machines:
             self._owner_went(self.last_s, number, None)
@@ -178,7 +178,7 @@ class SiteRecord:
                 self._count_run(self.last_s, job)
 
     def unfinished_n(self) -> int:
-        """Number of jobs that were neither completed nor removed when the record ended."""
+        """Return the number of jobs neither completed nor removed when the record ended."""
         return len(self._alive)
 
     # -- machines -----------------------------------------------------------------------------
@@ -230,8 +230,8 @@ class SiteRecord:
         self._present(time_s, number)
 
     def _eligible(self, time_s: float, number: int, extra: tuple[str, Sequence[int], bool]) -> None:
-        name, machines, anew = extra
-        before = set() if anew else self.classes.get(name, set())
+        name, machines, replaces = extra
+        before = set() if replaces else self.classes.get(name, set())
         self.classes[name] = before | set(machines)
 
     # -- jobs ---------------------------------------------------------------------------------
@@ -286,7 +286,7 @@ class SiteRecord:
         self._vacate(job)
 
     def _count_run(self, time_s: float, job: RecordedJob) -> None:
-        """A run that did not complete its job ended, or goes on at the end of the record."""
+        """Count a run that did not complete its job, or continues at the end of the record."""
         if job.machine >= 0:
             until_s = time_s if job.paused_s is None else job.paused_s
             job.longest_s = max(job.longest_s, until_s - job.since_s)

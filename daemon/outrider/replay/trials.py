@@ -1,4 +1,4 @@
-"""Trials: a trace under one policy with one seed, and the run object that comes of it."""
+"""Trials: a trace under one policy with one seed, and the resulting run object."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack
@@ -25,18 +25,18 @@ from outrider.simulation.recorded_site import jobs_with_waits
 from outrider.simulation.truth_told import truth_told
 
 # -- effective settings ----------------------------------------------------------------------------
-# The settings of a policy as they took effect, as reports tell them.
+# Settings of a policy as they took effect, for reports.
 
 
 def effective_settings(policy: Policy, reconsider_s: float) -> dict[str, Any]:
-    """Every setting by name, as plain data.
+    """Return every setting by name, as plain data.
 
     Args:
         policy: whose settings.
-        reconsider_s: the decision epoch in force, seconds; it stands in for the policy's own.
+        reconsider_s: the effective decision epoch, seconds; it replaces the policy's own.
 
     Returns:
-        Values that JSON knows; an infinite one is the text ``inf``.
+        Values for JSON; an infinite one is the text ``inf``.
     """
     settings: dict[str, Any] = msgspec.to_builtins(policy.settings)
     if "reconsider_s" in settings:
@@ -58,12 +58,12 @@ def read_trace(path: Path, terms: WorkloadTerms, skip_bad: bool = False) -> Trac
 
     Args:
         path: of either.
-        terms: what options ask of a workload file.
-        skip_bad: leave out bad rows and count them, not refuse them.
+        terms: options for workload files.
+        skip_bad: skip bad rows and count them, instead of refusing them.
 
     Raises:
-        TraceError: it cannot be read.
-        ConfigurationError: what is asked of its classes does not fit it.
+        TraceError: the trace cannot be read.
+        ConfigurationError: an option about its classes does not fit it.
     """
     if path.is_dir():
         from outrider.formats.campus.files import read_campus
@@ -82,7 +82,7 @@ def read_trace(path: Path, terms: WorkloadTerms, skip_bad: bool = False) -> Trac
 
 
 def notes_on(trace: Trace, shares: Iterable[str]) -> list[str]:
-    """What people should know of a workload: what its reader did, VOs of `shares` it has not."""
+    """Return notes on a workload: what its reader did, and VOs of `shares` without jobs."""
     if isinstance(trace, Campus):
         return []
     strangers = sorted(set(shares) - set(trace.vo))
@@ -93,22 +93,22 @@ def notes_on(trace: Trace, shares: Iterable[str]) -> list[str]:
 # -- trials ----------------------------------------------------------------------------------------
 
 ACTING = "active"
-"""The mode of a replay's ledger rows: the one policy of the run does act on the simulated site."""
+"""Mode of a replay's ledger rows: the policy of the run acts on the simulated site."""
 OBSERVED = "observe"
-"""The mode of the rows of what was recorded: nobody of ours decided."""
+"""Mode of the rows of a recorded schedule: no policy of Outrider decided."""
 _NONE: Mapping[str, Any] = {}
 
 
 class Terms(NamedTuple):
-    """What all trials of one command have in common.
+    """Common options of all trials of one command.
 
     Attributes:
         settings: given settings, by policy.
-        presets: the preset asked for, by policy.
+        presets: the requested preset, by policy.
         until_s: stop after this second of the trace; None: at its end.
         shares: fair shares by VO; empty: equal.
-        workload: what is asked of traces that are workloads.
-        kinds: classes of policies that are no installed plugins, by name.
+        workload: options for traces that are workloads.
+        kinds: classes of policies that are not installed plugins, by name.
     """
 
     settings: Mapping[str, dict[str, Any]]
@@ -119,7 +119,7 @@ class Terms(NamedTuple):
     kinds: Mapping[str, type[Policy]] = _NONE
 
     def make(self, name: str, seed: int) -> Policy | None:
-        """A fresh policy; None for `RECORDED`. Raises `ConfigurationError`, `PluginError`."""
+        """Return a new policy; None for `RECORDED`. Raises `ConfigurationError`, `PluginError`."""
         where = f"--set {name}"
         if name == RECORDED:
             if self.settings[name] or self.presets[name]:
@@ -132,11 +132,11 @@ class Terms(NamedTuple):
 
 
 class Trial(NamedTuple):
-    """One run: which trace, under which policy, with which seed.
+    """Trial: one trace under one policy with one seed.
 
     Attributes:
-        ledger: where its ledger goes; None: nowhere.
-        jobs: where its table of jobs goes; None: nowhere.
+        ledger: file for its ledger; None: none.
+        jobs: file for its table of jobs; None: none.
     """
 
     trace: str
@@ -153,18 +153,18 @@ def run_trial(
     progress: Callable[[float], None] | None = None,
     table: JobTable | None = None,
 ) -> dict[str, Any]:
-    """Run one trial.
+    """Run one trial and return its run object.
 
     Args:
         trial: the run.
-        trace: that `Trial.trace` names.
+        trace: named by `Trial.trace`.
         terms: of the command.
-        progress: called from time to time with the ratio of trace time that has passed.
-        table: has a row for each job afterwards; None: only where `Trial.jobs` asks for it.
+        progress: called periodically with the ratio of trace time that has passed.
+        table: has a row for each job afterwards; None: only if `Trial.jobs` asks for it.
 
     Returns:
-        The run as reports have it, and beside it `preset`, `until_s` and `ledger`; of a workload
-        also what of `Terms.workload` was in force.
+        The run as in reports, with `preset`, `until_s` and `ledger`; for a workload also the
+        effective options of `Terms.workload`.
 
     Raises:
         ConfigurationError, PluginError: the policy cannot be made, or `until_s` is too early.
@@ -218,12 +218,12 @@ def run_of(
     trial: Trial, trace: Trace, policy: Policy | None, terms: Terms, until_s: float | None,
     keep: Keep,
 ) -> TraceRun:  # fmt: skip
-    """The run of a trial, not yet begun.
+    """Return the run of a trial, not yet started.
 
     Args:
         trial: its seed is that of the estimates, where they are drawn.
-        trace: that `Trial.trace` names.
-        policy: who decides, made already; None: the trace's own scheduler.
+        trace: named by `Trial.trace`.
+        policy: the acting policy, already made; None: the trace's own scheduler.
         terms: of the command.
         until_s: stop after this second of the trace; None: at its end.
         keep: called for every decision.
@@ -251,23 +251,23 @@ def run_of(
 
 
 def stop_s(trace: Trace, terms: Terms) -> float | None:
-    """Return when to stop. Raises `ConfigurationError` if that is before a workload's first job."""
+    """Return the second to stop at. Raises `ConfigurationError` if before the first job."""
     until_s = terms.until_s
     if until_s is None:
         return None
-    if isinstance(trace, Campus):  # it ends: what is beyond its end would be no part of it
+    if isinstance(trace, Campus):  # a campus ends, and nothing is beyond its end
         return min(until_s, trace.span_s)
     first_s = float(trace.submit_s[0])
     if until_s < first_s:
         raise ConfigurationError(
-            f"--until {until_s:g}: the first job of {trace.name} comes at {first_s:.15g} s; right "
-            "would be a later second of the trace's own time"
+            f"--until {until_s:g}: the first job of {trace.name} comes at {first_s:.15g} s; use a "
+            "later second of the trace's own time"
         )
     return until_s
 
 
 def _conditions(workload: Workload, asked: WorkloadTerms) -> dict[str, Any]:
-    """What was in force, as the run object tells it."""
+    """Return the effective options of a workload, as in the run object."""
     rule = asked.estimates_of(workload)
     return {
         "cpus": sum(machine.cpus for machine in workload.machines),
@@ -282,11 +282,11 @@ def _conditions(workload: Workload, asked: WorkloadTerms) -> dict[str, Any]:
 
 
 def _conditions_on_campus(campus: Campus, asked: WorkloadTerms) -> dict[str, Any]:
-    """Return where classes and estimates come from: never the truth; no estimates: None."""
-    told = None if campus.estimate_s is None else REQUESTED
+    """Return sources of classes and estimates: never the truth; no estimates: None."""
+    estimates = None if campus.estimate_s is None else REQUESTED
     if asked.estimates is not None and asked.estimates.kind == LEARNED:
-        told = LEARNED
-    return {"class_source": "none", "estimates": told, "truth": []}
+        estimates = LEARNED
+    return {"class_source": "none", "estimates": estimates, "truth": []}
 
 
 def plan(
@@ -297,7 +297,7 @@ def plan(
     ledger: Path | None,
     jobs: Path | None = None,
 ) -> Iterator[Trial]:
-    """The trials of one trace, each with files of its own where some are wanted."""
+    """Yield the trials of one trace, each with its own files where some are wanted."""
     several = several_traces or len(policies) * len(seeds) > 1
     front = f"-{Path(trace).resolve().name}" if several_traces else ""
     for policy in policies:
@@ -307,5 +307,5 @@ def plan(
 
 
 def _named(file: Path | None, more: str) -> Path | None:
-    """The file, with more to its name before the ending."""
+    """Return the file with a suffix to the stem of its name."""
     return None if file is None else file.with_name(f"{file.stem}{more}{file.suffix}")

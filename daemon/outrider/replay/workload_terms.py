@@ -1,4 +1,4 @@
-"""What the options about a trace ask of a run; some are for workload files (.swf) alone."""
+"""Options about a trace, parsed; some are for workload files (.swf) only."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -19,7 +19,7 @@ from outrider.simulation.estimates import (
 )
 
 _CLASSES = (INTERACTIVE, BATCH)
-"""Of the jobs of workload files."""
+"""Classes of the jobs of workload files."""
 _WHY_NOT = {
     "machines": "a campus names its machines in machines.csv",
     "class_by": "jobs of a campus have no class",
@@ -31,20 +31,20 @@ _WHY_NOT = {
 
 
 class WorkloadTerms(NamedTuple):
-    """What the options ask for.
+    """Parsed options about a trace.
 
     Attributes:
         machines: CPUs, in place of the header's.
-        class_by: what makes a job interactive; None: what its users said best.
-        short_below_s: reports group waits by whether a job ran strictly less; nobody who decides
-            is told.
+        class_by: what makes a job interactive; None: the best declaration of its users.
+        short_below_s: reports group waits by whether a job ran strictly less; policies do not
+            see it.
         vo: the column of the VO.
-        group_vos_below: VOs that ask for a lesser share than this are one.
-        estimates: what policies are told of run times; None: what users requested, where any
-            did.
-        discipline: who may start before a job that does not fit; None: the trace's default.
+        group_vos_below: VOs with a smaller share of the requests than this are merged.
+        estimates: run times that policies see; None: what users requested, where any did.
+        discipline: the rule by which jobs may pass one that does not fit; None: the trace's
+            default.
         utilities: by job class.
-        declared: of these, the words that declared other than the defaults.
+        declared: texts of the options in `utilities` that differ from the defaults.
         given: names of the options that were given.
     """
 
@@ -60,17 +60,17 @@ class WorkloadTerms(NamedTuple):
     given: tuple[str, ...] = ()
 
     def estimates_of(self, workload: Workload) -> EstimateRule:
-        """What policies are told of the run times of a workload."""
+        """Return the rule for the run times of a workload that policies see."""
         return default_rule(workload) if self.estimates is None else self.estimates
 
     def refuse_for_campus(self, trace: str) -> None:
-        """Raises `ConfigurationError` if an option was given that a campus has no use for."""
+        """Raise `ConfigurationError` if an option was given that is not valid for a campus."""
         rule = self.estimates
         if rule is not None and rule.kind not in (REQUESTED, LEARNED):
             raise ConfigurationError(
-                f"--estimates {rule.kind}: {trace} is a campus, where policies are not "
-                f"told the true run times; expected {REQUESTED} (the column estimate_s of "
-                f"jobs.csv; the default) or {LEARNED}"
+                f"--estimates {rule.kind}: {trace} is a campus, where policies do not see true "
+                f"run times; expected {REQUESTED} (the column estimate_s of jobs.csv; the default) "
+                f"or {LEARNED}"
             )
         for name in (name for name in self.given if name in _WHY_NOT):
             option = "utility" if name == "utilities" else name.replace("_", "-")
@@ -81,10 +81,10 @@ class WorkloadTerms(NamedTuple):
 
 
 def workload_terms(options: Mapping[str, Any]) -> WorkloadTerms:
-    """What options of the command line ask for, all given by name; None: not given.
+    """Parse options of the command line, all given by name; None: not given.
 
     Raises:
-        ConfigurationError: a word is wrong, or two contradict each other.
+        ConfigurationError: an option is invalid, or two contradict each other.
     """
     words: tuple[str, ...] = options["utilities"]
     below_s: float | None = options["interactive_below"]
@@ -104,7 +104,7 @@ def workload_terms(options: Mapping[str, Any]) -> WorkloadTerms:
 
 
 def _discipline(discipline: Discipline | None, backfill: str | None) -> Discipline | None:
-    """What `--discipline` says, or its alias `--backfill`. Raises `ConfigurationError`."""
+    """Return the discipline, given directly or by `--backfill`. Raises `ConfigurationError`."""
     if backfill is None:
         return discipline
     meant = ALIASES[backfill]
@@ -117,7 +117,7 @@ def _discipline(discipline: Discipline | None, backfill: str | None) -> Discipli
 
 
 def _share(ratio: float) -> float:
-    """The value of `--group-vos-below`. Raises `ConfigurationError`."""
+    """Return the checked `--group-vos-below`. Raises `ConfigurationError`."""
     if not 0.0 <= ratio <= 1.0:  # nor is nan
         raise ConfigurationError(
             f"--group-vos-below {ratio:g}: expected a share from 0 to 1, as 0.05"
@@ -126,11 +126,11 @@ def _share(ratio: float) -> float:
 
 
 def _utilities(words: tuple[str, ...]) -> dict[str, TimeUtility]:
-    """The utilities of ``CLASS=SHAPE[:k=v,...]``, by class."""
+    """Return the utilities of ``CLASS=SHAPE[:k=v,...]``, by class."""
     utilities: dict[str, TimeUtility] = {}
-    right = "CLASS=SHAPE[:key=value,...], as batch=linear:zero_at=3"
+    syntax = "CLASS=SHAPE[:key=value,...], as batch=linear:zero_at=3"
     for word in words:
-        job_class, text = split_pair("--utility", word, right)
+        job_class, text = split_pair("--utility", word, syntax)
         shape, _, settings = text.partition(":")
         if job_class not in _CLASSES:
             raise ConfigurationError(
@@ -139,7 +139,7 @@ def _utilities(words: tuple[str, ...]) -> dict[str, TimeUtility]:
             )
         if job_class in utilities:
             raise ConfigurationError(f'--utility "{word}": class {job_class} is declared twice')
-        pairs = [split_pair("--utility", part, right) for part in settings.split(",") if settings]
+        pairs = [split_pair("--utility", part, syntax) for part in settings.split(",") if settings]
         given = {key: toml_value(value) for key, value in pairs}
         utilities[job_class] = make_utility(
             {**given, "shape": shape}, f'--utility "{word}"', utility_shapes([shape])

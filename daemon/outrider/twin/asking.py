@@ -256,8 +256,8 @@ def unfit_record(seen: Observed, site: TwinSite, unplaced: int, dead: int) -> st
     pending = len(site.pending.at) / jobs
     if span_s < NEXT_WEEKS * WEEK_S and pending > MAX_PENDING:
         return (
-            f"{pending:.0%} of the jobs had not ended when the record did, so their run times are not "
-            f"known; expected at most {MAX_PENDING:.0%}, or {NEXT_WEEKS} weeks"
+            f"{pending:.0%} of the jobs had not ended when the record did, so their run times are "
+            f"not known; expected at most {MAX_PENDING:.0%}, or {NEXT_WEEKS} weeks"
         )
     evicted, unexplained = seen.owner_evictions.evictions, seen.owner_evictions.unexplained
     if evicted and unexplained / evicted > MAX_UNEXPLAINED:

@@ -132,13 +132,7 @@ class TwinSite(NamedTuple):
         return replace(self.campus, run_s=run_s)
 
     def killed_by_clock(self, campus: Campus, clock: KillClock, ran_s: Floats) -> Campus:
-        """Return the campus with kills by users' clock, for the run times of a simulated run.
-
-        Args:
-            campus: with all run times drawn.
-            clock: of the users.
-            ran_s: (jobs,) seconds that each job ran in that run.
-        """
+        """Return the campus with kills by users' clock; `ran_s` is from a simulated run."""
         kill_s = kills_by_clock(clock, self.jobs, campus.submit_s, campus.kill_s, ran_s)
         return replace(campus, kill_s=kill_s)
 

@@ -1,4 +1,4 @@
-"""An alert on its whole way: a daemon, Prometheus with the rules, Alertmanager, a webhook."""
+"""Complete path of an alert: a daemon, Prometheus with the rules, Alertmanager, a webhook."""
 
 import re
 from pathlib import Path
@@ -15,11 +15,11 @@ NO_TWIN = """
 [twin]
 every_s = 0
 """
-"""Its first answer takes longer than these rules are patient."""
+"""The first twin result takes longer than these rules wait."""
 
 
 def impatient(shipped: Path, folder: Path) -> Path:
-    """A copy of the shipped rules that differs in nothing but `for`: one second each."""
+    """Write a copy of the shipped rules, with every `for` of one second."""
     text, replaced = re.subn(r"(?m)^( +for:) \d+[smhdw]$", r"\1 1s", shipped.read_text())
     assert replaced == text.count(" for:") > 0
     copy = folder / "outrider.rules.yml"

@@ -51,19 +51,19 @@ ANNOTATIONS = {"summary", "description", "runbook"}
 
 @pytest.fixture
 def folder(repository: Path) -> Path:
-    """The folder of the Prometheus rules."""
+    """Return the folder of the Prometheus rules."""
     return repository / "dashboards" / "prometheus"
 
 
 @pytest.fixture
 def rules(folder: Path) -> list[dict[str, Any]]:
-    """All rules of the file."""
+    """Return all rules of the file."""
     loaded = yaml.safe_load((folder / "outrider.rules.yml").read_text())
     return [rule for group in loaded["groups"] for rule in group["rules"]]
 
 
 def promtool(*words: str, cwd: Path) -> str:
-    """Run promtool; its complaint fails the test."""
+    """Run promtool; its error fails the test."""
     program = require_program("promtool", "promtool")
     done = subprocess.run(
         [program, *words],
@@ -123,7 +123,7 @@ def test_the_rules_ask_only_for_metrics_and_labels_that_exist(rules: list[dict[s
 
 
 def test_a_change_of_the_mode_is_marked_also_over_a_restart(folder: Path, tmp_path: Path) -> None:
-    """The note of all dashboards: for five minutes, whichever mode it was."""
+    """The note on all dashboards lasts five minutes, in any mode."""
     asked = MODE_CHANGED.replace("$instance", "head:9690")
     labels = 'instance="head:9690"'
     trial = {

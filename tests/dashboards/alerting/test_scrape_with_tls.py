@@ -18,7 +18,7 @@ TOKEN = "0123456789abcdef0123456789abcdef"
 
 
 class ExamplePrometheus(Prometheus):
-    """A Prometheus with the shipped example, its files and its target put in place."""
+    """Start a Prometheus with the shipped example, its files and its target filled in."""
 
     def __init__(self, program: Path, run_dir: Path, example: dict[str, Any]) -> None:
         super().__init__(program, run_dir, "")

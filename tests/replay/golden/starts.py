@@ -1,4 +1,4 @@
-"""Which job started where and when, in thirty replays, as a hash over the starts alone.
+"""Hashes over the starts of jobs in thirty replays: job, machine and time.
 
 Only what `outrider` prints is read, so that the list outlives every change of what is inside.
 """
@@ -17,7 +17,7 @@ LIST = Path(__file__).with_name("starts.toml")
 
 
 class Run(NamedTuple):
-    """One line of the list.
+    """One line of the list of runs.
 
     Attributes:
         trace: name of the trace.
@@ -35,17 +35,17 @@ class Run(NamedTuple):
 
     @property
     def name(self) -> str:
-        """As a person would call it."""
+        """Name of the run for a person."""
         return " ".join(filter(None, (self.policy, self.options, "on", self.trace)))
 
 
 def listed() -> list[Run]:
-    """The runs of the list."""
+    """Return the runs of the list."""
     return [Run(*row) for row in tomllib.loads(LIST.read_text(encoding="utf-8"))["starts"]["runs"]]
 
 
 def printed(*words: object) -> str:
-    """Run the command in this process and return what it prints; it has to end well."""
+    """Run a command in this process and return its output; it has to succeed."""
     done = outrider(*words)
     assert done.code == 0, done
     return done.out
@@ -62,7 +62,7 @@ def make_trace(name: str, folder: Path) -> Path:
 
 
 def replay(run: Run, folder: Path) -> Run:
-    """The same line with what comes out today."""
+    """Return the same line with the present result."""
     ledger = folder / "ledger.sqlite"
     ledger.unlink(missing_ok=True)
     trace = make_trace(run.trace, folder)
@@ -79,14 +79,14 @@ def _start(row: dict[str, Any]) -> str:
 
 
 def write(runs: list[Run]) -> None:
-    """Put these runs in place of the list's."""
+    """Replace the runs of the list by these."""
     head = LIST.read_text(encoding="utf-8").partition("\nruns = [")[0]
     rows = "\n".join(f"  {json.dumps(list(run))}," for run in runs)
     LIST.write_text(f"{head}\nruns = [\n{rows}\n]\n", encoding="utf-8")
 
 
 def main() -> None:
-    """Say which runs differ; with ``--write``, write down what comes out."""
+    """Print which runs differ; with ``--write``, save the present results."""
     with tempfile.TemporaryDirectory() as name:
         found = [replay(run, Path(name)) for run in listed()]
     for run, today in zip(listed(), found, strict=True):

@@ -1,4 +1,4 @@
-"""Nobody changes what policies start without meaning to."""
+"""Starts of policies stay the same, unless they are changed on purpose."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from tests.replay.golden import starts
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return where this module's traces are kept between its tests."""
+    """Return the folder of this module's traces, kept between its tests."""
     return tmp_path_factory.mktemp("golden")
 
 

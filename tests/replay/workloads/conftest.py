@@ -1,4 +1,4 @@
-"""Small workload files: one that the real command made, one by hand."""
+"""Small workload files: one made by the real command, one by hand."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ JOBS = 400
 
 @pytest.fixture(scope="session")
 def grid(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A small grid that the real command made."""
+    """Generate a small grid with the real command."""
     path = tmp_path_factory.mktemp("grid") / "grid.swf.gz"
     done = outrider(
         "generate", "grid", "--row", 0.4, "--jobs", JOBS, "--machines", 8, "--seed", 3,
@@ -24,7 +24,7 @@ def grid(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def desk(tmp_path: Path) -> Path:
-    """Four CPUs and parallel jobs; the second does not fit beside the first."""
+    """Write parallel jobs for four CPUs; the second does not fit next to the first."""
     return file_of(
         tmp_path,
         row(1, 0, 100, 3, wait=0, group=1, time_asked=200),

@@ -1,4 +1,4 @@
-"""What policies are told of run times."""
+"""Run time estimates that policies see in replays of workloads."""
 
 import numpy as np
 import pytest

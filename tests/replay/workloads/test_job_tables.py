@@ -1,4 +1,4 @@
-"""A row for every job of a replay: when it came, started and ended, and what it waited for."""
+"""Job table of a replay: times of each job, and the reasons it waited."""
 
 import csv
 import dataclasses
@@ -26,7 +26,7 @@ def rows_of(file: Path) -> list[dict[str, str]]:
 
 
 def replayed(folder: Path, lines: list[str], *words: object, header: str = POOL) -> dict[str, Any]:
-    """The rows of a replay, by job."""
+    """Return the rows of a replay, by job."""
     out = folder / "jobs.csv"
     trace = file_of(folder, *lines, header=header)
     outrider("replay", trace, "--jobs", out, "--json", *words).json()
@@ -34,12 +34,12 @@ def replayed(folder: Path, lines: list[str], *words: object, header: str = POOL)
 
 
 def waits_of(one: dict[str, str]) -> dict[str, float]:
-    """Seconds by reason, those that are not 0."""
+    """Return the seconds by reason that are not 0."""
     return {reason: float(one[f"{reason}_s"]) for reason in REASONS if float(one[f"{reason}_s"])}
 
 
 def wide_site() -> list[str]:
-    """Three of four CPUs are taken until 100 s; a wide job, a short narrow one and a long one."""
+    """Return lines of jobs: three of four CPUs are busy until 100 s, and three jobs wait."""
     return [
         row(1, 0, 100, 3, time_asked=100),
         row(2, 10, 50, 4, time_asked=50, user=7, group=3, queue=1),

@@ -1,4 +1,4 @@
-"""What a trace's own scheduler did, told to the engine."""
+"""Replay of the recorded decisions of a trace's own scheduler."""
 
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ Row = tuple[float, str, str, str | None, int]
 
 
 def recorded(path: Path, until_s: float | None = None) -> tuple[dict[str, Any], list[Row]]:
-    """The report, and the rows of the ledger."""
+    """Return the report, and the rows of the ledger."""
     workload, decisions = read_swf(path), list[Decision]()
     report = RecordedRun(workload, [], decisions.append, until_s).run()
     return report, [_row(decision, workload) for decision in decisions]
@@ -89,7 +89,7 @@ def test_until_gives_the_first_rows_and_leaves_the_rest_unfinished(tmp_path: Pat
 
 
 def test_a_schedule_told_again_as_recorded_has_the_same_figures() -> None:
-    """FIFO's own waits, written into the trace, are what a recorded run must report."""
+    """A recorded run reports the waits of FIFO that were written into the trace."""
     workload = perez_grid(0.4, 1, jobs=800)
     starts: dict[str, float] = {}
     run = GridRun(

@@ -1,4 +1,4 @@
-"""`outrider replay` on workload files: what it refuses, before anything runs."""
+"""Refusals of `outrider replay` on workload files, before anything runs."""
 
 from pathlib import Path
 
@@ -70,7 +70,7 @@ def test_options_that_do_not_fit_a_campus_are_refused_before_anything_runs(
 def test_the_true_run_times_of_a_campus_are_told_to_nobody(tmp_path: Path, rule: str) -> None:
     done: Done = outrider("replay", tmp_path, "--policy", "fifo", "--estimates", rule)
     assert (done.code, done.out) == (2, "")
-    assert "policies are not told the true run times; expected requested" in done.err
+    assert "policies do not see true run times; expected requested" in done.err
 
 
 def test_a_trace_that_is_not_there_is_refused_before_the_first_is_run(grid: Path) -> None:

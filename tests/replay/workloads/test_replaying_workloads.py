@@ -1,4 +1,4 @@
-"""`outrider replay` on workload files: the run object, its options, what people see."""
+"""`outrider replay` on workload files: the run object, its options, its output for people."""
 
 import heapq
 import json
@@ -20,19 +20,19 @@ from tests.replay.workloads.conftest import JOBS
 
 
 def replay(trace: Path, *words: object) -> list[dict[str, Any]]:
-    """The run objects of a replay."""
+    """Return the run objects of a replay."""
     runs: list[dict[str, Any]] = outrider("replay", trace, *words, "--json").json()["runs"]
     return runs
 
 
 def exported(ledger: Path) -> list[dict[str, Any]]:
-    """The rows of a ledger."""
+    """Return the rows of a ledger."""
     done = outrider("ledger", ledger, "--export", "jsonl")
     return [json.loads(line) for line in done.out.splitlines()]
 
 
 def fifo_waits(path: Path) -> list[float]:
-    """First come, first served on one-CPU machines, by the simplest of simulations."""
+    """Simulate first come, first served on one-CPU machines, in the simplest way."""
     workload = read_swf(path)
     free_s = [0.0] * len(workload.machines)
     waits = []
@@ -221,7 +221,7 @@ def test_shares_of_vos_that_the_trace_has_not_are_warned_of(desk: Path) -> None:
 
 
 class LongestFirst(RunTimeEstimator):
-    """Says the less, the more its user asked for."""
+    """Estimator with shorter estimates for larger requests."""
 
     name = "longest_first"
     description = "for a test"
@@ -231,7 +231,7 @@ class LongestFirst(RunTimeEstimator):
         return RunTimeEstimate(1e6 / spec.estimate_s, 0.0, 1e6)
 
     def learn(self, job: Job, run_s: float, now: float) -> None:
-        """It never does."""
+        """Learn nothing from an end."""
 
 
 def test_learned_estimates_are_those_of_the_estimator(

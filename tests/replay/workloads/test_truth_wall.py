@@ -1,4 +1,4 @@
-"""No decision depends on how long a job will run: the property, over all policies and estimators.
+"""No decision depends on future run times: the property, over all policies and estimators.
 
 At a moment the true run times of all jobs that have not started are permuted among them. Until the
 first of these ends, nobody can know, so every decision is the same, with its reason and its scores.
@@ -32,13 +32,13 @@ from tests.fixtures.workload_files import file_of, row
 JOBS = 110
 MOMENT_S = 6000.0
 SHORTEST_S, LONGEST_S = 500.0, 3000.0
-"""Run times on both sides of the papers' 900 s; the shortest leaves room for decisions."""
+"""Run times on both sides of the papers' 900 s; the shortest leaves time for decisions."""
 MOST_CPUS = {"serial": 1, "parallel": 5}
 CPUS_N = {"serial": 10, "parallel": 24}
 
 
 class Asked(NamedTuple):
-    """A run: who decides, by what it is told."""
+    """Configuration of a run: the policy, and the information that it gets."""
 
     policy: str
     estimates: str | None
@@ -49,7 +49,7 @@ class Asked(NamedTuple):
 
 
 class Seen(NamedTuple):
-    """What came of it: decisions with time and action, and when the first of some jobs ended."""
+    """Result: decisions with time and action, and the first end of some jobs."""
 
     decisions: list[tuple[float, str, str]]
     started: set[int]
@@ -57,7 +57,7 @@ class Seen(NamedTuple):
 
 
 def lines_of(kind: str, run_s: np.ndarray) -> list[str]:
-    """Jobs of a busy site; all but their run times depend on the number alone."""
+    """Return lines of jobs of a busy site; all but their run times depend on the number alone."""
     rng = np.random.default_rng(7)
     gaps = rng.exponential(80.0 if kind == "serial" else 110.0, JOBS)
     submit_s = np.cumsum(gaps).round()
@@ -83,7 +83,7 @@ def made(folder: Path, kind: str, class_by: str | None, run_s: np.ndarray) -> Wo
 
 
 def watched(asked: Asked, workload: Workload, ends_of: set[int]) -> Seen:
-    """Run until the first of these jobs ends; without any, until the moment."""
+    """Run until the first of these jobs ends; without any, until the given moment."""
     rule = default_rule(workload) if asked.estimates is None else estimate_rule(asked.estimates)
     decisions: list[tuple[float, str, str]] = []
     started: set[int] = set()
@@ -108,14 +108,14 @@ def watched(asked: Asked, workload: Workload, ends_of: set[int]) -> Seen:
 
 
 class Compared(NamedTuple):
-    """Decisions until the first of the permuted jobs ends, in both worlds."""
+    """Return the decisions until the first of the permuted jobs ends, in both worlds."""
 
     one: list[str]
     other: list[str]
     acts: int
     """Starts, shrinks, preemptions and resumptions after the moment, in the first world."""
     end_s: float
-    """When the first of the permuted jobs ends, in either."""
+    """Time at which the first of the permuted jobs ends, in either world."""
 
 
 def compared(folder: Path, asked: Asked) -> Compared:
@@ -145,7 +145,7 @@ def assert_nobody_knows(folder: Path, asked: Asked) -> None:
 
 
 def shipped() -> list[str]:
-    """Policies that any daemon can run: those that ask for the truth say so, and it refuses."""
+    """Return policies that any daemon can run; those that need the truth declare it."""
     names = sorted(find(POLICIES))
     return [name for name in names if not load_policy(name).needs_oracle]
 
@@ -206,7 +206,7 @@ BROKEN = [
 
 @pytest.mark.parametrize("asked", BROKEN, ids=lambda asked: "-".join(map(str, asked[:3])))
 def test_where_the_wall_is_open_the_decisions_do_differ(tmp_path: Path, asked: Asked) -> None:
-    """So the tests above can fail; every output names what opens the wall as the truth."""
+    """The tests above can fail: decisions differ where policies see the truth."""
     found = compared(tmp_path, asked)
     assert found.one != found.other
 

@@ -65,7 +65,7 @@ def look(folder: Path, loaded: LoadedConfig | None = None) -> StartsFile:
 @pytest.fixture(autouse=True)
 def few_replicates(monkeypatch: pytest.MonkeyPatch) -> None:
     """Run a candidate forward twelve times at most."""
-    monkeypatch.setattr("outrider.forecast.candidate_starts.MOST", 12)
+    monkeypatch.setattr("outrider.forecast.candidate_starts.MAX_REPLICATES", 12)
 
 
 @pytest.fixture(scope="module")

@@ -58,7 +58,7 @@ def test_a_candidate_that_draws_like_the_incumbent_changes_nothing() -> None:
 
 @pytest.mark.parametrize("group", [0, 1])
 def test_intervals_hold_the_truth_as_often_as_they_say(group: int) -> None:
-    """At least 170 of 200 intervals of 90 % hold the truth (fewer: probability 1 %)."""
+    """Intervals of 90 % hold the truth in 170 of 200 logs or more (fewer: probability 1 %)."""
     chance = sum(GOOD[g] * n for g, n in FREE_N.items()) / 10
     held = {"dr": 0, "snips": 0}
     values: dict[str, list[float]] = {"dr": [], "snips": []}

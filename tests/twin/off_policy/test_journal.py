@@ -102,7 +102,7 @@ def test_every_start_counts_and_killed_runs_count_as_lost(folder: Path) -> None:
 
 
 def test_the_truth_of_one_step_is_within_a_wide_interval(folder: Path, campus: Campus) -> None:
-    """Return the truth from the trace: whether each start would have completed on each machine."""
+    """The truth is whether each start would have completed on each free machine, by the trace."""
     truth = OneStep(campus)
     runner = AskedRunner(make_policy("lowest_watts", {}, 0, "test"))
     gathered, _ = recorded_starts(

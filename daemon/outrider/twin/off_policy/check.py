@@ -149,8 +149,8 @@ class Estimates(NamedTuple):
 
     Attributes:
         incumbent: share of starts whose runs completed.
-        candidate: the same, had the candidate chosen the machine of one start at a time (DR).
         candidate: the same, if the candidate had chosen the machine of one start at a time (DR).
+        difference: candidate less incumbent, by DR.
         snips_difference: the same by SNIPS, which needs no model.
     """
 

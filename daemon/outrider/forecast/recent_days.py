@@ -1,4 +1,4 @@
-"""What came to a site lately, of which the days to come are made: jobs, and closed machines."""
+"""Recent arrivals and machine closures, resampled to generate the coming days."""
 
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,13 +16,13 @@ from outrider.model.localtime import DAY_S
 
 
 class Arrival(NamedTuple):
-    """A job that came lately.
+    """Job that arrived in the last days.
 
     Attributes:
-        submit_s: when, Unix seconds.
-        spec: what was asked for.
-        run_s: how long it ran; nan: it has not ended.
-        column: place among the present jobs, whose drawn run time is taken; -1: it has ended.
+        submit_s: time of submission, Unix seconds.
+        spec: the request.
+        run_s: run time; nan: the job has not ended.
+        column: index among the present jobs, whose drawn run time is used; -1: the job has ended.
     """
 
     submit_s: float
@@ -31,14 +31,14 @@ class Arrival(NamedTuple):
     column: int
 
 
-class Lately:
-    """The last days of a site, in the numbers of its present state.
+class RecentDays:
+    """Last days of a site, with the numbers of its present state.
 
     Args:
-        since_s: from when on they are known, Unix seconds.
+        since_s: begin of the known period, Unix seconds.
         arrivals: in the order of time.
         closures: those that have ended.
-        closed: since when each machine that is closed now is, and why; by number.
+        closed: begin and reason of each present closure, by number of its machine.
         evicting: reasons for which runs on a machine that closes are evicted.
     """
 
@@ -66,16 +66,16 @@ class Lately:
         run_s: Sequence[float],
         closed: Mapping[int, float],
     ) -> Iterator[tuple[float, Arrival | Closure]]:
-        """What comes in one replicate, in the order of time, with that time.
+        """Yield the events of one replicate, in the order of time, with that time.
 
         Args:
             now_s: the present moment.
-            shifts_s: (days,) by how much what came is moved on to be that of each day to come.
+            shifts_s: (days,) shift in time from the past day to each coming day.
             run_s: (jobs,) drawn run times of the present jobs.
-            closed: until when each machine that is closed now stays so: `reopenings`.
+            closed: end of each present closure, by machine: `reopenings`.
         """
-        # a closure that goes on comes again, too: without it no working day would come whole
-        goes_on = [
+        # a present closure recurs, too: without it no working day would recur as a whole
+        ongoing = [
             Closure(machine, since_s, closed[machine], reason)
             for machine, (since_s, reason) in self._closed.items()
         ]
@@ -94,13 +94,13 @@ class Lately:
                 (closure.from_s + shift_s, closure._replace(until_s=closure.until_s + shift_s))
                 for closure in chain(
                     self._closures[_day(self._began_s, begin_s)],
-                    (one for one in goes_on if begin_s < one.from_s <= begin_s + DAY_S),
+                    (one for one in ongoing if begin_s < one.from_s <= begin_s + DAY_S),
                 )
             )
             yield from sorted(chain(jobs, closures), key=lambda coming: coming[0])
 
     def reopenings(self, now_s: float, rng: np.random.Generator) -> dict[int, float]:
-        """Until when each machine that is closed now stays so, Unix seconds."""
+        """Draw the end of each present closure, Unix seconds, by machine."""
         return {
             machine: since_s
             + self._lengths.draw_s(machine, reason, now_s - since_s, float(rng.random()))
@@ -109,23 +109,23 @@ class Lately:
 
 
 def _day(times_s: Sequence[float], begin_s: float) -> slice:
-    """Rows of the day that begins then."""
+    """Return the rows of the day that begins at `begin_s`."""
     return slice(bisect_right(times_s, begin_s), bisect_right(times_s, begin_s + DAY_S))
 
 
-def lately(
+def recent_days_of(
     site: FollowedSite, columns: Mapping[str, int], machines: Mapping[str, int], shut: set[int]
-) -> Lately:
-    """The last days of a site that is followed.
+) -> RecentDays:
+    """Return the last days of a site.
 
     Args:
-        site: it.
-        columns: place of each present job, by name.
+        site: the followed site.
+        columns: index of each present job, by name.
         machines: number of each machine in the present state, by name.
-        shut: numbers of those that are closed to jobs now.
+        shut: numbers of the machines that are closed to jobs now.
     """
     arrivals = []
-    for came in site.recent.lately:
+    for came in site.recent.jobs:
         column = columns.get(site.name(came.job), -1) if isnan(came.run_s) else -1
         if column >= 0 or not isnan(came.run_s):
             spec = msgspec.structs.replace(came.spec, eligible_s=None, seen_submit=True)
@@ -140,7 +140,7 @@ def lately(
         for number, (since_s, reason) in site.closures.open.items()
         if number in known
     }
-    return Lately(
+    return RecentDays(
         site.known_since_s,
         arrivals,
         [c._replace(machine=known[c.machine]) for c in site.closures.ended if c.machine in known],
