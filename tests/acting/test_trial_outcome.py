@@ -99,8 +99,8 @@ def test_beside_a_narrow_statement_it_agrees_as_far_as_it_is_unsure_itself() -> 
     for part, agrees in ((0.9, True), (1.2, False)):
         centre = one.estimate * (one.high / one.estimate) ** part
         stated = {"badput_ratio": {"estimate": centre, "low": centre * 0.99, "high": centre * 1.01}}
-        told = outcome_of(trial(stated=stated, stated_as="next"), days).measures["badput_ratio"]
-        assert (told.within, told.agrees) == (False, agrees)
+        compared = outcome_of(trial(stated=stated, stated_as="next"), days).measures["badput_ratio"]
+        assert (compared.within, compared.agrees) == (False, agrees)
 
 
 def test_a_forecast_that_is_right_about_its_own_error_agrees_in_about_90_percent() -> None:

@@ -36,8 +36,8 @@ def problems(dashboard: dict[str, Any]) -> list[str]:
         found += [f"{what} {value!r} is there {n} times" for value, n in counts.items() if n > 1]
     for panel in panels_of(dashboard):
         title = panel.get("title", "")
-        told = [*_frame(panel), *_targets(panel, known), *_names(panel, known)]
-        found += [f"{title}: {problem}" for problem in told]
+        mistakes = [*_frame(panel), *_targets(panel, known), *_names(panel, known)]
+        found += [f"{title}: {problem}" for problem in mistakes]
     return found
 
 

@@ -173,7 +173,7 @@ def with_a_column_of_no_query(evidence: Dashboard) -> None:
 
 
 @pytest.mark.parametrize(
-    ("break_it", "told"),
+    ("break_it", "message"),
     [
         (without_its_legend, "the band ends at low, which no query is called"),
         (for_each_vo, "there is no variable $vo"),
@@ -181,10 +181,10 @@ def with_a_column_of_no_query(evidence: Dashboard) -> None:
     ],
 )
 def test_broken_evidence_is_told(
-    evidence: Dashboard, break_it: Callable[[Dashboard], None], told: str
+    evidence: Dashboard, break_it: Callable[[Dashboard], None], message: str
 ) -> None:
     break_it(evidence)
-    assert any(problem.endswith(told) for problem in problems(evidence)), problems(evidence)
+    assert any(problem.endswith(message) for problem in problems(evidence)), problems(evidence)
 
 
 def first(dashboard: Dashboard) -> dict[str, Any]:
@@ -220,7 +220,7 @@ def with_another_data_source(dashboard: Dashboard) -> None:
 
 
 @pytest.mark.parametrize(
-    ("break_it", "told"),
+    ("break_it", "message"),
     [
         (ask("outrider_jobs_total"), "outrider_jobs_total is no declared metric"),
         (ask("outrider_job_wait_seconds"), "outrider_job_wait_seconds is no declared metric"),
@@ -258,11 +258,11 @@ def with_another_data_source(dashboard: Dashboard) -> None:
     ids=lambda value: value.replace(" ", "-")[:50] if isinstance(value, str) else "",
 )
 def test_a_broken_dashboard_is_told(
-    dashboard: Dashboard, break_it: Callable[[Dashboard], None], told: str
+    dashboard: Dashboard, break_it: Callable[[Dashboard], None], message: str
 ) -> None:
     broken = copy.deepcopy(dashboard)
     break_it(broken)
-    assert any(problem.endswith(told) for problem in problems(broken)), problems(broken)
+    assert any(problem.endswith(message) for problem in problems(broken)), problems(broken)
 
 
 def test_labels_named_after_the_brackets_are_not_passed_over(dashboard: Dashboard) -> None:

@@ -117,14 +117,14 @@ def test_a_preview_shows_what_was_answered(name: str, prometheus: Prometheus) ->
 
 def test_an_empty_panel_would_be_told(prometheus: Prometheus) -> None:
     chosen = chosen_of(prometheus, cluster="no-such-cluster")
-    told = list(holes(FULL["outrider-site"], prometheus, chosen))
-    assert any(line.startswith("Machines by state A shows nothing") for line in told)
-    assert not any(line.startswith("Jobs by state") for line in told)
-    told = list(holes(FULL["outrider-energy"], prometheus, chosen))
-    assert any(line.startswith("Energy by purpose A shows nothing") for line in told)
+    lines = list(holes(FULL["outrider-site"], prometheus, chosen))
+    assert any(line.startswith("Machines by state A shows nothing") for line in lines)
+    assert not any(line.startswith("Jobs by state") for line in lines)
+    lines = list(holes(FULL["outrider-energy"], prometheus, chosen))
+    assert any(line.startswith("Energy by purpose A shows nothing") for line in lines)
     chosen = chosen_of(prometheus, instance="another:9690")
-    told = list(holes(FULL["outrider-site"], prometheus, chosen))
-    assert any(line.startswith("Mode A shows nothing") for line in told)
+    lines = list(holes(FULL["outrider-site"], prometheus, chosen))
+    assert any(line.startswith("Mode A shows nothing") for line in lines)
 
 
 def test_every_variable_has_values_to_choose_from(prometheus: Prometheus) -> None:

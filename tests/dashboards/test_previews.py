@@ -11,7 +11,7 @@ from tools.dashboard.previews import NOTE, POINTS, Site, preview
 
 
 @pytest.mark.parametrize(
-    ("value", "unit", "told"),
+    ("value", "unit", "text"),
     [
         (0.125, "percentunit", "12.5%"), (7_200.0, "s", "2 h"), (12_345.0, "watt", "12.3 kW"),
         (3.0, "kwatth", "3 kWh"), (1_330.0, "kwatth", "1.33 MWh"),
@@ -19,8 +19,8 @@ from tools.dashboard.previews import NOTE, POINTS, Site, preview
         (math.nan, "watt", "not known"),
     ],
 )  # fmt: skip
-def test_a_value_is_told_in_its_unit(value: float, unit: str, told: str) -> None:
-    assert number(value, unit) == told
+def test_a_value_is_told_in_its_unit(value: float, unit: str, text: str) -> None:
+    assert number(value, unit) == text
 
 
 def test_a_chart_has_a_line_for_each_series_and_gaps_where_nothing_is_known() -> None:

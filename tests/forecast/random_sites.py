@@ -20,13 +20,13 @@ def random_workload(seed: int, jobs_n: int = 150, widest: int = 12) -> Workload:
     rng = np.random.default_rng(seed)
     submit_s = np.cumsum(rng.choice([0, 0, 10, 60, 300, 900], jobs_n))
     run_s = rng.choice([10, 60, 300, 600, 1200, 4000], jobs_n)
-    told = np.where(
+    estimates_s = np.where(
         rng.random(jobs_n) < 0.8, run_s * rng.choice([0.5, 1.0, 1.0, 3.0], jobs_n), np.nan
     )
     cpus = rng.integers(1, widest + 1, jobs_n)
     asked = [
-        Asked(float(at), float(ran), int(width), float(said))
-        for at, ran, width, said in zip(submit_s, run_s, cpus, told, strict=True)
+        Asked(float(at), float(ran), int(width), float(estimate_s))
+        for at, ran, width, estimate_s in zip(submit_s, run_s, cpus, estimates_s, strict=True)
     ]
     return make_workload((CPUS,), asked)
 

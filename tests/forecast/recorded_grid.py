@@ -23,11 +23,11 @@ def busy_weeks(seed: int, jobs: int = 900) -> Workload:
     made = random_workload(seed, jobs, widest=8)
     rng = np.random.default_rng(seed)
     user = [f"u{number}" for number in rng.integers(0, 6, len(made.submit_s))]
-    told = np.array([600.0, 1_800.0, 5_000.0])[[int(name[1:]) // 2 for name in user]]
+    requests_s = np.array([600.0, 1_800.0, 5_000.0])[[int(name[1:]) // 2 for name in user]]
     return replace(
-        made, user=user, estimate_s=told, requested_s=told,
-        run_s=np.round(told * rng.choice([0.2, 0.5, 0.9], len(told))),
-        submit_s=np.cumsum(rng.choice([0.0, 10.0, 300.0, 900.0], len(told))),
+        made, user=user, estimate_s=requests_s, requested_s=requests_s,
+        run_s=np.round(requests_s * rng.choice([0.2, 0.5, 0.9], len(requests_s))),
+        submit_s=np.cumsum(rng.choice([0.0, 10.0, 300.0, 900.0], len(requests_s))),
     )  # fmt: skip
 
 

@@ -62,9 +62,9 @@ def busy(machine: str, since_s: float, spec: JobSpec = LONG) -> list[NamedEvent]
 
 def journal_of(events: Sequence[NamedEvent], path: Path, now_s: float = NOW_S) -> Path:
     """Write the journal of a daemon that has seen everything until now."""
-    told = sorted(events, key=lambda event: event[0])
+    ordered = sorted(events, key=lambda event: event[0])
     with Journal(path) as journal:
-        rows = [("log", event) for event in [*told, (now_s, ev.TICK, "log", None)]]
+        rows = [("log", event) for event in [*ordered, (now_s, ev.TICK, "log", None)]]
         journal.append(Entry(inputs=rows))
     return path
 

@@ -58,11 +58,11 @@ def test_intervals_hold_and_whoever_reckons_with_no_owner_does_worse(path: Path)
 
 def test_every_start_answers_also_those_after_a_lost_run(path: Path) -> None:
     with Journal(path, read_only=True) as journal:
-        told = [event for _, _, event in journal.inputs_after(0)]
+        recorded = [event for _, _, event in journal.inputs_after(0)]
     site = FollowedSite(path)
     *_, _ = site.catch_up()
     started = [(site.name(job), at_s) for job, at_s in site.started]
-    assert started == [(job, at_s) for at_s, kind, job, _ in told if kind == ev.STARTED]
+    assert started == [(job, at_s) for at_s, kind, job, _ in recorded if kind == ev.STARTED]
     assert len({job for job, _ in started}) < 0.9 * len(started), "many start again"
 
 
@@ -70,10 +70,10 @@ def test_who_lost_a_run_waits_at_the_end_and_will_run_for_longer(path: Path) -> 
     site = FollowedSite(path)
     joined_s, since_s, lost_s = dict[str, float](), dict[str, float](), dict[str, float]()
     with Journal(path, read_only=True) as journal:
-        told = [event for _, _, event in journal.inputs_after(0)]
+        recorded = [event for _, _, event in journal.inputs_after(0)]
     until = site.catch_up()
     now_s, seen = next(at_s for at_s in until if len(site.state().lost_s.nonzero()[0]) >= 5), 0
-    for at_s, kind, job, _ in told:
+    for at_s, kind, job, _ in recorded:
         if at_s > now_s:
             break
         seen += 1

@@ -165,10 +165,10 @@ def test_under_the_incumbents_own_rule_starts_are_as_its_forecast_has_them(
     discipline: Discipline, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("outrider.forecast.candidate_starts.MAX_REPLICATES", 25)
-    told = [event for event in told_by(busy_weeks(4)) if event[0] <= EPOCH_S + 27 * 3_600.0]
+    recorded = [event for event in told_by(busy_weeks(4)) if event[0] <= EPOCH_S + 27 * 3_600.0]
     path = tmp_path / "journal.sqlite"
     with Journal(path) as journal:
-        journal.append(Entry(inputs=[("grid", event) for event in told]))
+        journal.append(Entry(inputs=[("grid", event) for event in recorded]))
     site = FollowedSite(path)
     *_, now_s = site.catch_up()
     found = starts_under(path, "fifo", discipline=discipline)

@@ -27,7 +27,7 @@ def rng() -> np.random.Generator:
     return np.random.default_rng(0)
 
 
-def told(changes: Changes, replicate: int = 0) -> list[tuple[float, float]]:
+def changes_of(changes: Changes, replicate: int = 0) -> list[tuple[float, float]]:
     """Return (seconds from now, CPUs) of the changes of one replicate."""
     rows = slice(*changes.first[replicate : replicate + 2])
     return list(
@@ -51,21 +51,21 @@ def test_a_machine_that_is_kept_comes_back_when_its_owner_has_left_so_late_befor
     since_s = NOW_S - 2 * HOUR_S
     history = ClosureHistory(NOW_S - 30 * DAY_S, ended, [(1, since_s, OWNER)], {1: 4, 2: 1})
     # its sessions of more than two hours took three; the other machine's do not count
-    assert told(draw_changes(NOW_S, history, NO_DAYS, rng())) == [(HOUR_S, 4.0)]
+    assert changes_of(draw_changes(NOW_S, history, NO_DAYS, rng())) == [(HOUR_S, 4.0)]
 
 
 def test_a_machine_with_few_sessions_goes_by_those_of_others() -> None:
     history = ClosureHistory(
         NOW_S - 30 * DAY_S, [session(2, 3, 5.0)], [(1, NOW_S - HOUR_S, OWNER)], {1: 1, 2: 1}
     )
-    assert told(draw_changes(NOW_S, history, NO_DAYS, rng())) == [(4 * HOUR_S, 1.0)]
+    assert changes_of(draw_changes(NOW_S, history, NO_DAYS, rng())) == [(4 * HOUR_S, 1.0)]
 
 
 def test_sessions_of_a_past_day_come_again_at_their_hour() -> None:
     ended = sorted([session(1, 2.75, 2.0), session(1, 1.5, 1.0)], key=lambda one: one.from_s)
     history = ClosureHistory(NOW_S - 30 * DAY_S, ended, [], {1: 2})
     days = np.array([[3 * DAY_S, 3 * DAY_S]])  # the day three days ago, then that after it
-    assert told(draw_changes(NOW_S, history, days, rng())) == [
+    assert changes_of(draw_changes(NOW_S, history, days, rng())) == [
         (6 * HOUR_S, -2.0), (8 * HOUR_S, 2.0), (36 * HOUR_S, -2.0), (37 * HOUR_S, 2.0),
     ]  # fmt: skip
 
@@ -73,7 +73,7 @@ def test_sessions_of_a_past_day_come_again_at_their_hour() -> None:
 def test_a_session_that_lasts_still_is_one_of_yesterdays_block() -> None:
     ended = [session(1, 9, 7.0)]
     history = ClosureHistory(NOW_S - 30 * DAY_S, ended, [(1, NOW_S - 6 * HOUR_S, OWNER)], {1: 1})
-    assert told(draw_changes(NOW_S, history, np.array([[DAY_S]]), rng())) == [
+    assert changes_of(draw_changes(NOW_S, history, np.array([[DAY_S]]), rng())) == [
         (HOUR_S, 1.0), (18 * HOUR_S, -1.0), (25 * HOUR_S, 1.0),
     ]  # fmt: skip
 
@@ -82,7 +82,7 @@ def test_sessions_of_one_machine_that_overlap_are_one() -> None:
     ended = sorted([session(1, 3, 30.0), session(1, 1.5, 1.0)], key=lambda one: one.from_s)
     history = ClosureHistory(NOW_S - 30 * DAY_S, ended, [], {1: 1})
     days = np.array([[3.5 * DAY_S, 2.5 * DAY_S]])
-    assert told(draw_changes(NOW_S, history, days, rng())) == [
+    assert changes_of(draw_changes(NOW_S, history, days, rng())) == [
         (12 * HOUR_S, -1.0), (42 * HOUR_S, 1.0),
     ]  # fmt: skip
 
@@ -157,9 +157,9 @@ def forward(
     run_s = np.full((2, len(ends_s) + waiting), 5 * HOUR_S)
     at_s, cpus = np.array(changes).reshape(-1, 2).T
     # of two replicates the first has none of them
-    told_s = Changes(NOW_S + at_s, cpus, np.array([0, 0, len(at_s)]), ends_runs)
+    known_changes = Changes(NOW_S + at_s, cpus, np.array([0, 0, len(at_s)]), ends_runs)
     same = (state, run_s, NO_ARRIVALS, np.empty((2, 0)), discipline)
-    starts_s = simulated_starts(*same, changes=told_s)
+    starts_s = simulated_starts(*same, changes=known_changes)
     assert starts_s[0].tolist() == simulated_starts(*same)[0].tolist()
     seconds: list[float] = (starts_s[1] - NOW_S).tolist()
     return seconds

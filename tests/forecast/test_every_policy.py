@@ -17,9 +17,9 @@ NOW_S = EPOCH_S + 20 * 3_600.0
 def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Write a journal of a busy grid, up to a moment."""
     made = tmp_path_factory.mktemp("grid") / "journal.sqlite"
-    told = [("grid", event) for event in told_by(busy_weeks(4)) if event[0] <= NOW_S]
+    recorded = [("grid", event) for event in told_by(busy_weeks(4)) if event[0] <= NOW_S]
     with Journal(made) as journal:
-        journal.append(Entry(inputs=told))
+        journal.append(Entry(inputs=recorded))
     return made
 
 

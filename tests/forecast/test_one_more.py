@@ -22,7 +22,7 @@ SPEC = JobSpec(user="ann", vo="cms", cpus=4, estimate_s=HALF_HOUR_S)
 
 
 def site_with(
-    folder: Path, told: Iterable[NamedEvent], cpus: int = 4
+    folder: Path, given: Iterable[NamedEvent], cpus: int = 4
 ) -> tuple[FollowedSite, Outlook]:
     """Return a site with one machine that ran twenty jobs of half an hour, then given events."""
     events: list[NamedEvent] = [
@@ -37,7 +37,7 @@ def site_with(
             (at_s + HALF_HOUR_S, ev.COMPLETED, f"old-{n}", None),
         ]
     with Journal(folder / "journal.sqlite") as opened:
-        opened.append(Entry(inputs=[("grid", event) for event in (*events, *told)]))
+        opened.append(Entry(inputs=[("grid", event) for event in (*events, *given)]))
     site = FollowedSite(folder / "journal.sqlite")
     outlook = Outlook(site, "strict", replicates=20)
     for _ in site.catch_up():
@@ -64,14 +64,14 @@ def test_where_a_machine_is_free_it_starts_now(tmp_path: Path) -> None:
 
 
 def test_it_waits_behind_all_that_run_and_wait(tmp_path: Path) -> None:
-    told: list[NamedEvent] = [
+    given: list[NamedEvent] = [
         (END_S + 1, ev.SUBMITTED, "runs", SPEC),
         (END_S + 1, ev.STARTED, "runs", ("m1", 4)),
         (END_S + 2, ev.SUBMITTED, "waits", SPEC),
         (END_S + 3, ev.SUBMITTED, "waits too", SPEC),
         (END_S + 601, ev.TICK, "grid", None),
     ]
-    site, outlook = site_with(tmp_path, told)
+    site, outlook = site_with(tmp_path, given)
     one = asked(site, outlook)["cms"]
     assert one.wait_s is not None
     assert one.wait_s[1] == pytest.approx(3 * HALF_HOUR_S - 600.0, rel=0.01)
@@ -80,10 +80,10 @@ def test_it_waits_behind_all_that_run_and_wait(tmp_path: Path) -> None:
 
 def test_each_kind_is_asked_about_and_one_that_fits_nowhere_is_not_known(tmp_path: Path) -> None:
     wide = JobSpec(user="eve", vo="atlas", cpus=64)
-    told: list[NamedEvent] = [
+    given: list[NamedEvent] = [
         (END_S + 1, ev.SUBMITTED, "too wide", wide), (END_S + 2, ev.TICK, "grid", None)
     ]  # fmt: skip
-    site, outlook = site_with(tmp_path, told)
+    site, outlook = site_with(tmp_path, given)
     found = asked(site, outlook)
     assert list(found) == ["cms", "atlas"], "those of which most came first"
     assert found["atlas"].wait_s is None
@@ -91,7 +91,7 @@ def test_each_kind_is_asked_about_and_one_that_fits_nowhere_is_not_known(tmp_pat
 
 
 def test_room_that_is_scattered_over_machines_is_none(tmp_path: Path) -> None:
-    told: list[NamedEvent] = [
+    given: list[NamedEvent] = [
         (END_S + 1, ev.JOINED, "m2", MachineSpec("A", cpus=2)),
         (END_S + 1, ev.JOINED, "m3", MachineSpec("A", cpus=2)),
         (END_S + 1, ev.USABLE, "m2", None),
@@ -100,7 +100,7 @@ def test_room_that_is_scattered_over_machines_is_none(tmp_path: Path) -> None:
         (END_S + 1, ev.STARTED, "runs", ("m1", 4)),
         (END_S + 2, ev.TICK, "grid", None),
     ]
-    site, outlook = site_with(tmp_path, told)
+    site, outlook = site_with(tmp_path, given)
     assert asked(site, outlook)["cms"].wait_s is None, "four CPUs are free, no machine has them"
 
 
@@ -140,7 +140,7 @@ def test_jobs_that_come_wait_about_as_long_as_was_said(
     workload = busy_weeks(3, jobs)
     submit_s, starts_s = workload.submit_s + EPOCH_S, started(workload) + EPOCH_S
     site = FollowedSite(journal(workload, tmp_path / "journal.sqlite"))
-    outlook, rng, said = Outlook(site, "strict", 0, 20), np.random.default_rng(2), []
+    outlook, rng, pairs = Outlook(site, "strict", 0, 20), np.random.default_rng(2), []
     for looks, now_s in enumerate(site.catch_up()):
         outlook.look()
         next_job = int(np.searchsorted(submit_s, now_s, side="right"))
@@ -148,8 +148,10 @@ def test_jobs_that_come_wait_about_as_long_as_was_said(
             continue
         [one] = one_more(site, outlook, "strict", rng, 40)
         if one.wait_s is not None:
-            said.append((float(one.wait_s[1]), float(starts_s[next_job] - now_s)))
-    told_s, waited_s = np.array(said).T
-    assert len(said) >= 20
+            pairs.append((float(one.wait_s[1]), float(starts_s[next_job] - now_s)))
+    predicted_s, waited_s = np.array(pairs).T
+    assert len(pairs) >= 20
     assert waited_s.mean() > 600.0, "there is something to foretell"
-    assert np.abs(told_s - waited_s).mean() < 0.5 * np.abs(waited_s - np.median(waited_s)).mean()
+    assert (
+        np.abs(predicted_s - waited_s).mean() < 0.5 * np.abs(waited_s - np.median(waited_s)).mean()
+    )

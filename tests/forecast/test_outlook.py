@@ -81,10 +81,10 @@ def test_what_is_said_comes_true_as_often_as_it_should(tmp_path: Path) -> None:
         if waits - seen or now_s // HOUR_S > hour:  # else no question of this look is kept
             outlook.look()
         seen, hour = seen | waits, now_s // HOUR_S
-    told = outlook.scores()
+    scores = outlook.scores()
     for kind in ("submission", "hourly"):
-        assert told[kind]["n"] > 100
-        assert 0.65 < told[kind]["coverage_ratio"] < 0.95, told
+        assert scores[kind]["n"] > 100
+        assert 0.65 < scores[kind]["coverage_ratio"] < 0.95, scores
 
 
 class Walked(NamedTuple):
@@ -102,29 +102,29 @@ def walked(workload: Workload, path: Path) -> Walked:
     late_s = {name: start_s + 1_000.0 for name, start_s in starts_s.items() if hash_of(name) % 2}
     first, second = FollowedSite(path), FollowedSite(path)
     without, beside = Outlook(first, "strict", replicates=20), Outlook(second, "strict", 0, 20)
-    said = Walked([], [], {})
+    looks = Walked([], [], {})
     for n, (now_s, also_s) in enumerate(zip(first.catch_up(), second.catch_up(), strict=True)):
         if n % 3:  # twice an hour is enough
             continue
-        said.without.append((now_s, without.look()))
-        said.beside.append((also_s, beside.look(late_s)))
-    return said._replace(scores=beside.scores())
+        looks.without.append((now_s, without.look()))
+        looks.beside.append((also_s, beside.look(late_s)))
+    return looks._replace(scores=beside.scores())
 
 
 def test_an_interval_is_in_order_and_no_start_is_expected_in_the_past(walked: Walked) -> None:
-    said: list[Expected] = []
+    starts: list[Expected] = []
     for now_s, answers in walked.without:
         found = [expected for expected in answers.values() if expected is not None]
         assert all(now_s <= expected.low_s for expected in found)
-        said += found
-    assert all(one.low_s <= one.median_s <= one.high_s for one in said)
-    assert len(said) > 1_000
+        starts += found
+    assert all(one.low_s <= one.median_s <= one.high_s for one in starts)
+    assert len(starts) > 1_000
 
 
 def test_the_batch_systems_own_plan_is_scored_on_the_same_questions(walked: Walked) -> None:
-    told = walked.scores
-    ours, plan = told["beside_batch_system"], told["batch_system"]
-    asked = told["submission"]["n"] + told["hourly"]["n"]
+    scores = walked.scores
+    ours, plan = scores["beside_batch_system"], scores["batch_system"]
+    asked = scores["submission"]["n"] + scores["hourly"]["n"]
     assert 100 < ours["n"] == plan["n"] < 0.8 * asked, "only of jobs that the plan holds"
     # each start 1,000 s before its plan: (0.9 + 0.5 + 0.1) / 3 of it
     assert plan["pinball_s"] == pytest.approx(500.0)
@@ -138,7 +138,7 @@ def test_a_plan_changes_no_answer(walked: Walked) -> None:
 
 
 def test_nothing_is_said_of_a_job_that_no_machine_can_run(tmp_path: Path) -> None:
-    told: list[NamedEvent] = [
+    recorded: list[NamedEvent] = [
         (EPOCH_S, ev.JOINED, "m1", MachineSpec("A", cpus=4)),
         (EPOCH_S, ev.USABLE, "m1", None),
         (EPOCH_S, ev.ELIGIBLE, "nowhere", ()),
@@ -150,7 +150,7 @@ def test_nothing_is_said_of_a_job_that_no_machine_can_run(tmp_path: Path) -> Non
         (EPOCH_S + 3, ev.TICK, "grid", None),
     ]
     with Journal(tmp_path / "journal.sqlite") as opened:
-        opened.append(Entry(inputs=[("grid", event) for event in told]))
+        opened.append(Entry(inputs=[("grid", event) for event in recorded]))
     site = FollowedSite(tmp_path / "journal.sqlite")
     outlook = Outlook(site, "first_fit", replicates=20)
     [now_s] = site.catch_up()

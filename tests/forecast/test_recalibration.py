@@ -127,8 +127,8 @@ def test_one_burst_moves_quantiles_less_than_as_many_waits_apart() -> None:
 
     def moved(asked_s: Floats, prior: float) -> float:
         asked_s = np.append(asked_s, 2e6)
-        said = recalibrated(asked_s, np.full(n + 1, 3_600.0), raw, prior)
-        return float((said - raw)[-1, 1])
+        shifted = recalibrated(asked_s, np.full(n + 1, 3_600.0), raw, prior)
+        return float((shifted - raw)[-1, 1])
 
     whole = moved(at, 0.0)
     assert whole == pytest.approx(np.log(3_660.0 / 960.0))
@@ -142,9 +142,9 @@ def test_it_is_not_known_while_recent_waits_are_the_better_forecast() -> None:
     n = 1_000
     truth_s, noise = waits(n), waits(n, 3, 1.0)
     predicted_s = np.where(np.arange(n) < n // 2, truth_s * noise**0.3, truth_s.mean() * noise**4)
-    said = forecasts(questions(truth_s, predicted_s), 10)
-    assert said.known[: n // 2].all()
-    assert not said.known[-n // 8 :].any()
+    found = forecasts(questions(truth_s, predicted_s), 10)
+    assert found.known[: n // 2].all()
+    assert not found.known[-n // 8 :].any()
 
 
 @sizes
@@ -166,10 +166,10 @@ def test_a_model_takes_over_where_the_rule_is_another(n: int) -> None:
     asked_at.quantiles_s[hour == 1] *= 30.0
     asked_at.known[:, FEATURES.index("request_s")] = np.nan  # a site where nobody asks for time
     asked_at.quantiles_s[:20, -1] = np.inf
-    said = forecasts(asked_at, 10)
-    assert said.learned[n // 2 :].mean() > 0.8
-    assert 0.74 < covered(asked_at.wait_s, said.wait_s) < 0.86
-    width_s = said.wait_s[:, 2] - said.wait_s[:, 0]
+    found = forecasts(asked_at, 10)
+    assert found.learned[n // 2 :].mean() > 0.8
+    assert 0.74 < covered(asked_at.wait_s, found.wait_s) < 0.86
+    width_s = found.wait_s[:, 2] - found.wait_s[:, 0]
     assert np.median((width_s / truth_s)[n // 2 :]) < 2.0
 
 
@@ -183,10 +183,10 @@ def test_no_model_is_fitted_where_the_rule_holds(n: int, monkeypatch: pytest.Mon
 
     monkeypatch.setattr(module, "learned_quantiles", nobody)
     truth_s = waits(n)
-    said = forecasts(questions(truth_s * waits(n, 3, 1.0) ** 0.3, truth_s), 10)
+    found = forecasts(questions(truth_s * waits(n, 3, 1.0) ** 0.3, truth_s), 10)
     assert asked_of == [0]
-    assert not said.learned.any()
-    assert said.known.all()
+    assert not found.learned.any()
+    assert found.known.all()
 
 
 @sizes

@@ -17,7 +17,7 @@ Asked = tuple[str, float, int]  # user, request, CPUs
 def jobs(history: RunTimeHistory, asked: list[Asked]) -> Jobs:
     """Return the columns of some jobs."""
     groups = [history.groups_of(user, request_s, "", cpus) for user, request_s, cpus in asked]
-    request_s = np.array([said for _, said, _ in asked], dtype=float)
+    request_s = np.array([request for _, request, _ in asked], dtype=float)
     cpus = np.array([width for _, _, width in asked], dtype=np.int64)
     return Jobs(cpus, request_s, request_s, np.array(groups, np.int64).reshape(-1, GROUP_LEVELS))
 

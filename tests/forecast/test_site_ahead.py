@@ -59,8 +59,8 @@ def test_who_runs_goes_on_and_is_evicted_when_the_owner_comes() -> None:
     site = site_of(
         running(0, 6), running(1, 7), coming=[(30.0, closure), (400.0, longer)]
     )  # fmt: skip
-    told: list[Event] = [event for event in site.events() if event[1] != ev.TICK]
-    assert told == [
+    happened: list[Event] = [event for event in site.events() if event[1] != ev.TICK]
+    assert happened == [
         (30.0, ev.EVICTED, 1, OWNER),
         (30.0, ev.OWNER_CAME, 7, None),
         (60.0, ev.COMPLETED, 0, None),
@@ -71,15 +71,15 @@ def test_who_runs_goes_on_and_is_evicted_when_the_owner_comes() -> None:
 
 def test_where_owners_evict_nobody_runs_go_on() -> None:
     closure = Closure(7, 30.0, 500.0, OWNER)
-    told = list(site_of(running(1, 7), coming=[(30.0, closure)], evicting=()).events())
-    assert (60.0, ev.COMPLETED, 1, None) in told
-    assert all(event[1] != ev.EVICTED for event in told)
+    happened = list(site_of(running(1, 7), coming=[(30.0, closure)], evicting=()).events())
+    assert (60.0, ev.COMPLETED, 1, None) in happened
+    assert all(event[1] != ev.EVICTED for event in happened)
 
 
 def test_what_comes_is_submitted_with_what_was_asked_for_and_no_run_time() -> None:
     came = Arrival(20.0, WIDE, 300.0, -1)
-    told = list(site_of(running(3, 0), coming=[(20.0, came)]).events())
-    assert (20.0, ev.SUBMITTED, 4, WIDE) in told
+    happened = list(site_of(running(3, 0), coming=[(20.0, came)]).events())
+    assert (20.0, ev.SUBMITTED, 4, WIDE) in happened
 
 
 def test_a_machine_that_is_closed_opens_and_it_ends_with_the_last_wanted_start() -> None:

@@ -43,13 +43,13 @@ JOURNAL: list[NamedEvent] = [
 ]
 
 
-def snapshot(folder: Path, seq: int, told: list[NamedEvent]) -> None:
+def snapshot(folder: Path, seq: int, events: list[NamedEvent]) -> None:
     """Write a snapshot of a daemon that received these events, up to T + 10."""
     merger = EventMerger((), inferred_machine)
     engine = Engine(
         Site(ZoneTime("UTC"), []), Accounting(ZoneTime("UTC")), [], merger, NoDecisionLog()
     )
-    merger.arrive("slurm", [*told, *AWAITED])
+    merger.arrive("slurm", [*events, *AWAITED])
     engine.feed(merger.advance(T + 10))
     engine.reach(T + 10)
     arrivals = merger.save()

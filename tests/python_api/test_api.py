@@ -57,13 +57,13 @@ def test_importing_it_costs_nothing() -> None:
 
 
 def test_every_name_is_there_whatever_was_imported_before() -> None:
-    told = in_a_fresh_process(
+    printed = in_a_fresh_process(
         "import outrider.replay.run, outrider\n"
         "from outrider import replay\n"
         "print(*(callable(getattr(outrider, n)) for n in outrider.__all__ if n[0] != '_'))\n"
         "print(replay(outrider.generate_grid(1, row=.2, jobs=20)).jobs['completed'])"
     )
-    assert told.split() == ["True"] * len(NAMES) + ["20"]
+    assert printed.split() == ["True"] * len(NAMES) + ["20"]
 
 
 def test_the_names_are_those_of_the_types() -> None:
@@ -81,9 +81,9 @@ def test_every_argument_is_documented() -> None:
     from outrider.python_api.replaying import replay
 
     for function in (*functions, replay, compare):
-        said = inspect.getdoc(function) or ""
+        documentation = inspect.getdoc(function) or ""
         for name in inspect.signature(function).parameters:
-            assert name in said, f"{function.__name__} does not document {name}"
+            assert name in documentation, f"{function.__name__} does not document {name}"
 
 
 def test_a_run_has_every_field_as_an_attribute(grid: Workload) -> None:
@@ -132,7 +132,7 @@ def test_a_package_that_is_not_there_is_named_with_its_extra(
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "message"),
     [
         ({"discipline": "eazy"}, 'discipline "eazy"'),
         ({"estimates": "none"}, "--estimates"),
@@ -150,8 +150,8 @@ def test_a_package_that_is_not_there_is_named_with_its_extra(
         ({"utilities": {"interactiv": "linear"}}, 'did you mean "interactive"'),
     ],
 )
-def test_what_is_wrong_is_refused(grid: Workload, options: dict[str, Any], told: str) -> None:
-    with pytest.raises(ConfigurationError, match=told):
+def test_what_is_wrong_is_refused(grid: Workload, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigurationError, match=message):
         outrider.replay(grid, **options)
 
 
@@ -160,15 +160,15 @@ class Nameless(Policy):
 
 
 @pytest.mark.parametrize(
-    ("policy", "told"),
+    ("policy", "message"),
     [
         (3, "policy = 3; expected the name of an installed policy, or a class"),
         (int, "policy = <class 'int'>; expected"),
         (Nameless, 'policy Nameless has no name; expected name = "..."'),
     ],
 )
-def test_what_is_no_policy_is_refused(grid: Workload, policy: Any, told: str) -> None:
-    with pytest.raises(ConfigurationError, match=re.escape(told)):
+def test_what_is_no_policy_is_refused(grid: Workload, policy: Any, message: str) -> None:
+    with pytest.raises(ConfigurationError, match=re.escape(message)):
         outrider.replay(grid, policy)
 
 

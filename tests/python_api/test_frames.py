@@ -23,11 +23,11 @@ def test_arrow(ledger: tuple[Run, Path]) -> None:
     assert run.job_rows.to_arrow().to_pylist() == list(run.job_rows)
     with outrider.open_journal(file) as journal:
         for rows in (journal.decisions, journal.outcomes, journal.runs):
-            told = rows.to_arrow()
-            assert told.column_names == rows.columns
+            frame = rows.to_arrow()
+            assert frame.column_names == rows.columns
             plain = [
                 row | ({"scores": dict(row["scores"])} if row.get("scores") else {})
-                for row in told.to_pylist()
+                for row in frame.to_pylist()
             ]
             assert plain == list(rows)
 
@@ -55,10 +55,10 @@ def test_polars(ledger: tuple[Run, Path]) -> None:
     assert run.job_rows.to_polars().to_dicts() == list(run.job_rows)
     with outrider.open_journal(file) as journal:
         for rows in (journal.decisions, journal.outcomes, journal.commands):
-            told = rows.to_polars().to_dicts()
+            frame = rows.to_polars().to_dicts()
             plain = [
                 row | ({"scores": {s["name"]: s["value"] for s in row["scores"]}}
                        if row.get("scores") else {})
-                for row in told
+                for row in frame
             ]  # fmt: skip
             assert plain == list(rows)

@@ -71,20 +71,20 @@ def without(run: dict[str, Any]) -> dict[str, Any]:
     [("first_fit", "exact"), ("strict", "lognormal:1.0"), ("easy", "learned")],
 )
 def test_workload_file(grid: Path, policy: str, discipline: str, estimates: str) -> None:
-    said = of_command(
+    expected = of_command(
         grid, "--policy", policy, "--discipline", discipline, "--estimates", estimates,
         "--seed", 5, "--machines", 7,
     )  # fmt: skip
     run = outrider.replay(
         grid, policy=policy, discipline=discipline, estimates=estimates, seed=5, machines=7
     )
-    assert of_api(run) == said
-    assert run.wait_s["all"]["mean"] == said["wait_s"]["all"]["mean"]
+    assert of_api(run) == expected
+    assert run.wait_s["all"]["mean"] == expected["wait_s"]["all"]["mean"]
 
 
 @pytest.mark.parametrize("discipline", ["easy", "conservative"])
 def test_parallel_jobs_with_everything_that_can_be_asked(parallel: Path, discipline: str) -> None:
-    said = of_command(
+    expected = of_command(
         parallel, "--policy", "f1", "--discipline", discipline, "--estimates", "lognormal:0.5",
         "--utility", "batch=linear:zero_at=2", "--class-by", "truth:7", "--interactive-below", 6,
         "--vo", "user", "--until", 2000, "--seed", 2,
@@ -94,13 +94,13 @@ def test_parallel_jobs_with_everything_that_can_be_asked(parallel: Path, discipl
         utilities={"batch": "linear:zero_at=2"}, class_by="truth:7", interactive_below_s=6,
         vo="user", until_s=2000, seed=2,
     )  # fmt: skip
-    assert of_api(run) == said
+    assert of_api(run) == expected
 
 
 @pytest.mark.parametrize("estimates", [None, "learned"])
 def test_campus(campus: Path, estimates: str | None) -> None:
     words = () if estimates is None else ("--estimates", estimates)
-    said = of_command(
+    expected = of_command(
         campus, "--policy", "bandit", "--preset", "bandit=literal", "--set", "bandit.epsilon=0.05",
         "--seed", 4, *words,
     )  # fmt: skip
@@ -108,7 +108,7 @@ def test_campus(campus: Path, estimates: str | None) -> None:
         campus, policy="bandit", preset="literal", settings={"epsilon": 0.05}, seed=4,
         estimates=estimates,
     )  # fmt: skip
-    assert of_api(run) == said
+    assert of_api(run) == expected
 
 
 def test_what_is_made_by_chance_is_what_the_commands_write(
@@ -150,10 +150,10 @@ def test_records_of_a_ledger_are_those_of_the_command(grid: Path, tmp_path: Path
     run = outrider.replay(grid, policy="sarsa", ledger=file, jobs=False)
     for table in ("decisions", "outcomes"):
         done = running.outrider("ledger", "export", file, "--rows", table)
-        said = [json.loads(line) for line in done.out.splitlines()]
+        expected = [json.loads(line) for line in done.out.splitlines()]
         with outrider.open_journal(file) as journal:
-            told = [dict(row) for row in journal.rows(table).as_they_are()]
-        assert json.loads(msgspec.json.encode(told)) == said != []
+            found = [dict(row) for row in journal.rows(table).as_they_are()]
+        assert json.loads(msgspec.json.encode(found)) == expected != []
     with outrider.open_journal(file) as journal:
         assert sum(1 for _ in journal.decisions) == run.decisions
         assert journal.meta("policy") == "sarsa"
@@ -171,17 +171,17 @@ def test_a_comparison_is_that_of_the_command(small_grid: Path, tmp_path: Path) -
         tmp_path / "runs.jsonl",
         "--json",
     )
-    said = done.json()
-    told = outrider.compare(
+    expected = done.json()
+    found = outrider.compare(
         small_grid, ["edf"], seeds=(1, 2), estimates="lognormal:1.0", machines=7
     )
-    text = json.loads(msgspec.json.encode(told.as_dict(), enc_hook=str))
-    for document in (said, text):
+    text = json.loads(msgspec.json.encode(found.as_dict(), enc_hook=str))
+    for document in (expected, text):
         for policy in (row for trace in document["traces"] for row in trace["policies"]):
             del policy["cpu_s"]
-    assert told.failed == []
-    assert text == {name: said[name] for name in text}
-    assert said.keys() - text.keys() == {"version", "command", "date"}
+    assert found.failed == []
+    assert text == {name: expected[name] for name in text}
+    assert expected.keys() - text.keys() == {"version", "command", "date"}
 
 
 def test_what_logs_tell_is_what_the_command_tells(tmp_path: Path) -> None:
@@ -200,8 +200,10 @@ def test_what_logs_tell_is_what_the_command_tells(tmp_path: Path) -> None:
         )
     )
     words = ("--year", 2026, "--timezone", "Europe/Berlin", "--system", "schedd")
-    said = running.outrider("ingest", log, *words, "--json").json()
-    told = outrider.ingest(log, year=2026, timezone="Europe/Berlin", system="schedd")
-    assert told.jobs["completed"] == 1
-    assert told.wait_s["all"]["n"] == 2
-    assert without(json.loads(msgspec.json.encode(told.as_dict(), enc_hook=str))) == without(said)
+    expected = running.outrider("ingest", log, *words, "--json").json()
+    found = outrider.ingest(log, year=2026, timezone="Europe/Berlin", system="schedd")
+    assert found.jobs["completed"] == 1
+    assert found.wait_s["all"]["n"] == 2
+    assert without(json.loads(msgspec.json.encode(found.as_dict(), enc_hook=str))) == without(
+        expected
+    )

@@ -46,9 +46,9 @@ async def _watch(given: dict[str, Any], path: Path, policies: dict[str, Any]) ->
 
 def write_journal(path: Path, events: Sequence[NamedEvent], seen_s: float | None = None) -> Path:
     """Write a journal of one adapter that reported these events, in this order."""
-    told = [("site", event) for event in events]
+    inputs = [("site", event) for event in events]
     if seen_s is not None:
-        told.append(("site", (seen_s, TICK, "site", None)))
+        inputs.append(("site", (seen_s, TICK, "site", None)))
     with Journal(path) as journal:
-        journal.append(Entry(inputs=told))
+        journal.append(Entry(inputs=inputs))
     return path

@@ -140,9 +140,9 @@ def test_without_declared_habits_the_commonest_delay_and_reboot_are_taken_and_sa
     assert guessed.idle_before_job_open_s in {0.0, 900.0}
     assert {c.hours.text for c in guessed.clusters} == {"always"}
     assert not any(c.sleeps for c in guessed.clusters)
-    said = " ".join(facts["notes"])
-    assert "--site names a file" in said
-    assert "reboot 03:00" in said
+    notes = " ".join(facts["notes"])
+    assert "--site names a file" in notes
+    assert "reboot 03:00" in notes
 
 
 # -- what a record may hold ---------------------------------------------------------------------
@@ -218,12 +218,12 @@ def test_jobs_that_did_not_complete_never_end_and_are_killed_when_they_were(tmp_
 
 
 def test_events_told_twice_and_out_of_order_make_no_difference(tmp_path: Path) -> None:
-    told = [*JOINS, *owner("pc1", 60.0, 120.0), *job("a", (10.0, ev.STARTED, ("pc2", 1)),
+    events = [*JOINS, *owner("pc1", 60.0, 120.0), *job("a", (10.0, ev.STARTED, ("pc2", 1)),
             (70.0, ev.COMPLETED, None))]  # fmt: skip
     (tmp_path / "one").mkdir()
     (tmp_path / "other").mkdir()
-    one, _ = recorded(tmp_path / "one", *told)
-    other, _ = recorded(tmp_path / "other", *reversed([*told[2:], *told[2:]]), *JOINS)
+    one, _ = recorded(tmp_path / "one", *events)
+    other, _ = recorded(tmp_path / "other", *reversed([*events[2:], *events[2:]]), *JOINS)
     for name in ("login_s", "logout_s", "submit_s", "run_s", "kill_s"):
         np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
 
@@ -372,11 +372,11 @@ def test_an_event_log_gives_jobs_with_observed_run_times_and_no_owners(tmp_path:
 
 def test_real_event_logs_become_campuses_that_replay(shared: Path, tmp_path: Path) -> None:
     log = shared / "data" / "condor" / "utexas_texplore_try_long.log.gz"
-    told = outrider("ingest", log, "--json").json()
+    counted = outrider("ingest", log, "--json").json()
     facts = export("--log", log, "--out", tmp_path / "out")
     campus = read_campus(tmp_path / "out")
-    assert facts["jobs"] == told["jobs"]["submitted"]
-    assert int((~np.isnan(campus.run_s)).sum()) == told["jobs"]["completed"]
+    assert facts["jobs"] == counted["jobs"]["submitted"]
+    assert int((~np.isnan(campus.run_s)).sum()) == counted["jobs"]["completed"]
     replayed = report(campus)
     assert replayed["jobs"]["submitted"] == facts["jobs"]
     assert replayed["jobs"]["completed"] > 0

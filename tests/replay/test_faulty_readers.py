@@ -63,12 +63,12 @@ def test_an_event_without_a_time_is_rejected_and_the_others_count(
 ) -> None:
     lines = [f"{job} {10 * job} {10 * job + 1} {10 * job + 2}" for job in range(1, 30)]
     lines[7] = f"8 80 {time_s} 82"
-    told = ingest([LogFile(log_of(tmp_path / "log", lines), "lines")])
-    assert told["rejected"] == {"time is nan or infinite": 1}
-    assert told["events"] == {"submitted": 29, "started": 28, "completed": 29}
-    assert told["jobs"]["completed"] == 28
-    assert told["repairs"] == {"run_unseen": 1}
-    assert any('"lines" made events without a time' in warning for warning in told["warnings"])
+    report = ingest([LogFile(log_of(tmp_path / "log", lines), "lines")])
+    assert report["rejected"] == {"time is nan or infinite": 1}
+    assert report["events"] == {"submitted": 29, "started": 28, "completed": 29}
+    assert report["jobs"]["completed"] == 28
+    assert report["repairs"] == {"run_unseen": 1}
+    assert any('"lines" made events without a time' in warning for warning in report["warnings"])
 
 
 @pytest.mark.parametrize("line", [1, 2, 17, 29])

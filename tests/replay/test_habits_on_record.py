@@ -102,8 +102,8 @@ def test_a_record_that_no_daemon_makes_is_an_error_that_names_the_file(
     path = journal(tmp_path / "journal.sqlite", SiteFacts("strict", SiteHabits(), (LAB,)))
     with closing(sqlite3.connect(path)) as opened:
         (text,) = opened.execute("SELECT value FROM meta WHERE key = ?", (HABITS_KEY,)).fetchone()
-        told = json.loads(text) | {key: value}
-        opened.execute("UPDATE meta SET value = ? WHERE key = ?", (json.dumps(told), HABITS_KEY))
+        changed = json.loads(text) | {key: value}
+        opened.execute("UPDATE meta SET value = ? WHERE key = ?", (json.dumps(changed), HABITS_KEY))
         opened.commit()
     with pytest.raises(LedgerError, match=r"journal\.sqlite"):
         habits_of_ledger(path, record_of_ledger(path))

@@ -79,15 +79,15 @@ class Placed:
     def __init__(self, campus: Campus, policy: str, discipline: Any = FIRST_FIT) -> None:
         self.campus = campus
         self.decisions: list[Decision] = []
-        self.told: list[Event] = []
+        self.happened: list[Event] = []
         run = CampusRun(
             campus, [make_policy(policy, {}, SEED, "test")], self.decisions.append,
             discipline=discipline,
         )  # fmt: skip
-        self.told.extend(run.stream())
-        self.specs = {s: x for _, kind, s, x in self.told if kind == ev.SUBMITTED}
+        self.happened.extend(run.stream())
+        self.specs = {s: x for _, kind, s, x in self.happened if kind == ev.SUBMITTED}
         self.machines: dict[int, MachineSpec] = {
-            s: x for _, kind, s, x in self.told if kind == ev.JOINED
+            s: x for _, kind, s, x in self.happened if kind == ev.JOINED
         }
         self.starts = [d for d in self.decisions if d.action == START]
 
@@ -96,7 +96,7 @@ class Placed:
         begun = iter(d for d in self.decisions if d.action in (START, SHRINK, RESUME))
         place: dict[int, tuple[int, int]] = {}
         most = 0
-        for time_s, kind, job, extra in self.told:
+        for time_s, kind, job, extra in self.happened:
             if kind in BEGINS:
                 decided = next(begun)
                 assert (decided.time_s, decided.job) == (time_s, job)
@@ -129,7 +129,7 @@ class Placed:
 def test_no_policy_places_a_job_where_it_does_not_fit(tmp_path: Path, policy: str) -> None:
     placed = Placed(mixed_campus(tmp_path), policy)
     most = placed.check()
-    begun = [event[3][1] for event in placed.told if event[1] == ev.STARTED]
+    begun = [event[3][1] for event in placed.happened if event[1] == ev.STARTED]
     assert most > 1
     assert sum(cpus > 1 for cpus in begun) > 5
     assert len(begun) > 30
@@ -162,7 +162,7 @@ def test_an_owner_who_returns_evicts_all_jobs_of_the_machine(tmp_path: Path) -> 
     campus = small(tmp_path, "h0,1000,2000\nh1,0,9000\n", jobs)
     placed = Placed(campus, "fifo")
     placed.check()
-    evicted = [event for event in placed.told if event[1] == ev.EVICTED]
+    evicted = [event for event in placed.happened if event[1] == ev.EVICTED]
     assert evicted == [(1000.0, ev.EVICTED, job, "owner") for job in range(3)]
     assert [start.time_s for start in placed.starts] == [0.0, 1.0, 5.0] + [2000.0] * 3
     report = CampusRun(campus, [make_policy("fifo", {}, 0, "test")], lambda _: None).run()
@@ -175,7 +175,7 @@ def test_an_owner_who_returns_suspends_all_jobs_where_the_site_does_that(tmp_pat
     jobs = "a,0,2000,,u,v,2,,,lab,\nb,0,2000,,u,v,2,,,lab,\n"
     owners = "l0,1000,1500\nl1,0,9000\n"
     placed = Placed(small(tmp_path, owners, jobs, "suspend_s = 600"), "fifo")
-    kinds = [(t, ev.KIND_NAMES[kind], job) for t, kind, job, _ in placed.told if t >= 1000.0
+    kinds = [(t, ev.KIND_NAMES[kind], job) for t, kind, job, _ in placed.happened if t >= 1000.0
              and kind in (ev.SUSPENDED, ev.RESUMED, *ENDS)]  # fmt: skip
     assert kinds == [
         (1000.0, "suspended", 0), (1000.0, "suspended", 1),
@@ -189,7 +189,7 @@ def test_a_machine_on_which_another_job_runs_is_awake(tmp_path: Path) -> None:
     jobs = "a,5000,3000,,u,v,2,,,lab,\nb,6000,1000,,u,v,2,,,lab,\n"
     site = "wake_s = 100\nsleep_after_open_s = 600"
     placed = Placed(small(tmp_path, "l1,0,9000\n", jobs, site), "fifo")
-    assert [event[:3] for event in placed.told if event[1] == ev.COMPLETED] == [
+    assert [event[:3] for event in placed.happened if event[1] == ev.COMPLETED] == [
         (7000.0, ev.COMPLETED, 1), (8100.0, ev.COMPLETED, 0),
     ]  # fmt: skip
 
@@ -199,9 +199,9 @@ def test_a_job_preempted_or_on_fewer_cpus_takes_longer_and_loses_nothing(tmp_pat
     campus = small(tmp_path, "", jobs, "end_s = 9000")
     site = simulated_site(campus)
     assert isinstance(site, SharedSite)
-    told = []
+    happened = []
     for event in site.events():
-        told.append(event)
+        happened.append(event)
         if event[1] == ev.SUBMITTED and event[2] == 1:
             site.wake_at(0.0)
         if event[1] == ev.TICK:
@@ -216,12 +216,14 @@ def test_a_job_preempted_or_on_fewer_cpus_takes_longer_and_loses_nothing(tmp_pat
                 site.resume(0, 1)
             site.wake_at({0.0: 400.0, 400.0: 500.0, 500.0: 900.0}.get(event[0], 1e6))
     of_a = (ev.STARTED, ev.RESIZED, ev.SUSPENDED, ev.RESUMED, ev.COMPLETED)
-    runs = [(t, ev.KIND_NAMES[kind], x) for t, kind, job, x in told if job == 0 and kind in of_a]
+    runs = [
+        (t, ev.KIND_NAMES[kind], x) for t, kind, job, x in happened if job == 0 and kind in of_a
+    ]
     assert runs == [
         (0.0, "started", (0, 2)), (400.0, "resized", 4), (500.0, "suspended", "cpus_given_back"),
         (900.0, "resumed", (0, 1)), (3700.0, "completed", None),
     ]  # fmt: skip
-    assert (100.0, ev.COMPLETED, 1, None) in told
+    assert (100.0, ev.COMPLETED, 1, None) in happened
 
 
 def test_a_job_that_fits_on_no_machine_is_told_as_impossible(tmp_path: Path) -> None:
@@ -230,11 +232,11 @@ def test_a_job_that_fits_on_no_machine_is_told_as_impossible(tmp_path: Path) -> 
         "d,0,10,50,u,v,,,9,lab,\n"
     )
     placed = Placed(small(tmp_path, "", jobs), "fifo")
-    told = [d.job for d in placed.decisions if d.reason == IMPOSSIBLE]
-    assert told == [0, 1, 3]
+    impossible = [d.job for d in placed.decisions if d.reason == IMPOSSIBLE]
+    assert impossible == [0, 1, 3]
     report = CampusRun(placed.campus, [make_policy("fifo", {}, 0, "t")], lambda _: None).run()
-    jobs_told = report["jobs"]
-    assert (jobs_told["impossible"], jobs_told["unfinished"], jobs_told["completed"]) == (2, 2, 1)
+    counts = report["jobs"]
+    assert (counts["impossible"], counts["unfinished"], counts["completed"]) == (2, 2, 1)
 
 
 def test_what_a_daemon_saw_of_such_a_campus_is_exported_and_replays_alike(tmp_path: Path) -> None:

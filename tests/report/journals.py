@@ -30,12 +30,12 @@ def job(
     vo: str = "physics", cpus: int = 1,
 ) -> list[NamedEvent]:  # fmt: skip
     """Return a job and its runs: (start, machine, end, why it was wasted or None), in hours."""
-    told = [at(submit_h, ev.SUBMITTED, name, JobSpec(user=user, vo=vo, cpus=cpus))]
+    events = [at(submit_h, ev.SUBMITTED, name, JobSpec(user=user, vo=vo, cpus=cpus))]
     for start_h, machine, end_h, why in starts:
-        told.append(at(start_h, ev.STARTED, name, (machine, cpus)))
+        events.append(at(start_h, ev.STARTED, name, (machine, cpus)))
         kind = ev.COMPLETED if why is None else ev.EVICTED
-        told.append(at(end_h, kind, name, why))
-    return told
+        events.append(at(end_h, kind, name, why))
+    return events
 
 
 def machine(name: str, hour: float = -20.0, **facts: Any) -> NamedEvent:
@@ -45,13 +45,13 @@ def machine(name: str, hour: float = -20.0, **facts: Any) -> NamedEvent:
 
 def write(path: Path, events: Sequence[NamedEvent], last_h: float) -> Path:
     """Write a journal of these events, sorted, known up to an hour."""
-    told = sorted(events, key=lambda event: event[0])
-    told.append(at(last_h, ev.TICK, "", None))
+    ordered = sorted(events, key=lambda event: event[0])
+    ordered.append(at(last_h, ev.TICK, "", None))
     with Journal(path) as journal:
-        journal.append(Entry(inputs=[("pool", event) for event in told]))
+        journal.append(Entry(inputs=[("pool", event) for event in ordered]))
     return path
 
 
-def told_of(path: Path, window: Window = WEEK, before: Window = BEFORE, **more: Any) -> Any:
+def report_of(path: Path, window: Window = WEEK, before: Window = BEFORE, **more: Any) -> Any:
     """Return the report document of a window."""
     return document(path, window, before, dt.UTC, **more)

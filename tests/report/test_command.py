@@ -26,8 +26,8 @@ def journal(tmp_path: Path) -> Path:
     return write(tmp_path / "journal.sqlite", events, last_h=200)
 
 
-def without_date(told: Any) -> Any:
-    return {name: value for name, value in told.items() if name not in ("date", "command")}
+def without_date(report: Any) -> Any:
+    return {name: value for name, value in report.items() if name not in ("date", "command")}
 
 
 def test_files_are_written_for_the_last_whole_week_and_the_json_is_the_same(
@@ -35,14 +35,14 @@ def test_files_are_written_for_the_last_whole_week_and_the_json_is_the_same(
 ) -> None:
     out = tmp_path / "reports"
     words = ("report", journal, "--price-per-kwh", 0.3, "--co2-g-per-kwh", 400, "--out", out)
-    told = outrider(*words, "--json").json()
+    report = outrider(*words, "--json").json()
     (page,), (document,) = out.glob("*.html"), out.glob("*.json")
     assert page.name == "outrider-report-2026-03-02_2026-03-09.html"
     written = list(out.iterdir())
     assert {path.stat().st_mode & 0o777 for path in written} == {0o600}
-    assert json.loads(document.read_text()) == told
-    assert told["was"]["badput_h"] == 2
-    assert told["traces"][0]["path"] == str(journal)
+    assert json.loads(document.read_text()) == report
+    assert report["was"]["badput_h"] == 2
+    assert report["traces"][0]["path"] == str(journal)
     assert "How this page was made" in page.read_text()
     shown = outrider(*words)
     assert "Energy drawn by all machines in this window" in shown.out
@@ -65,8 +65,8 @@ def test_beside_the_page_each_table_stands_as_the_command_prints_it(
 
 
 def test_the_same_journal_gives_the_same_report(journal: Path, tmp_path: Path) -> None:
-    told = [outrider("report", journal, "--json").json() for _ in range(2)]
-    assert without_date(told[0]) == without_date(told[1])
+    report = [outrider("report", journal, "--json").json() for _ in range(2)]
+    assert without_date(report[0]) == without_date(report[1])
     pages = []
     for name in ("a", "b"):
         assert outrider("report", journal, "--out", tmp_path / name).code == 0
@@ -77,9 +77,9 @@ def test_the_same_journal_gives_the_same_report(journal: Path, tmp_path: Path) -
 
 def test_the_twins_answer_is_taken_from_its_file(journal: Path, tmp_path: Path) -> None:
     answer = tmp_path / "twin.json"
-    told = outrider("twin", journal, "--policy", "fifo", "--json")
-    assert told.code == 0
-    answer.write_text(told.out)
+    report = outrider("twin", journal, "--policy", "fifo", "--json")
+    assert report.code == 0
+    answer.write_text(report.out)
     from_file = outrider("report", journal, "--twin", answer, "--json").json()
     assert "no adapter of this journal names a policy" in from_file["would_have_been"]["refused"]
     assert [trace["path"] for trace in from_file["traces"]] == [str(journal), str(answer)]
@@ -98,9 +98,9 @@ def test_the_journal_of_a_configuration_is_found_and_its_shares_count(
         f'mode = "observe"\nstate_dir = "{state}"\n'
         'shares = { physics = 0.25, biology = 0.75 }\n[adapters.logtail]\npaths = ["/log"]\n'
     )
-    told = outrider("report", "--config", config, "--json").json()
-    assert told["was"]["fairness"]["target"] == {"biology": 0.75, "physics": 0.25}
-    assert told["would_have_been"] is None
+    report = outrider("report", "--config", config, "--json").json()
+    assert report["was"]["fairness"]["target"] == {"biology": 0.75, "physics": 0.25}
+    assert report["would_have_been"] is None
 
 
 def test_the_last_answer_beside_the_daemon_is_shown(journal: Path, tmp_path: Path) -> None:
@@ -116,18 +116,18 @@ def test_the_last_answer_beside_the_daemon_is_shown(journal: Path, tmp_path: Pat
         "next": None,
     }  # fmt: skip
     twin_file.write_plain(tmp_path, {"asked_s": begin_s, "answer": answer})
-    told = outrider("report", "--config", config, "--json").json()["would_have_been"]
+    report = outrider("report", "--config", config, "--json").json()["would_have_been"]
     # the answer ends after the journal does
-    assert told["past"]["survival"]["badput_ratio"]["saved"] is None
+    assert report["past"]["survival"]["badput_ratio"]["saved"] is None
     answer["window"]["end_s"] = begin_s + 7e5
     twin_file.write_plain(tmp_path, {"asked_s": begin_s, "answer": answer})
-    told = outrider("report", "--config", config, "--json").json()["would_have_been"]
-    assert told["past"]["survival"]["badput_ratio"]["saved"]["badput_h"]["estimate"] == 1
-    assert told["asked"]["date"] == "2026-03-01 04:00:00 UTC"
+    report = outrider("report", "--config", config, "--json").json()["would_have_been"]
+    assert report["past"]["survival"]["badput_ratio"]["saved"]["badput_h"]["estimate"] == 1
+    assert report["asked"]["date"] == "2026-03-01 04:00:00 UTC"
     refused = no_answer("the journal is locked")
     twin_file.write_plain(tmp_path, {"asked_s": begin_s, "answer": refused})
-    told = outrider("report", "--config", config, "--out", tmp_path / "out")
-    assert "not known: the journal is locked" in told.out
+    report = outrider("report", "--config", config, "--out", tmp_path / "out")
+    assert "not known: the journal is locked" in report.out
     (tmp_path / "twin.json").write_text("{")
     assert outrider("report", "--config", config).code == 2
 

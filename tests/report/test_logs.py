@@ -37,8 +37,8 @@ def dump(tmp_path: Path) -> Path:
 
 
 def test_a_machine_that_swallows_jobs_is_named_and_what_it_cost(dump: Path) -> None:
-    told = read_logs([LogFile(dump, "slurm-sacct", fields=tuple(COLUMNS.split(",")))])
-    found = told["offenders"]
+    report = read_logs([LogFile(dump, "slurm-sacct", fields=tuple(COLUMNS.split(",")))])
+    found = report["offenders"]
     assert [hole["machine"] for hole in found["black_holes"]] == ["n3"]
     assert (found["black_holes"][0]["jobs_tried"], found["black_holes"][0]["jobs_failed"]) == (
         10,

@@ -7,7 +7,7 @@ import pytest
 
 from outrider.model import events as ev
 from outrider.report.html import html
-from tests.report.journals import at, job, machine, told_of, write
+from tests.report.journals import at, job, machine, report_of, write
 
 HOSTILE = (
     "<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "'; DROP TABLE jobs; --",
@@ -46,7 +46,7 @@ def test_a_hostile_name_is_nothing_but_text(tmp_path: Path, name: str) -> None:
         *job("bad", name, 7, [(7, name or "m", 7.01, "failed_start")]),
         at(9, ev.REMOVED, "bad", "removed"),
     ]  # fmt: skip
-    page = html(told_of(write(tmp_path / "j.sqlite", events, 170)))
+    page = html(report_of(write(tmp_path / "j.sqlite", events, 170)))
     seen = Seen()
     seen.feed(page)
     assert seen.tags <= TAGS
@@ -58,7 +58,7 @@ def test_a_hostile_name_is_nothing_but_text(tmp_path: Path, name: str) -> None:
 
 
 def test_the_page_needs_nothing_beside_it_and_runs_nothing(tmp_path: Path) -> None:
-    page = html(told_of(write(tmp_path / "j", [machine("m")], 170)))
+    page = html(report_of(write(tmp_path / "j", [machine("m")], 170)))
     assert "default-src 'none'" in page
     assert "@media print" in page
     for word in ("<script", "http://", "https://", "src=", "href=", "@import", "url("):

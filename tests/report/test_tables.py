@@ -34,18 +34,18 @@ def rows(text: str) -> list[dict[str, str]]:
 
 def test_a_table_has_the_figures_of_the_document(journal: Path) -> None:
     words = ("report", journal, "--price-per-kwh", 0.5)
-    told = outrider(*words, "--json").json()
+    report = outrider(*words, "--json").json()
     named = "user,thrown_away,reasons,badput_kwh,badput_money,badput_co2_kg"
     users = rows(outrider(*words, "--table", "user", "--csv", "-o", named).out)
     assert [(one["user"], one["thrown_away"], one["reasons"]) for one in users] == [
         ("bob", "2", "owner 2"), ("alice", "1", "owner 1")
     ]  # fmt: skip
-    worst = told["offenders"]["users"][0]
+    worst = report["offenders"]["users"][0]
     assert float(users[0]["badput_kwh"]) == worst["badput"]["kwh"] == pytest.approx(0.5)
     assert float(users[0]["badput_money"]) == pytest.approx(0.25)
     assert users[0]["badput_co2_kg"] == ""
     (vo,) = rows(outrider(*words, "--table", "vo", "--csv").out)
-    (document,) = told["was"]["by_vo"].values()
+    (document,) = report["was"]["by_vo"].values()
     assert float(vo["wait_mean_s"]) == document["wait_s"]["mean"]
     assert float(vo["goodput_h"]) == document["goodput_h"] == 3.0
 
@@ -53,9 +53,9 @@ def test_a_table_has_the_figures_of_the_document(journal: Path) -> None:
 @pytest.mark.parametrize("table", list(TABLES))
 def test_no_field_of_the_document_is_left_out(journal: Path, table: str) -> None:
     """Fill each column from the document, and find a column for each field."""
-    told = outrider("report", journal, "--json").json()
+    report = outrider("report", journal, "--json").json()
     part, key = TABLES[table].path
-    found = told[part][key]
+    found = report[part][key]
     first = next(iter(found.values() if isinstance(found, dict) else found), None)
     if first is None:
         assert table in ("failed_start", "black_hole")
@@ -69,7 +69,7 @@ def test_no_field_of_the_document_is_left_out(journal: Path, table: str) -> None
             f"wait_{what}{'' if what in ('n', 'censored_n') else '_s'}" for what in first["wait_s"]
         }
         assert waits == {column for column in columns if column.startswith("wait_")}
-    (row, *_) = rows_of(told, table)
+    (row, *_) = rows_of(report, table)
     assert row[columns[0]]
 
 
@@ -80,13 +80,13 @@ def test_people_get_lines_that_are_sorted_and_never_folded(journal: Path) -> Non
     assert [line.split()[0] for line in lines] == ["alice", "bob"]
     few = outrider("report", journal, "--table", "job", "-o", "job,badput_h", "--no-header")
     assert few.out.splitlines() == ["j2  5.0", "j1  2.0"]
-    told = outrider("report", journal, "--table", "machine", "--json").json()
-    assert told["machine"][0]["machine"] == "m1"
-    assert told["window"]["begin"].startswith("2026-03-02")
+    report = outrider("report", journal, "--table", "machine", "--json").json()
+    assert report["machine"][0]["machine"] == "m1"
+    assert report["window"]["begin"].startswith("2026-03-02")
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (["--csv"], "--table NAME (vo, class, machine_group"),
         (["--table", "user", "-o", "nmae"], "known: badput_co2_kg"),
@@ -94,7 +94,7 @@ def test_people_get_lines_that_are_sorted_and_never_folded(journal: Path) -> Non
         (["--table", "user", "--csv", "--json"], "exclude each other"),
     ],
 )
-def test_what_is_wrong_is_told(journal: Path, words: list[str], said: str) -> None:
+def test_what_is_wrong_is_told(journal: Path, words: list[str], message: str) -> None:
     done = outrider("report", journal, *words)
     assert done.code == 2
-    assert said in done.err.replace("\n", " ")
+    assert message in done.err.replace("\n", " ")

@@ -19,7 +19,7 @@ from tests.report.journals import (
     at,
     job,
     machine,
-    told_of,
+    report_of,
     write,
 )
 from tests.twin.sites import journal_of
@@ -59,9 +59,9 @@ def journal(tmp_path: Path) -> Path:
 
 
 def test_every_figure_is_that_of_a_count_by_hand(journal: Path) -> None:
-    told = told_of(journal, tariff=Tariff(0.5, "CHF", 400.0))
-    was = told["was"]
-    assert told["window"]["covered_s"] == WEEK.span_s
+    report = report_of(journal, tariff=Tariff(0.5, "CHF", 400.0))
+    was = report["was"]
+    assert report["window"]["covered_s"] == WEEK.span_s
     assert was["jobs"] == {"submitted": 3, "completed": 2, "removed": 1, "unfinished_at_end": 1}
     assert was["starts"] == 4
     assert was["wait_s"]["n"] == 3
@@ -88,20 +88,20 @@ def test_every_figure_is_that_of_a_count_by_hand(journal: Path) -> None:
 
 
 def test_vos_get_what_was_theirs(journal: Path) -> None:
-    was = told_of(journal)["was"]
+    was = report_of(journal)["was"]
     assert was["by_vo"]["physics"]["badput_h"] == pytest.approx(2 + 2 / 60)
     assert was["by_vo"]["physics"]["goodput"]["kwh"] == pytest.approx(0.55)
     assert was["by_vo"]["biology"]["completed"] == 0
     # delivered in the week itself: j1 one hour, j2 four, j3 two CPU-minutes, j4 eight
     assert was["fairness"]["share"]["biology"] == pytest.approx(8 / (8 + 5 + 2 / 60))
     assert was["fairness"]["target"] == {"biology": 0.5, "physics": 0.5}
-    owed = told_of(journal, targets={"physics": 0.9, "biology": 0.1})["was"]["fairness"]
+    owed = report_of(journal, targets={"physics": 0.9, "biology": 0.1})["was"]["fairness"]
     deficit = 0.9 - (5 + 2 / 60) / (13 + 2 / 60)
     assert owed["utility"] == pytest.approx(1 - deficit / 0.9)
 
 
 def test_the_window_before_has_the_job_that_came_then(journal: Path) -> None:
-    before = told_of(journal)["before"]
+    before = report_of(journal)["before"]
     assert before["window"]["covered_s"] == 20 * HOUR_S
     assert before["was"]["jobs"]["submitted"] == 1
     assert before["was"]["wait_s"]["mean"] == HOUR_S
@@ -110,7 +110,7 @@ def test_the_window_before_has_the_job_that_came_then(journal: Path) -> None:
 
 
 def test_the_worst_offenders_are_those_of_the_record(journal: Path) -> None:
-    found = told_of(journal)["offenders"]
+    found = report_of(journal)["offenders"]
     assert [one["user"] for one in found["users"]] == ["bob", "alice"]
     assert found["users"][0]["badput_share"] == pytest.approx(2 / (2 + 2 / 60))
     assert [one["machine"] for one in found["machines"]] == ["m2", "m1"]
@@ -125,8 +125,8 @@ def test_windows_that_cut_runs_add_up_and_names_add_up_to_the_accounting(tmp_pat
     path = journal_of(campus, tmp_path, until_s=14 * 86_400.0)
     begin_s = dt.datetime(2010, 2, 1, tzinfo=dt.UTC).timestamp()
     edges = [begin_s, begin_s + 100 * HOUR_S, begin_s + 230 * HOUR_S]
-    parts = told_of(path, Window(edges[1], edges[2]), Window(edges[0], edges[1]))
-    whole = told_of(path, Window(edges[0], edges[2]), Window(edges[0] - 1.0, edges[0]))
+    parts = report_of(path, Window(edges[1], edges[2]), Window(edges[0], edges[1]))
+    whole = report_of(path, Window(edges[0], edges[2]), Window(edges[0] - 1.0, edges[0]))
     early, late, both = parts["before"]["was"], parts["was"], whole["was"]
     assert early["energy"]["by_purpose"]["open"]["kwh"] > 0  # runs are cut
     for name in ("goodput_h", "badput_h", "starts"):
@@ -146,31 +146,31 @@ def test_watts_that_are_unknown_are_said_and_never_zero(tmp_path: Path) -> None:
         machine("m1", cluster="lab"),
         *job("j1", "alice", 1, [(2, "m1", 4, "owner"), (5, "m1", 6, None)]),
     ]
-    told = told_of(write(tmp_path / "j.sqlite", events, 170), tariff=Tariff(0.3, "EUR", 400.0))
-    energy = told["was"]["energy"]
+    report = report_of(write(tmp_path / "j.sqlite", events, 170), tariff=Tariff(0.3, "EUR", 400.0))
+    energy = report["was"]["energy"]
     assert energy["drawn"] == {"kwh": None, "money": None, "co2_kg": None}
     assert energy["by_purpose"]["badput"]["kwh"] is None
-    assert told["offenders"]["users"][0]["badput"]["money"] is None
-    assert told["was"]["badput_h"] == pytest.approx(2)
-    page = html(told)
+    assert report["offenders"]["users"][0]["badput"]["money"] is None
+    assert report["was"]["badput_h"] == pytest.approx(2)
+    page = html(report)
     assert "Energy drawn by all machines in this window: not known" in page
     assert "Not all energy is known" in page
 
 
 def test_a_window_of_which_nothing_is_told_has_no_figures(journal: Path) -> None:
     later = Window(WEEK.end_s + 30 * 86_400.0, WEEK.end_s + 37 * 86_400.0)
-    told = told_of(journal, later, WEEK)
-    assert told["was"] is None
-    assert told["offenders"] is None
-    assert told["before"]["was"]["starts"] == 4
-    assert "has no record of this window" in html(told)
-    earlier = told_of(journal, Window(MONDAY_S - 2e6, MONDAY_S - 1e6), Window(1e9, 1.1e9))
+    report = report_of(journal, later, WEEK)
+    assert report["was"] is None
+    assert report["offenders"] is None
+    assert report["before"]["was"]["starts"] == 4
+    assert "has no record of this window" in html(report)
+    earlier = report_of(journal, Window(MONDAY_S - 2e6, MONDAY_S - 1e6), Window(1e9, 1.1e9))
     assert earlier["was"] is None
 
 
 def test_a_quiet_window_has_figures_that_are_zero_and_means_that_are_none(tmp_path: Path) -> None:
     events = [machine("m1", **M1), machine("m2", **M2)]
-    was = told_of(write(tmp_path / "j.sqlite", events, 200))["was"]
+    was = report_of(write(tmp_path / "j.sqlite", events, 200))["was"]
     assert was["starts"] == 0
     assert was["wait_s"]["mean"] is None
     assert was["waste_ratio"] is None
@@ -181,4 +181,4 @@ def test_a_quiet_window_has_figures_that_are_zero_and_means_that_are_none(tmp_pa
 def test_the_clock_of_the_site_is_that_of_the_journal(journal: Path) -> None:
     with Journal(journal, read_only=True) as opened:
         assert opened.meta(TIMEZONE_KEY, "UTC") == "UTC"
-    assert told_of(journal)["window"]["begin"] == "2026-03-02T00:00+00:00"
+    assert report_of(journal)["window"]["begin"] == "2026-03-02T00:00+00:00"

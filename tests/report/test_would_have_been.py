@@ -12,7 +12,7 @@ from outrider.report.figures import Tariff
 from outrider.report.html import html, summary
 from outrider.report.windows import Window
 from outrider.twin.answer_file import TwinAnswer
-from tests.report.journals import HOUR_S, MONDAY_S, WEEK, job, machine, told_of, write
+from tests.report.journals import HOUR_S, MONDAY_S, WEEK, job, machine, report_of, write
 
 TARIFF = Tariff(0.5, "EUR", 400.0)
 
@@ -38,17 +38,17 @@ def answer(begin_h: float = -160, end_h: float = 170, **more: Any) -> TwinAnswer
         "evictions_ratio": None,
     }
     begin_s, end_s = MONDAY_S + begin_h * HOUR_S, MONDAY_S + end_h * HOUR_S
-    told = {
+    report = {
         "window": {"begin_s": begin_s, "end_s": end_s}, "incumbent": "fifo", "refused": None,
         "past": {"survival": ratios}, "basis": {"load_cpus": 0.01, "waste_share": 0.4},
     }  # fmt: skip
-    return answer_of(told | more)
+    return answer_of(report | more)
 
 
 def test_ratios_hold_for_the_twins_window_and_not_for_the_week(journal: Path) -> None:
-    told = told_of(journal, tariff=TARIFF, answer=answer())
-    found = told["would_have_been"]
-    assert told["was"]["goodput_h"] == 2
+    report = report_of(journal, tariff=TARIFF, answer=answer())
+    found = report["would_have_been"]
+    assert report["was"]["goodput_h"] == 2
     assert found["was"]["energy"]["kwh"] == pytest.approx(5)  # of both weeks
     energy = found["past"]["survival"]["energy_ratio"]
     assert energy["told_apart"]
@@ -61,29 +61,29 @@ def test_ratios_hold_for_the_twins_window_and_not_for_the_week(journal: Path) ->
     assert badput["saved"]["badput_h"] == pytest.approx({"estimate": 1, "low": -0.2, "high": 1.2})
     assert found["past"]["survival"]["overhead_mean_ratio"]["would"] is None
     assert found["past"]["survival"]["evictions_ratio"] is None
-    page = html(told)
+    page = html(report)
     assert "not the window of this report" in page
     assert "1.0 kWh (0.5 to 1.5 kWh)" in page
 
 
 def test_the_last_moment_of_the_journal_belongs_to_the_twins_window(tmp_path: Path) -> None:
     events = [machine("m1", active_w=1000.0), *job("j1", "a", 1, [(1, "m1", 170, None)])]
-    told = told_of(write(tmp_path / "j", events, 170), answer=answer(-20, 170))
-    assert told["would_have_been"]["was"]["energy"]["kwh"] == pytest.approx(169)
+    report = report_of(write(tmp_path / "j", events, 170), answer=answer(-20, 170))
+    assert report["would_have_been"]["was"]["energy"]["kwh"] == pytest.approx(169)
 
 
 def test_without_tariff_there_is_no_money_and_without_watts_no_energy(tmp_path: Path) -> None:
     events = [machine("m1"), *job("j1", "a", 1, [(1, "m1", 3, "owner")])]
-    told = told_of(write(tmp_path / "j", events, 170), answer=answer(-20, 170))
-    found = told["would_have_been"]
+    report = report_of(write(tmp_path / "j", events, 170), answer=answer(-20, 170))
+    found = report["would_have_been"]
     assert "watts" in found["unknown"]
     assert found["past"]["survival"]["energy_ratio"]["saved"] is None
     assert found["past"]["survival"]["badput_ratio"]["saved"]["badput_h"]["estimate"] == 1
-    assert "Energy savings under survival are not known" in summary(told)[-1]
+    assert "Energy savings under survival are not known" in summary(report)[-1]
 
 
 def test_a_window_that_the_journal_tells_in_part_gets_no_amounts(journal: Path) -> None:
-    found = told_of(journal, answer=answer(begin_h=-400))["would_have_been"]
+    found = report_of(journal, answer=answer(begin_h=-400))["would_have_been"]
     assert found["was"] is None
     assert "only a part" in found["unknown"]
     energy = found["past"]["survival"]["energy_ratio"]
@@ -92,9 +92,9 @@ def test_a_window_that_the_journal_tells_in_part_gets_no_amounts(journal: Path) 
 
 
 def test_a_refusal_is_shown_with_its_reason(journal: Path) -> None:
-    told = told_of(journal, answer=answer(past={}, refused="the window is short: 3 days"))
-    assert "The twin refused: the window is short: 3 days" in html(told)
-    assert "not known: the window is short" in summary(told)[-1]
+    report = report_of(journal, answer=answer(past={}, refused="the window is short: 3 days"))
+    assert "The twin refused: the window is short: 3 days" in html(report)
+    assert "not known: the window is short" in summary(report)[-1]
 
 
 def test_a_forecast_expires_when_the_week_after_it_is_otherwise(journal: Path) -> None:
@@ -103,7 +103,7 @@ def test_a_forecast_expires_when_the_week_after_it_is_otherwise(journal: Path) -
 
     def of_week(basis: dict[str, float], end_h: float) -> Any:
         asked = answer(end_h=end_h, basis=basis | {"most_log_change": 0.2}, **forecast)
-        return told_of(journal, answer=asked)["would_have_been"]["forecast"]
+        return report_of(journal, answer=asked)["would_have_been"]["forecast"]
 
     load = 2 / 168  # j2: two hours, none wasted, so that the change of waste is not known
     assert of_week({"load_cpus": load * 1.5, "waste_share": 0.4}, 0)["expired"] is True
@@ -116,9 +116,9 @@ def test_a_forecast_expires_when_the_week_after_it_is_otherwise(journal: Path) -
         **forecast,
     )  # fmt: skip
     before = Window(early.begin_s - 10, early.begin_s)
-    told = told_of(journal, early, before, answer=asked)
-    assert told["would_have_been"]["forecast"]["expired"] is False
-    assert "in this window fit it" in html(told)
+    report = report_of(journal, early, before, answer=asked)
+    assert report["would_have_been"]["forecast"]["expired"] is False
+    assert "in this window fit it" in html(report)
 
 
 @pytest.mark.parametrize(

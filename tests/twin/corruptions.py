@@ -113,10 +113,10 @@ def broken_machines(right: Right, folder: Path) -> Corrupted:
     )
     path = journal_of(worse, folder, right.seed, right.until_s)
     with Journal(right.journal, read_only=True) as opened:
-        told = [event for _, _, event in opened.inputs_after(0) if event[1] in _OF_MACHINES]
+        recorded = [event for _, _, event in opened.inputs_after(0) if event[1] in _OF_MACHINES]
 
     def hide(events: list[NamedEvent]) -> Sequence[NamedEvent]:
-        return [*(event for event in events if event[1] not in _OF_MACHINES), *told]
+        return [*(event for event in events if event[1] not in _OF_MACHINES), *recorded]
 
     return Corrupted(
         altered(path, folder / "broken.sqlite", hide), worse,

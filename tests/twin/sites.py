@@ -40,11 +40,11 @@ def altered(
     What the site says of itself is as in the journal `facts`, where one is given.
     """
     with Journal(path, read_only=True) as journal:
-        told = [(label, event) for _, label, event in journal.inputs_after(0)]
+        recorded = [(label, event) for _, label, event in journal.inputs_after(0)]
     says = facts_on_record(path if facts is None else facts)
     if says is None:
         raise LedgerError(f"{path}: says nothing of its site")
-    events = sorted(alter([event for _, event in told]), key=lambda event: event[0])
+    events = sorted(alter([event for _, event in recorded]), key=lambda event: event[0])
     with Journal(to) as journal:
         journal.append(Entry(inputs=[("campus", event) for event in events]))
         journal.append(Entry(meta=says.as_meta()))

@@ -53,12 +53,12 @@ def replayed(
     run = CampusRun(campus, [make(policy, seed)], keep_nothing, UNTIL_S)
     if longest_deferral_s is not None:
         run.runners[0].hand_back = HandBack(longest_deferral_s, make("random_match", seed))
-    told: dict[str, Any] = run.run()
+    result: dict[str, Any] = run.run()
     return {
-        "energy_ratio": told["energy_wh"]["goodput"] + told["energy_wh"]["badput"],
-        "badput_ratio": told["badput_s"],
-        "evictions_ratio": sum(told["evictions"].values()),
-        "overhead_mean_ratio": told["overhead_s"]["all"]["mean"],
+        "energy_ratio": result["energy_wh"]["goodput"] + result["energy_wh"]["badput"],
+        "badput_ratio": result["badput_s"],
+        "evictions_ratio": sum(result["evictions"].values()),
+        "overhead_mean_ratio": result["overhead_s"]["all"]["mean"],
     }
 
 
@@ -145,12 +145,12 @@ def test_a_candidate_that_fails_or_knows_the_truth_is_refused_alone(small: Path)
 
 def test_the_command_prints_the_answer_with_its_provenance(small: Path) -> None:
     words = ("twin", small, "--policy", "survival", "--replicates", 2, "--next", 8, "--seed", 4)
-    told = outrider(*words, "--json").json()
+    result = outrider(*words, "--json").json()
     expected = ask_twin(small, ["survival"], make, replicates=2, next_weeks=8, seed=4).to_json()
-    assert {name: told[name] for name in expected} == json.loads(json.dumps(expected))
-    assert [trace["path"] for trace in told["traces"]] == [str(small)]
-    assert set(told["past"]["survival"]["energy_ratio"]) == {"estimate", "low", "high", "level"}
-    assert told["off_policy"]["survival"]["incumbent"] == "random_match"
+    assert {name: result[name] for name in expected} == json.loads(json.dumps(expected))
+    assert [trace["path"] for trace in result["traces"]] == [str(small)]
+    assert set(result["past"]["survival"]["energy_ratio"]) == {"estimate", "low", "high", "level"}
+    assert result["off_policy"]["survival"]["incumbent"] == "random_match"
     shown = outrider(*words).out
     assert "what would have been" in shown
     assert "forecast of the next window" in shown
@@ -158,6 +158,6 @@ def test_the_command_prints_the_answer_with_its_provenance(small: Path) -> None:
 
 
 def test_a_policy_that_is_not_there_is_refused_before_anything_is_simulated(small: Path) -> None:
-    told = outrider("twin", small, "--policy", "survivel")
-    assert told.code == 2
-    assert "survival" in told.err
+    result = outrider("twin", small, "--policy", "survivel")
+    assert result.code == 2
+    assert "survival" in result.err

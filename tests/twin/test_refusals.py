@@ -62,8 +62,8 @@ def test_less_than_two_weeks_are_no_past(campus: Campus, tmp_path: Path) -> None
     assert "2 weeks" in answer.refused
     assert answer.past == {}
     assert answer.next is None
-    told = answer.to_json()["fidelity"]
-    assert (told["passed"], told["parts"]) == (False, {})
+    found = answer.to_json()["fidelity"]
+    assert (found["passed"], found["parts"]) == (False, {})
 
 
 def test_four_weeks_are_a_past_and_no_ground_for_a_forecast(

@@ -75,8 +75,8 @@ def promtool(*words: str, cwd: Path) -> str:
 
 
 def test_the_rules_and_the_example_configuration_are_valid(folder: Path) -> None:
-    said = promtool("check", "rules", "outrider.rules.yml", cwd=folder)
-    assert f"{len(ALERTS)} rules found" in said
+    output = promtool("check", "rules", "outrider.rules.yml", cwd=folder)
+    assert f"{len(ALERTS)} rules found" in output
     assert "SUCCESS" in promtool("check", "config", "scrape.example.yml", cwd=folder)
 
 
@@ -96,8 +96,8 @@ def test_of_each_alert_both_are_tried(folder: Path) -> None:
 def test_who_is_called_reads_what_happened_and_what_to_do(rules: list[dict[str, Any]]) -> None:
     assert {rule["alert"] for rule in rules} == ALERTS
     for rule in rules:
-        told = rule["annotations"].keys() - {"runbook_url"}
-        assert told == ANNOTATIONS, rule["alert"]
+        annotations = rule["annotations"].keys() - {"runbook_url"}
+        assert annotations == ANNOTATIONS, rule["alert"]
         assert rule["labels"]["severity"] in {"warning", "critical"}, rule["alert"]
 
 
@@ -110,8 +110,8 @@ def test_each_alert_about_the_site_has_a_part_of_the_page(
     assert linked == {alert: f"{DOCS}/alerts.html#{alert.lower()}" for alert in ABOUT_THE_SITE}
     for alert in ABOUT_THE_SITE:
         part = page.partition(f"\n### {alert}\n")[2].partition("\n##")[0]
-        for told in ("**Means.**", "**Look first.**", "**Harmless when.**", "**Thresholds.**"):
-            assert told in part, f"{alert}: {told}"
+        for heading in ("**Means.**", "**Look first.**", "**Harmless when.**", "**Thresholds.**"):
+            assert heading in part, f"{alert}: {heading}"
         assert "```sh" in part, f"{alert}: nothing to type"
     assert all(f"`{alert}`" in page for alert in ALERTS)
 

@@ -20,14 +20,14 @@ def test_exact_estimates_are_the_truth() -> None:
 def test_what_users_asked_for_is_told_and_nothing_where_they_did_not(rule: str) -> None:
     workload = perez_grid(0.2, 1, jobs=3)
     workload.requested_s[:] = [60.0, np.nan, 7200.0]
-    told = estimated(workload, estimate_rule(rule), 0)
-    assert [told.spec(job).estimate_s for job in range(3)] == [60.0, None, 7200.0]
+    estimates = estimated(workload, estimate_rule(rule), 0)
+    assert [estimates.spec(job).estimate_s for job in range(3)] == [60.0, None, 7200.0]
 
 
 @pytest.mark.parametrize("sigma", [0.5, 1.0])
 def test_lognormal_estimates_are_off_by_a_factor_of_that_spread(sigma: float) -> None:
-    told = estimated(WORKLOAD, estimate_rule(f"lognormal:{sigma}"), 3)
-    error = np.log(told.estimate_s / WORKLOAD.run_s)
+    estimates = estimated(WORKLOAD, estimate_rule(f"lognormal:{sigma}"), 3)
+    error = np.log(estimates.estimate_s / WORKLOAD.run_s)
     assert error.mean() == pytest.approx(0.0, abs=4 * sigma / np.sqrt(6000))
     assert error.std() == pytest.approx(sigma, rel=0.04)
     assert abs(np.corrcoef(error, np.log(WORKLOAD.run_s))[0, 1]) < 0.06
@@ -41,8 +41,8 @@ def test_lognormal_estimates_depend_on_the_seed_alone() -> None:
 
 
 def test_no_spread_is_the_truth() -> None:
-    told = estimated(WORKLOAD, estimate_rule("lognormal:0"), 0)
-    assert told.estimate_s.tolist() == WORKLOAD.run_s.tolist()
+    estimates = estimated(WORKLOAD, estimate_rule("lognormal:0"), 0)
+    assert estimates.estimate_s.tolist() == WORKLOAD.run_s.tolist()
 
 
 def test_estimating_leaves_the_workload_as_it_was() -> None:

@@ -115,18 +115,18 @@ def test_a_policy_that_defers_says_so_and_evicted_jobs_wait_again(tmp_path: Path
         "generate", "campus", "--seed", 3, "--weeks", 1, "--machines", 12, "--clusters", 3,
         "--jobs", 300, "--out", campus,
     )  # fmt: skip
-    told = outrider(
+    report = outrider(
         "replay", campus, "--policy", "bandit", "--jobs", out, "--json"
     ).json()["runs"][0]  # fmt: skip
     jobs = rows_of(out)
-    assert len(jobs) == told["jobs"]["submitted"]
-    assert sum(int(one["runs"]) for one in jobs) == told["starts"]
+    assert len(jobs) == report["jobs"]["submitted"]
+    assert sum(int(one["runs"]) for one in jobs) == report["starts"]
     assert sum(int(one["runs"]) > 1 for one in jobs) > 0
     deferred = [float(one["deferred_s"]) for one in jobs]
     assert max(deferred) > 0
     ended = [one["ending"] for one in jobs]
-    assert ended.count("completed") == told["jobs"]["completed"]
-    assert ended.count("removed") == told["jobs"]["removed"]
+    assert ended.count("completed") == report["jobs"]["completed"]
+    assert ended.count("removed") == report["jobs"]["removed"]
 
 
 def test_what_was_recorded_says_when_and_not_why(tmp_path: Path) -> None:

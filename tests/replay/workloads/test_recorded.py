@@ -114,10 +114,10 @@ def test_a_schedule_told_again_as_recorded_has_the_same_figures() -> None:
 def test_a_policy_in_shadow_decides_beside_and_changes_nothing(tmp_path: Path) -> None:
     path = file_of(tmp_path, *(row(n, 3 * n, 40, wait=n % 5, group=n % 2) for n in range(1, 60)))
     alone, rows = recorded(path)
-    told: list[Decision] = []
+    decisions: list[Decision] = []
     workload = read_swf(path)
-    beside = RecordedRun(workload, [make_policy("sjf", {}, 0, "test")], told.append).run()
-    assert [_row(each, workload) for each in told if each.policy == "recorded"] == rows
-    assert {each.policy for each in told} == {"recorded", "sjf"}
+    with_shadow = RecordedRun(workload, [make_policy("sjf", {}, 0, "test")], decisions.append).run()
+    assert [_row(each, workload) for each in decisions if each.policy == "recorded"] == rows
+    assert {each.policy for each in decisions} == {"recorded", "sjf"}
     for name in ("jobs", "wait_s", "fairness", "goodput_s", "span_s", "decisions"):
-        assert beside[name] == alone[name], name
+        assert with_shadow[name] == alone[name], name

@@ -181,17 +181,17 @@ TOLD = [
 ]
 
 
-@pytest.mark.parametrize(("words", "told"), TOLD)
+@pytest.mark.parametrize(("words", "truth"), TOLD)
 def test_every_output_says_so_where_policies_are_told_the_truth(
-    desk: Path, tmp_path: Path, words: tuple[str, ...], told: str
+    desk: Path, tmp_path: Path, words: tuple[str, ...], truth: str
 ) -> None:
     ledger = tmp_path / "ledger.sqlite"
     run, _ = replay(desk, "--policy", "fifo", "--policy", "recorded", *words)
-    assert told in "; ".join(run["truth"])
+    assert truth in "; ".join(run["truth"])
     table = outrider("replay", desk, "--policy", "fifo", *words, "--ledger", ledger)
     assert "THE TRUTH IS TOLD" in table.out.replace("\n", " ")
     with sqlite3.connect(ledger) as kept:
-        assert told in "".join(map(str, kept.execute("SELECT * FROM meta")))
+        assert truth in "".join(map(str, kept.execute("SELECT * FROM meta")))
     (plain,) = replay(desk, "--policy", "fifo")
     assert plain["truth"] == []
 
@@ -227,7 +227,7 @@ class LongestFirst(RunTimeEstimator):
     description = "for a test"
 
     def estimate(self, spec: JobSpec, now: float) -> RunTimeEstimate | None:
-        assert spec.estimate_s is not None, "what the user asked for is told"
+        assert spec.estimate_s is not None, "the request is known"
         return RunTimeEstimate(1e6 / spec.estimate_s, 0.0, 1e6)
 
     def learn(self, job: Job, run_s: float, now: float) -> None:

@@ -228,10 +228,10 @@ def test_so_it_is_for_the_command_as_people_type_it(
     end_s = compared(tmp_path, Asked(policy, rule)).end_s
     hashes = set()
     for world in ("one", "other"):
-        told = outrider(
+        report = outrider(
             "replay", tmp_path / world / "desk.swf", "--policy", policy, "--seed", 3, *words,
             "--until", end_s - 1.0, "--json",
         ).json()["runs"][0]  # fmt: skip
-        assert bool(told["truth"]) is not is_wall
-        hashes.add(told["ledger_sha256"])
+        assert bool(report["truth"]) is not is_wall
+        hashes.add(report["ledger_sha256"])
     assert len(hashes) == (1 if is_wall else 2)

@@ -65,9 +65,9 @@ def test_intervals_hold_the_truth_as_often_as_they_say(group: int) -> None:
     for seed in range(200):
         table = drawn(seed, only(group))
         made = estimated(table, table.day, 0.9)
-        for name, told in (("dr", made.difference), ("snips", made.snips_difference)):
-            held[name] += told.low <= GOOD[group] - chance <= told.high
-            values[name].append(told.value)
+        for name, estimate in (("dr", made.difference), ("snips", made.snips_difference)):
+            held[name] += estimate.low <= GOOD[group] - chance <= estimate.high
+            values[name].append(estimate.value)
     for name, n in held.items():
         assert 170 <= n <= 195, f"{name}: {n} of 200"
         off = abs(float(np.mean(values[name])) - (GOOD[group] - chance))
@@ -107,15 +107,15 @@ def test_the_model_of_a_day_does_not_know_that_day() -> None:
     ("weights", "n"), [([1.0] * 8, 8.0), ([4.0, 0.0, 0.0, 0.0], 1.0), ([2.0, 2.0, 0.0], 2.0)]
 )
 def test_the_effective_sample_size_is_that_of_equal_weights(weights: list[float], n: float) -> None:
-    told: Floats = np.array(weights)
-    assert effective_n(told) == pytest.approx(n)
+    array: Floats = np.array(weights)
+    assert effective_n(array) == pytest.approx(n)
     assert effective_n(np.zeros(3)) == 0.0
 
 
 def test_jobs_of_one_user_submitted_together_are_one_batch() -> None:
     batches = Batches()
-    told = [(0, "ann", 0.0), (1, "ann", 50.0), (2, "bob", 55.0), (3, "ann", 105.0),
+    submissions = [(0, "ann", 0.0), (1, "ann", 50.0), (2, "bob", 55.0), (3, "ann", 105.0),
             (4, "ann", 200.0)]  # fmt: skip
-    for job, user, time_s in told:
+    for job, user, time_s in submissions:
         batches.submit(job, user, time_s)
     assert [batches.of(job) for job in range(5)] == [0, 0, 1, 0, 2]

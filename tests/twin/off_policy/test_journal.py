@@ -65,8 +65,8 @@ def starts_of(journal: Path, *policies: str) -> list[Start]:
 
 
 def test_the_incumbent_changes_nothing_and_a_rule_is_estimated(folder: Path) -> None:
-    told = off_policy_of_journal(folder / "whole.sqlite", ["random_match", "lowest_watts"])
-    own, rule = told["random_match"], told["lowest_watts"]
+    check = off_policy_of_journal(folder / "whole.sqlite", ["random_match", "lowest_watts"])
+    own, rule = check["random_match"], check["lowest_watts"]
     assert (own.refused, rule.refused, own.incumbent) == ((), (), "random_match")
     assert own.difference is not None
     assert rule.difference is not None
@@ -94,11 +94,11 @@ def test_every_start_counts_and_killed_runs_count_as_lost(folder: Path) -> None:
         elif kind in ends and subject in running:
             running.remove(subject)
             ends[kind] += 1
-    told = off_policy_of_journal(folder / "whole.sqlite", ["random_match"])["random_match"]
+    check = off_policy_of_journal(folder / "whole.sqlite", ["random_match"])["random_match"]
     assert ends[ev.REMOVED] > 0, "the campus has jobs that are killed while they run"
-    assert (told.starts_n, told.running_n) == (sum(ends.values()), len(running))
-    assert told.incumbent_ratio is not None
-    assert told.incumbent_ratio.value == pytest.approx(ends[ev.COMPLETED] / told.starts_n)
+    assert (check.starts_n, check.running_n) == (sum(ends.values()), len(running))
+    assert check.incumbent_ratio is not None
+    assert check.incumbent_ratio.value == pytest.approx(ends[ev.COMPLETED] / check.starts_n)
 
 
 def test_the_truth_of_one_step_is_within_a_wide_interval(folder: Path, campus: Campus) -> None:
@@ -117,8 +117,8 @@ def test_the_truth_of_one_step_is_within_a_wide_interval(folder: Path, campus: C
         for asked, start in zip(runner.asked, gathered.starts, strict=True)
         if start.completed is not None
     ]
-    told = off_policy_of_journal(folder / "whole.sqlite", ["lowest_watts"], level=0.999)
-    found = told["lowest_watts"].difference
+    check = off_policy_of_journal(folder / "whole.sqlite", ["lowest_watts"], level=0.999)
+    found = check["lowest_watts"].difference
     assert found is not None
     assert found.high - found.low < 0.2
     assert found.low < np.mean(changes) < found.high
@@ -144,11 +144,11 @@ def test_a_journal_is_only_read(folder: Path) -> None:
 
 
 def test_an_incumbent_that_is_not_random_is_refused(folder: Path) -> None:
-    told = off_policy_of_journal(folder / "watts.sqlite", ["survival"])["survival"]
-    assert told.incumbent == "lowest_watts"
-    assert len(told.refused) == 1
-    assert "does not choose machines at random" in told.refused[0]
-    assert told.difference is None
+    check = off_policy_of_journal(folder / "watts.sqlite", ["survival"])["survival"]
+    assert check.incumbent == "lowest_watts"
+    assert len(check.refused) == 1
+    assert "does not choose machines at random" in check.refused[0]
+    assert check.difference is None
 
 
 def test_an_incumbent_that_only_claims_to_be_random_is_found_out(folder: Path) -> None:
@@ -162,20 +162,20 @@ def test_an_incumbent_that_only_claims_to_be_random_is_found_out(folder: Path) -
 
 
 def test_too_small_an_effective_sample_is_refused_and_shown(folder: Path) -> None:
-    told = off_policy_of_journal(folder / "early.sqlite", ["best_fit"])["best_fit"]
-    assert told.effective_n is not None
-    assert told.effective_n < 100
-    assert any("effective sample size" in why for why in told.refused)
-    assert (told.difference, told.snips_difference) == (None, None)
+    check = off_policy_of_journal(folder / "early.sqlite", ["best_fit"])["best_fit"]
+    assert check.effective_n is not None
+    assert check.effective_n < 100
+    assert any("effective sample size" in why for why in check.refused)
+    assert (check.difference, check.snips_difference) == (None, None)
 
 
 @pytest.mark.parametrize(
     ("policy", "why"), [("replan", "plans whole"), ("clairvoyant", "true run")]
 )
 def test_what_cannot_be_asked_for_one_start_is_refused(folder: Path, policy: str, why: str) -> None:
-    told = off_policy_of_journal(folder / "early.sqlite", [policy, "lowest_watts"])
-    assert any(why in each for each in told[policy].refused)
-    assert told["lowest_watts"].starts_n > 0
+    check = off_policy_of_journal(folder / "early.sqlite", [policy, "lowest_watts"])
+    assert any(why in each for each in check[policy].refused)
+    assert check["lowest_watts"].starts_n > 0
 
 
 def test_wrong_questions_are_errors(folder: Path) -> None:
@@ -212,10 +212,10 @@ def test_starts_where_the_record_has_no_room_are_counted_and_refused(tmp_path: P
             (at + 700.0, ev.OWNER_WENT, "pc1", None),
         ]
     journal = by_hand(tmp_path / "journal.sqlite", events, "random_match")
-    told = off_policy_of_journal(journal, ["fifo"])["fifo"]
-    assert (told.outside_n, told.starts_n) == (1, 39)
-    assert any("were not free" in why for why in told.refused)
+    check = off_policy_of_journal(journal, ["fifo"])["fifo"]
+    assert (check.outside_n, check.starts_n) == (1, 39)
+    assert any("were not free" in why for why in check.refused)
     unknown = by_hand(tmp_path / "unknown.sqlite", events, None)
-    told = off_policy_of_journal(unknown, ["fifo"])["fifo"]
-    assert told.refused
-    assert "not known" in told.refused[0]
+    check = off_policy_of_journal(unknown, ["fifo"])["fifo"]
+    assert check.refused
+    assert "not known" in check.refused[0]

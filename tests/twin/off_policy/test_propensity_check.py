@@ -63,8 +63,8 @@ def test_z_is_near_to_normal_even_of_few_draws() -> None:
         for chosen in rng.integers(0, 10, 50).tolist():
             counts.add_uniform(chosen, range(10))
         zs += counts.z().values()
-    told = np.array(zs)
-    for beyond, right in ((told < -2.5, 0.0062), (told > 3.0, 0.00135)):
+    z = np.array(zs)
+    for beyond, right in ((z < -2.5, 0.0062), (z > 3.0, 0.00135)):
         assert 0.5 * right < beyond.mean() < 1.5 * right
 
 

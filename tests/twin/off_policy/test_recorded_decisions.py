@@ -44,7 +44,7 @@ def test_what_a_rule_decided_then_says_the_same_as_asking_it_now(journal: Path) 
 
 
 def test_starts_of_jobs_that_it_deferred_are_left_out_and_counted(journal: Path) -> None:
-    told = off_policy_of_journal(journal, (), ["survival"], RANDOM)["survival"]
+    check = off_policy_of_journal(journal, (), ["survival"], RANDOM)["survival"]
     latest: dict[str, str] = {}
     deferred = 0
     with Journal(journal, read_only=True) as opened:
@@ -57,7 +57,7 @@ def test_starts_of_jobs_that_it_deferred_are_left_out_and_counted(journal: Path)
         else:
             latest[job] = action
     assert deferred > 50
-    assert deferred <= told.silent_n <= deferred + 0.2 * told.starts_n
+    assert deferred <= check.silent_n <= deferred + 0.2 * check.starts_n
 
 
 def test_jobs_that_outrider_acted_on_are_left_out(journal: Path, tmp_path: Path) -> None:
@@ -79,5 +79,5 @@ def test_jobs_that_outrider_acted_on_are_left_out(journal: Path, tmp_path: Path)
 
 
 def test_a_policy_of_which_nothing_is_on_record_is_refused(journal: Path) -> None:
-    told = off_policy_of_journal(journal, (), ["bandit"], RANDOM)["bandit"]
-    assert told.refused == ("the journal holds no decision of bandit",)
+    check = off_policy_of_journal(journal, (), ["bandit"], RANDOM)["bandit"]
+    assert check.refused == ("the journal holds no decision of bandit",)
