@@ -266,7 +266,7 @@ def test_what_jobs_asked_for_and_where_they_may_run_is_exported(tmp_path: Path) 
     assert campus.requests.requested(0) == Resources(500.0, 1.0)
     assert campus.only == ["", "lab", "", "", ""]
     np.testing.assert_array_equal(campus.estimate_s, [np.nan, 600.0, np.nan, np.nan, np.nan])
-    assert "1 jobs may use machines that are no whole clusters" in notes
+    assert "1 jobs may use machines that are unknown or not whole clusters" in notes
     assert "1 jobs ask for more CPUs than any machine has" in notes
 
 

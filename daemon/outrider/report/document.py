@@ -55,7 +55,7 @@ def document(
         },
         "offenders": offenders(shown.runs, past.machine_names, tariff) if was else None,
         "would_have_been": None if answer is None else (
-            {"window": _twins(answer, zone)} | would_have_been(answer, past, tariff, was, window)
+            {"window": _period(answer, zone)} | would_have_been(answer, past, tariff, was, window)
         ),
         "tariff": tariff._asdict(),
         "journal": _journal(past, zone),
@@ -67,7 +67,7 @@ def _window(counted: Counted, zone: dt.tzinfo) -> dict[str, Any]:
     return _moments(window.begin_s, window.end_s, zone) | {"covered_s": counted.covered_s}
 
 
-def _twins(answer: TwinAnswer, zone: dt.tzinfo) -> dict[str, Any] | None:
+def _period(answer: TwinAnswer, zone: dt.tzinfo) -> dict[str, Any] | None:
     window = answer.window
     return None if window is None else _moments(window.begin_s, window.end_s, zone)
 
@@ -140,7 +140,7 @@ def would_have_been(
         "candidates_refused": answer.candidates_refused,
         "was": None if was is None else _was(was, tariff),
         "unknown": _unknown(was),
-        "past": _held_against(answer.past, was, tariff),
+        "past": _past_measures(answer.past, was, tariff),
         "forecast": {
             "refused": answer.next_refused,
             "ratios": None if answer.next is None else {
@@ -174,7 +174,7 @@ def _unknown(was: Sums | None) -> str | None:
     return _NO_WATTS if kwh(was.goodput_j + was.badput_j) is None else None
 
 
-def _held_against(past: Mapping[str, Ratios], was: Sums | None, tariff: Tariff) -> dict[str, Any]:
+def _past_measures(past: Mapping[str, Ratios], was: Sums | None, tariff: Tariff) -> dict[str, Any]:
     """Return the ratio of each candidate and measure, with amounts where they are known."""
     amounts: dict[str, Amount] = {}
     if was is not None:

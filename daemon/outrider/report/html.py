@@ -41,10 +41,10 @@ def html(report: Mapping[str, Any]) -> str:
 def _parts(report: Mapping[str, Any]) -> Iterator[Markup]:
     for line in summary(report):
         yield prose(line)
-    yield from what_was(report)
-    yield from what_would_have_been(report)
+    yield from measured(report)
+    yield from other_policies(report)
     yield from worst_offenders(report)
-    yield from how_sure(report)
+    yield from reliability(report)
     yield from made_by(report)
 
 
@@ -64,10 +64,10 @@ def summary(report: Mapping[str, Any]) -> list[str]:
         )
         holes = ", ".join(name(one["machine"]) for one in report["offenders"]["black_holes"])
         lines = [counted, f"Black holes: {holes}."] if holes else [counted]
-    return lines + _of_the_twin(report["would_have_been"], currency)
+    return lines + _savings(report["would_have_been"], currency)
 
 
-def _of_the_twin(found: Mapping[str, Any] | None, currency: str) -> list[str]:
+def _savings(found: Mapping[str, Any] | None, currency: str) -> list[str]:
     if found is None:
         return ["There is no twin result, so no estimate for other policies."]
     if found["refused"] is not None:
@@ -97,21 +97,23 @@ def worst_offenders(report: Mapping[str, Any]) -> Iterator[Markup]:
     found, tariff = report["offenders"], report["tariff"]
     if found is None:
         return
-    heads = ("badput", "% of all badput", *cost_heads("its energy", tariff), "runs", "goodput")
+    heads = (
+        "wasted", "share of waste", *cost_heads("energy wasted", tariff), "wasted runs", "useful"
+    )  # fmt: skip
     yield heading("Where computing time was wasted")
     yield prose(
-        f"Runs that ended in {window(report['window'])} before their job was done, whatever the "
+        f"Runs that ended from {window(report['window'])} before their job was done, whatever the "
         "cause. A user whose jobs are evicted by owners is listed, and so is a user who removes "
         "jobs. The reasons show the difference."
     )
-    yield subheading("Users, by badput")
+    yield subheading("Users, by wasted CPU time")
     yield table(
         ("user", "reasons", *heads),
         [(name(one["user"]), reasons(one["reasons"]), *_badput(one, tariff))
          for one in found["users"]],
         in_words=2,
     )  # fmt: skip
-    yield subheading("Machines, by badput")
+    yield subheading("Machines, by wasted CPU time")
     yield table(
         ("machine", "reasons", *heads, "starts"),
         [(name(one["machine"]), reasons(one["reasons"]), *_badput(one, tariff),
@@ -172,7 +174,7 @@ def _starts(found: Mapping[str, Any]) -> Iterator[Markup]:
 # Section of the page with the twin's result: estimates for the past, and the forecast.
 
 
-def what_would_have_been(report: Mapping[str, Any]) -> Iterator[Markup]:
+def other_policies(report: Mapping[str, Any]) -> Iterator[Markup]:
     """Yield the section on the twin's result, in the twin's own window."""
     found, currency = report["would_have_been"], report["tariff"]["currency"]
     yield heading("What other policies would have done")
@@ -200,7 +202,7 @@ def what_would_have_been(report: Mapping[str, Any]) -> Iterator[Markup]:
         was = found["was"]
         yield prose(
             f"Measured in the twin's window: {cost(was['energy'], currency)} in runs that ended, "
-            f"{number(was['badput_h'], 'h')} of badput, {count(was['evictions'])} wasted runs."
+            f"{number(was['badput_h'], 'h')} of CPU time in {count(was['evictions'])} wasted runs."
         )
     for policy, measures in found["past"].items():
         yield subheading(f"{name(policy)}: estimated, compared with measured")
@@ -288,7 +290,7 @@ _NO_TARIFF: Final = {"price_per_kwh": None, "co2_g_per_kwh": None}
 _Line = tuple[str, Callable[[Mapping[str, Any]], str]]
 
 
-def what_was(report: Mapping[str, Any]) -> Iterator[Markup]:
+def measured(report: Mapping[str, Any]) -> Iterator[Markup]:
     """Yield the figures of the window, next to those of the window before."""
     was, before = report["was"], report["before"]
     yield heading("What happened")
@@ -310,13 +312,13 @@ def what_was(report: Mapping[str, Any]) -> Iterator[Markup]:
          for label, say in _lines(currency)],
     )  # fmt: skip
     yield prose(
-        "Energy, goodput and badput of a run count in the window in which the run ends, even if it "
-        "began earlier. Energy drawn is what all machines drew within the window."
+        "Energy and CPU time of a run count in the window in which the run ends, even if it began "
+        "earlier. Energy drawn is what all machines drew within the window."
     )
     yield subheading("By VO")
-    yield from _was_page_parts(was["by_vo"], "VO", report["tariff"], was["fairness"])
+    yield from _parts_table(was["by_vo"], "VO", report["tariff"], was["fairness"])
     yield subheading("By class")
-    yield from _was_page_parts(was["by_class"], "class", report["tariff"], None)
+    yield from _parts_table(was["by_class"], "class", report["tariff"], None)
     yield subheading("By machine group: energy, kWh")
     yield table(
         ("machine group", *PURPOSES.values()),
@@ -348,16 +350,16 @@ def _lines(currency: str) -> Iterator[_Line]:
     )
     yield "overhead of completed jobs, mean", lambda was: hours(was["overhead_s"]["mean"])
     yield "overhead, p95", lambda was: hours(was["overhead_s"]["p95"])
-    yield "goodput, CPU-hours", lambda was: number(was["goodput_h"], "h")
-    yield "badput, CPU-hours", lambda was: number(was["badput_h"], "h")
-    yield "badput, share of all runs that ended", lambda was: percent(was["waste_ratio"])
+    yield "useful CPU time (goodput)", lambda was: number(was["goodput_h"], "h")
+    yield "wasted CPU time (badput)", lambda was: number(was["badput_h"], "h")
+    yield "wasted share of all runs that ended", lambda was: percent(was["waste_ratio"])
     yield "wasted runs", lambda was: count(sum(was["evictions"].values()))
     yield "wasted runs by reason", lambda was: reasons(was["evictions"])
     yield "energy drawn by all machines", lambda was: cost(was["energy"]["drawn"], currency)
     for purpose, label in PURPOSES.items():
         yield f"energy of {label}", partial(_purpose, purpose, currency)
     yield (
-        "energy of these runs before the window began",
+        "energy drawn before the window began (included above)",
         lambda was: cost(was["energy"]["before_begin"], currency),
     )
     yield (
@@ -370,7 +372,7 @@ def _purpose(purpose: str, currency: str, was: Mapping[str, Any]) -> str:
     return cost(was["energy"]["by_purpose"][purpose], currency)
 
 
-def _was_page_parts(
+def _parts_table(
     parts: Mapping[str, Mapping[str, Any]], what: str, tariff: Mapping[str, Any],
     fairness: Mapping[str, Any] | None,
 ) -> Iterator[Markup]:  # fmt: skip
@@ -387,13 +389,13 @@ def _was_page_parts(
             row += [percent(fairness[which].get(part)) for which in ("share", "target")]
         rows.append(row)
     yield table(
-        (what, "runs completed", "wasted runs", "goodput", "badput",
-         *cost_heads("energy of goodput", tariff), *cost_heads("energy of badput", tariff),
+        (what, "runs completed", "wasted runs", "useful CPU time", "wasted CPU time",
+         *cost_heads("energy of completed runs", tariff), *cost_heads("energy wasted", tariff),
          "mean wait", *shares), rows,
     )  # fmt: skip
 
 
-def how_sure(report: Mapping[str, Any]) -> Iterator[Markup]:
+def reliability(report: Mapping[str, Any]) -> Iterator[Markup]:
     """Yield the section on the data that the figures rest on."""
     journal, was, tariff = report["journal"], report["was"], report["tariff"]
     yield heading("How reliable the figures are")

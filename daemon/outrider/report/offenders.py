@@ -127,9 +127,8 @@ class BlackHole(NamedTuple):
 def black_holes(tries: Tries) -> list[BlackHole]:
     """Return the machines that are black holes, those with the most failed jobs first.
 
-    Machines that are significantly worse than the others, even slightly, are excluded from the
-    expected rate. This is repeated until no such machine is left, so that many black holes do not
-    hide each other.
+    Machines whose bound exceeds the expected rate, even slightly, are excluded from that rate. This
+    is repeated until no such machine is left, so that many black holes do not hide each other.
     """
     by_machine: defaultdict[int, dict[str, tuple[int, int]]] = defaultdict(dict)
     for (machine, user), counts in tries.items():
