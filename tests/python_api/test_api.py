@@ -198,7 +198,9 @@ class WaitingAWeek(Waiting):
 
 def test_a_run_in_which_all_jobs_are_deferred_for_ever_ends_with_an_error() -> None:
     few = outrider.generate_grid(3, row=0.2, jobs=20, machines=4)
-    with pytest.raises(PolicyError, match=r"waiting.* never starts them \(20\).* 182 days"):
+    with pytest.raises(
+        PolicyError, match=r"waiting.* defers all .* never starts them \(20\).* 182 days"
+    ):
         outrider.replay(few, Waiting)
     assert outrider.replay(few, WaitingAWeek).jobs["completed"] == 20
     for days in (1, 300):
