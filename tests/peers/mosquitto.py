@@ -172,8 +172,8 @@ class Mosquitto:
         while self._starts() == starts_before or not self._answers():
             if self._process.poll() is not None or time.monotonic() > deadline_s:
                 self.stop()
-                said = self.log.read_text()[-1500:] if self.log.exists() else "no log"
-                raise RuntimeError(f"Mosquitto did not start: {said}")
+                output = self.log.read_text()[-1500:] if self.log.exists() else "no log"
+                raise RuntimeError(f"Mosquitto did not start: {output}")
             time.sleep(0.02)
 
     def kill(self) -> None:

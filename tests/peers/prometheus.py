@@ -89,8 +89,8 @@ class Server:
         while not self._is_ready():
             if self._process.poll() is not None or time.monotonic() > deadline_s:
                 self.stop()
-                said = self.log.read_text()[-1500:]
-                raise RuntimeError(f"{self._program.name} did not start: {said}")
+                output = self.log.read_text()[-1500:]
+                raise RuntimeError(f"{self._program.name} did not start: {output}")
             time.sleep(0.1)
 
     def stop(self) -> None:

@@ -134,6 +134,6 @@ class SlurmAccounting:
         deadline_s = time.monotonic() + START_WITHIN_S
         while not holds():
             if time.monotonic() > deadline_s or self._processes[-1].poll() is not None:
-                said = [f.read_text()[-600:] for f in sorted(self._folder.glob("*.out"))]
-                raise TimeoutError("Slurm's accounting did not start:\n" + "\n".join(said))
+                message = [f.read_text()[-600:] for f in sorted(self._folder.glob("*.out"))]
+                raise TimeoutError("Slurm's accounting did not start:\n" + "\n".join(message))
             time.sleep(0.1)

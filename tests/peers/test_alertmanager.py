@@ -53,8 +53,8 @@ def test_an_unpacked_alertmanager_reads_its_own_templates(unpacked: Path, tmp_pa
     there = sorted(SHARE.iterdir())
     with Alertmanager(unpacked, tmp_path / "run", ASKING_THE_TEMPLATES) as alertmanager:
         post(alertmanager, "OutriderDown")
-        told = alertmanager.wait_for_post(within_s=30.0)
-    assert told["attachments"][0]["title"].startswith("unpacked: [FIRING:1]")
+        reported = alertmanager.wait_for_post(within_s=30.0)
+    assert reported["attachments"][0]["title"].startswith("unpacked: [FIRING:1]")
     assert sorted(SHARE.iterdir()) == there, "this machine's own /usr/share was changed"
 
 

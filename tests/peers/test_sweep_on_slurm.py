@@ -94,8 +94,10 @@ def test_a_sweep_that_is_interrupted_takes_its_jobs_back_and_can_go_on(
     slurm.wait_until("end of the workers", lambda: not slurm.jobs("R", "PD", "CG"))
     assert not out.exists()
     Path(environment["PATIENT_NOTE"]).touch()
-    told = shell("sweep", file, "--out", out, "--resume", "--workers", 1, "--json", **environment)
-    assert told.json()["kept"] == 2
+    reported = shell(
+        "sweep", file, "--out", out, "--resume", "--workers", 1, "--json", **environment
+    )
+    assert reported.json()["kept"] == 2
     assert [row["error"] for row in rows_of(out)] == [None] * 4
 
 

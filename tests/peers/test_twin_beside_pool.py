@@ -10,8 +10,8 @@ from outrider.journal import Journal
 from outrider.model.events import STARTED
 from outrider.twin.observed import observe
 from tests.cli.running import shell
+from tests.peers.expected_starts import Answer, answers
 from tests.peers.pool import HTCondorPool
-from tests.peers.starts_told import Answer, answers
 from tests.peers.test_htcondor_adapter import daemon_beside
 from tests.service.running.process import DaemonProcess
 

@@ -102,8 +102,8 @@ def test_each_system_is_acted_on_by_its_own_levers_and_nothing_is_mixed_up(
         assert [lever["changes"]["refused"] for lever in status["levers"]] == [0, 0]
         assert queue(pool, "OutriderHold")[condor_job] == "true"
         for name in (f"host.pool.test#{condor_job}.0", f"outrider:{slurm_job}"):
-            told = daemon.get(f"/api/v1/explain/{quote(name, safe='')}")
-            assert told["lease"]["action"] == "defer"
+            reported = daemon.get(f"/api/v1/explain/{quote(name, safe='')}")
+            assert reported["lease"]["action"] == "defer"
         daemon.kill()
     pool.wait_until("the pool's run", lambda: running(pool) == {condor_job}, 120.0)
     slurm.wait_until(

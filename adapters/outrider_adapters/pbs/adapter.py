@@ -135,11 +135,11 @@ class LeasedExecutionTimes(Lever):
     def _alter(self, values: Mapping[str, Mapping[str, int]], reverts: bool) -> str:
         """Give jobs their execution times; return the last error, empty if there was none."""
         error_text = ""
-        alike: dict[int, list[str]] = {}
+        by_begin: dict[int, list[str]] = {}
         for name, given in values.items():
-            alike.setdefault(given["begin_s"], []).append(name)
+            by_begin.setdefault(given["begin_s"], []).append(name)
         n = min(_MAX_JOBS, self._pace.burst_n)
-        for begin_s, names in alike.items():
+        for begin_s, names in by_begin.items():
             for first in range(0, len(names), n):
                 some = names[first : first + n]
                 if self._pace.wait_or_end(len(some)) and not reverts:

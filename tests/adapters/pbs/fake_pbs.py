@@ -98,13 +98,13 @@ class FakePBS:
         job = f"{self.state['next']}.{SERVER}"
         self.state["next"] += 1
         made = int(time.time() if at_s is None else at_s)
-        told = {name.replace("__", "."): value for name, value in attributes.items()}
+        reported = {name.replace("__", "."): value for name, value in attributes.items()}
         self.state["jobs"][job] = {
             "Job_Owner": "ann@login", "job_state": "Q", "queue": "workq", "ctime": made,
             "qtime": made, "etime": made, "mtime": made, "egroup": "physics",
             "Hold_Types": "n", "Resource_List.ncpus": "2", "Resource_List.walltime": "01:00:00",
             "Variable_List": "PBS_O_HOME=/home/ann",
-        } | told  # fmt: skip
+        } | reported  # fmt: skip
         self.save()
         return job
 

@@ -137,19 +137,19 @@ def test_a_watch_tells_of_the_job_as_its_user_left_it(
     asks = dialect_of(settings, pbs_commands(settings))
     watch = PBSWatch(asks, settings, lambda: site.pbs.now_s, site.adapter.undo_log)
     watch.start(None)
-    told = watch.look().events
+    reported = watch.look().events
     assert site.defer(job) == {}
-    told += watch.look().events
+    reported += watch.look().events
     why = watch.why(job)
     assert why is not None
     assert why.code == "W (Outrider's)"
     assert why.sentence.endswith("because Outrider asked for that: no user did")
     site.pbs.wait(LEASE_S + 1)
-    told += watch.look().events
+    reported += watch.look().events
     site.pbs.load()
     site.pbs.start(job, site.pbs.now_s)
-    told += watch.look().events
-    mine = [event for event in told if event[2] == job]
+    reported += watch.look().events
+    mine = [event for event in reported if event[2] == job]
     assert [event[0] for event in mine[:1]] == [since_s]
     assert len(mine) == 2, "submitted and started: no hold, no edit"
     assert mine[0][3].eligible_s is None, "its wait is counted from its submission"
@@ -179,8 +179,8 @@ def test_what_the_user_changes_meanwhile_stays(site: Site) -> None:
     assert site.defer(job) == {}
     site.pbs.load()
     site.pbs.change(job, job_state="Q", Execution_Time=None, etime=int(site.pbs.now_s))
-    said = "its start time was changed since Outrider set it"
-    assert site.defer(job) == {job: said}
+    message = "its start time was changed since Outrider set it"
+    assert site.defer(job) == {job: message}
     assert site.withdraw(job) == {}
     assert site.ahead_s(job) == 0
 

@@ -155,7 +155,7 @@ def life(host: str, start_minute: int) -> list[bytes]:
 
 
 @pytest.fixture
-def told(tmp_path: Path) -> Callable[..., dict[str, Any]]:
+def reported(tmp_path: Path) -> Callable[..., dict[str, Any]]:
     """Ingest some logs by their names."""
 
     def of_logs(**logs: bytes) -> dict[str, Any]:
@@ -166,28 +166,28 @@ def told(tmp_path: Path) -> Callable[..., dict[str, Any]]:
     return of_logs
 
 
-def test_the_logs_of_two_access_points_count_both(told: Callable[..., dict[str, Any]]) -> None:
-    report = told(one=b"".join(life(AP1, 10)), two=b"".join(life(AP2, 20)))
+def test_the_logs_of_two_access_points_count_both(reported: Callable[..., dict[str, Any]]) -> None:
+    report = reported(one=b"".join(life(AP1, 10)), two=b"".join(life(AP2, 20)))
     assert report["jobs"]["submitted"] == report["jobs"]["completed"] == 2
     assert (report["duplicates"], report["repairs"]) == (0, {})
     assert report["goodput_s"] == 60 * (49 + 39)
 
 
 def test_two_logs_of_one_access_point_count_its_jobs_once(
-    told: Callable[..., dict[str, Any]],
+    reported: Callable[..., dict[str, Any]],
 ) -> None:
     own = b"".join(life(AP1, 10))
     pool = b"".join(life(AP1, 10)) + b"".join(life(AP2, 20))
-    report = told(user_log=own, EventLog=pool)
+    report = reported(user_log=own, EventLog=pool)
     assert report["jobs"]["completed"] == 2
     assert (report["duplicates"], report["repairs"]) == (3, {})
 
 
 def test_logs_that_name_no_schedd_are_two_access_points(
-    told: Callable[..., dict[str, Any]],
+    reported: Callable[..., dict[str, Any]],
 ) -> None:
     headless = b"".join(life(AP1, 10)[1:])
-    report = told(one=headless, two=headless)
+    report = reported(one=headless, two=headless)
     assert (report["jobs"]["completed"], report["duplicates"]) == (2, 0)
-    again = told(**{"EventLog": headless, "EventLog.old": headless})
+    again = reported(**{"EventLog": headless, "EventLog.old": headless})
     assert (again["jobs"]["completed"], again["duplicates"]) == (1, 2)

@@ -170,11 +170,11 @@ def check_sums(data: bytes, cut: int) -> None:
         for counts in (reading.ignored, reading.rejected)
     )
     assert others <= len(lines)
-    told = [*first.events, *second.events]
-    assert all(event[1] == events.REMOVED or event[2] for event in told)
-    assert all(abs(event[0]) < 1e12 for event in told)
+    reported = [*first.events, *second.events]
+    assert all(event[1] == events.REMOVED or event[2] for event in reported)
+    assert all(abs(event[0]) < 1e12 for event in reported)
     if others == len(lines):
-        assert told == []
+        assert reported == []
 
 
 @given(data=st.binary(max_size=400), cut=st.integers(0, 400))

@@ -48,7 +48,7 @@ def plain(given: list[NamedEvent]) -> list[tuple[float, str, str, Any]]:
     ]
 
 
-def told(*lines: str, **options: Any) -> list[tuple[float, str, Any]]:
+def reported(*lines: str, **options: Any) -> list[tuple[float, str, Any]]:
     """Return the events of job 7, without its name."""
     reading = read(*lines, **options)
     assert reading.rejected == {}
@@ -64,7 +64,7 @@ STARTED = (10, "started", ("n7", 2))
 
 
 def test_torque_says_of_a_queued_job_only_that_it_is() -> None:
-    assert told(line(0, "Q", "queue=long")) == [(0, "submitted", JobSpec(recalled=True))]
+    assert reported(line(0, "Q", "queue=long")) == [(0, "submitted", JobSpec(recalled=True))]
 
 
 def test_pbs_pro_says_of_a_queued_job_all_and_when_it_was_made() -> None:
@@ -75,22 +75,22 @@ def test_pbs_pro_says_of_a_queued_job_all_and_when_it_was_made() -> None:
     spec = JobSpec(
         user="alice", vo="physics", cpus=8, estimate_s=90.0, eligible_s=float(AT_17 + 40)
     )
-    assert told(line(40, "Q", message)) == [(0, "submitted", spec)]
+    assert reported(line(40, "Q", message)) == [(0, "submitted", spec)]
 
 
 @pytest.mark.parametrize("head", [TORQUE, PBS_PRO])
 def test_a_start_recalls_the_submission_for_a_log_that_began_later(head: str) -> None:
-    assert told(line(10, "S", pairs(head))) == [SUBMITTED, STARTED]
+    assert reported(line(10, "S", pairs(head))) == [SUBMITTED, STARTED]
 
 
 @pytest.mark.parametrize("head", [TORQUE, PBS_PRO])
 def test_an_end_tells_a_whole_life(head: str) -> None:
-    assert told(ended(99, 0, head)) == [SUBMITTED, STARTED, (99, "completed", None)]
+    assert reported(ended(99, 0, head)) == [SUBMITTED, STARTED, (99, "completed", None)]
 
 
 def test_unix_times_in_a_record_are_preferred_to_its_stamp() -> None:
     late = line(2400, "E", pairs(end=AT_17 + 99, Exit_status=0))
-    assert told(late, timezone="Asia/Tokyo")[-1] == (99, "completed", None)
+    assert reported(late, timezone="Asia/Tokyo")[-1] == (99, "completed", None)
 
 
 @pytest.mark.parametrize(
@@ -119,7 +119,7 @@ def test_unix_times_in_a_record_are_preferred_to_its_stamp() -> None:
 def test_an_exit_status_means_what_its_batch_system_documents(
     status: int, head: str, kind: str, reason: str | None
 ) -> None:
-    assert told(ended(99, status, head)) == [SUBMITTED, STARTED, (99, kind, reason)]
+    assert reported(ended(99, status, head)) == [SUBMITTED, STARTED, (99, kind, reason)]
 
 
 def test_every_documented_exit_status_has_a_reason_outrider_knows() -> None:
@@ -130,12 +130,12 @@ def test_every_documented_exit_status_has_a_reason_outrider_knows() -> None:
 
 def test_an_end_of_a_job_that_never_started_is_no_run() -> None:
     record = line(99, "E", pairs(start=0, end=AT_17 + 99, Exit_status=0))
-    assert told(record) == [SUBMITTED, (99, "removed", "failed_start")]
+    assert reported(record) == [SUBMITTED, (99, "removed", "failed_start")]
 
 
 def test_an_end_without_a_submission_or_host_says_what_it_can() -> None:
     record = line(99, "E", f"user=alice start={AT_17 + 10} end={AT_17 + 99} Exit_status=0")
-    assert told(record) == [(10, "started", ("unknown", 1)), (99, "completed", None)]
+    assert reported(record) == [(10, "started", ("unknown", 1)), (99, "completed", None)]
 
 
 def test_an_end_before_its_start_is_rejected() -> None:
@@ -169,16 +169,16 @@ def test_what_cannot_be_read_is_counted_by_reason(record: str, reason: str) -> N
 
 def test_suspension_and_resumption_are_events() -> None:
     lines = line(20, "z", "resources_used.ncpus=2"), line(30, "r")
-    assert told(*lines) == [(20, "suspended", None), (30, "resumed", None)]
+    assert reported(*lines) == [(20, "suspended", None), (30, "resumed", None)]
 
 
 def test_a_job_moved_to_another_server_has_left_this_ones_queue() -> None:
-    assert told(line(20, "M", "destination=far")) == [(20, "removed", "removed")]
+    assert reported(line(20, "M", "destination=far")) == [(20, "removed", "removed")]
 
 
 def test_a_checkpoint_is_an_event_only_where_the_job_is_held() -> None:
-    assert told(line(20, "C")) == [(20, "held", None)]
-    assert told(line(20, "C", "Checkpointed and held")) == [(20, "held", None)]
+    assert reported(line(20, "C")) == [(20, "held", None)]
+    assert reported(line(20, "C", "Checkpointed and held")) == [(20, "held", None)]
     assert read(line(20, "C", "Checkpointed")).ignored == {"checkpoint": 1}
 
 
@@ -200,8 +200,8 @@ def test_the_parent_of_an_array_is_no_job() -> None:
 
 
 def test_a_deleted_job_that_never_ran_is_removed_when_it_was_deleted() -> None:
-    assert told(line(5, "D", "requestor=alice@login")) == [(5, "removed", "removed")]
-    assert told(line(5, "A")) == [(5, "removed", "killed")]
+    assert reported(line(5, "D", "requestor=alice@login")) == [(5, "removed", "removed")]
+    assert reported(line(5, "A")) == [(5, "removed", "killed")]
 
 
 @pytest.mark.parametrize("status", [271, 0, -1])
@@ -213,12 +213,12 @@ def test_a_deletion_is_why_a_run_ended_and_its_end_is_the_removal(status: int) -
 
 
 def test_a_run_that_the_server_aborts_was_killed() -> None:
-    assert told(line(90, "A"), ended(99, 271))[-1] == (99, "removed", "killed")
+    assert reported(line(90, "A"), ended(99, 271))[-1] == (99, "removed", "killed")
 
 
 def test_an_abort_that_tells_the_end_is_an_end_record() -> None:
     record = line(99, "A", pairs(session=4, end=AT_17 + 99, Exit_status=0))
-    assert told(record) == [SUBMITTED, STARTED, (99, "removed", "killed")]
+    assert reported(record) == [SUBMITTED, STARTED, (99, "removed", "killed")]
 
 
 def test_a_deletion_asked_twice_is_one() -> None:
@@ -238,7 +238,7 @@ def test_a_deletion_waits_a_minute_of_the_logs_own_time_and_no_longer() -> None:
 
 def test_a_run_that_outlives_its_deletion_ends_where_the_removal_was_told() -> None:
     lines = line(20, "D"), line(85, "L"), ended(99, 271)
-    assert told(*lines) == [
+    assert reported(*lines) == [
         (20, "removed", "removed"), SUBMITTED, STARTED, (20, "removed", "removed"),
     ]  # fmt: skip
 
@@ -274,16 +274,16 @@ def test_what_was_deleted_long_ago_is_forgotten() -> None:
 
 def test_a_rerun_is_an_eviction_and_the_job_goes_on() -> None:
     rerun = line(20, "R", pairs(PBS_PRO, end=AT_17 + 19, Exit_status=-3))
-    assert told(rerun) == [SUBMITTED, STARTED, (19, "evicted", "failed_start")]
+    assert reported(rerun) == [SUBMITTED, STARTED, (19, "evicted", "failed_start")]
 
 
 def test_torque_says_of_a_rerun_only_that_it_is() -> None:
-    assert told(line(20, "R")) == [(20, "evicted", "unknown")]
+    assert reported(line(20, "R")) == [(20, "evicted", "unknown")]
 
 
 def test_a_rerun_for_another_cause_than_a_failed_start_has_no_reason() -> None:
     rerun = line(20, "R", pairs(PBS_PRO, end=AT_17 + 19, Exit_status=-11))
-    assert told(rerun)[-1] == (19, "evicted", "unknown")
+    assert reported(rerun)[-1] == (19, "evicted", "unknown")
 
 
 # -- whom and how much ------------------------------------------------------------------------
@@ -301,7 +301,7 @@ def test_a_rerun_for_another_cause_than_a_failed_start_has_no_reason() -> None:
     ],
 )
 def test_the_vo_is_the_account_else_the_group_else_the_project(words: str, vo: str) -> None:
-    assert told(line(0, "Q", words))[0][2].vo == vo
+    assert reported(line(0, "Q", words))[0][2].vo == vo
 
 
 @pytest.mark.parametrize(
@@ -310,7 +310,7 @@ def test_the_vo_is_the_account_else_the_group_else_the_project(words: str, vo: s
      ("interactive=False", "batch"), ("queue=interactive", "batch")],
 )  # fmt: skip
 def test_a_job_is_interactive_only_if_its_record_says_so(word: str, job_class: str) -> None:
-    assert told(line(0, "Q", word))[0][2].job_class == job_class
+    assert reported(line(0, "Q", word))[0][2].job_class == job_class
 
 
 @pytest.mark.parametrize(
@@ -335,7 +335,7 @@ def test_a_run_is_on_its_first_host_with_the_slots_of_all(
     exec_host: str, place: tuple[str, int]
 ) -> None:
     record = line(10, "S", f"ctime={AT_17} start={AT_17 + 10} exec_host={exec_host}")
-    assert told(record)[1] == (10, "started", place)
+    assert reported(record)[1] == (10, "started", place)
 
 
 @pytest.mark.parametrize(
@@ -351,7 +351,7 @@ def test_a_run_is_on_its_first_host_with_the_slots_of_all(
     ],
 )
 def test_cpus_are_those_asked_for_while_a_job_waits(words: str, cpus: int) -> None:
-    assert told(line(0, "Q", words))[0][2].cpus == cpus
+    assert reported(line(0, "Q", words))[0][2].cpus == cpus
 
 
 @pytest.mark.parametrize(
@@ -360,12 +360,12 @@ def test_cpus_are_those_asked_for_while_a_job_waits(words: str, cpus: int) -> No
      ("120:00:00", 432_000.0), ("soon", None)],
 )  # fmt: skip
 def test_the_walltime_asked_for_is_the_estimate(walltime: str, estimate_s: float | None) -> None:
-    spec = told(line(0, "Q", f"Resource_List.walltime={walltime}"))[0][2]
+    spec = reported(line(0, "Q", f"Resource_List.walltime={walltime}"))[0][2]
     assert spec.estimate_s == estimate_s
 
 
 def test_a_job_that_is_not_eligible_yet_has_no_eligible_time() -> None:
-    assert told(line(0, "Q", f"ctime={AT_17} etime=0"))[0][2].eligible_s is None
+    assert reported(line(0, "Q", f"ctime={AT_17} etime=0"))[0][2].eligible_s is None
 
 
 # -- clocks -----------------------------------------------------------------------------------

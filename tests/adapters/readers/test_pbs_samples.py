@@ -49,15 +49,15 @@ def test_every_real_record_is_accounted_for(lines: list[bytes]) -> None:
 def test_every_real_end_but_the_impossible_one_tells_a_whole_life(lines: list[bytes]) -> None:
     whole = 0
     for line in of_letter(lines, "E"):
-        told = read(line).events
-        if not told:
+        reported = read(line).events
+        if not reported:
             assert read(line).rejected == {"ends_before_it_starts": 1}
             continue
-        assert [event[1] for event in told[:2]] == [events.SUBMITTED, events.STARTED]
-        assert told[2][1] in (events.COMPLETED, events.REMOVED)
-        assert told[0][0] <= told[1][0] <= told[2][0]
-        assert told[0][3].user
-        assert told[0][3].vo != "all"
+        assert [event[1] for event in reported[:2]] == [events.SUBMITTED, events.STARTED]
+        assert reported[2][1] in (events.COMPLETED, events.REMOVED)
+        assert reported[0][0] <= reported[1][0] <= reported[2][0]
+        assert reported[0][3].user
+        assert reported[0][3].vo != "all"
         whole += 1
     assert whole == 28
 
@@ -80,10 +80,10 @@ def test_real_records_in_one_file_say_the_same_in_pieces(lines: list[bytes]) -> 
     whole = read(data)
     assert (whole.records, whole.consumed) == (60, len(data))
     reader = PBSAccountingReader(ReaderOptions())
-    told, rest = [], b""
+    reported, rest = [], b""
     for start in range(0, len(data), 1009):
         rest += data[start : start + 1009]
         reading = reader.read(rest)
-        told += reading.events
+        reported += reading.events
         rest = rest[reading.consumed :]
-    assert told + reader.read(rest, final=True).events == whole.events
+    assert reported + reader.read(rest, final=True).events == whole.events

@@ -37,8 +37,8 @@ def stretch(turn: dt.datetime, minutes: int) -> Iterator[tuple[int, float, float
 
 def in_order(turn: dt.datetime, minutes: int) -> list[tuple[float, int, bool]]:
     """Return (time, job, true if it starts) of all these runs, as in a log."""
-    told = [(start_s, job, True) for job, start_s, _ in stretch(turn, minutes)]
-    return sorted(told + [(end_s, job, False) for job, _, end_s in stretch(turn, minutes)])
+    reported = [(start_s, job, True) for job, start_s, _ in stretch(turn, minutes)]
+    return sorted(reported + [(end_s, job, False) for job, _, end_s in stretch(turn, minutes)])
 
 
 def as_text(clock: Clock, time_s: float, job: int, starts: bool) -> bytes:
@@ -77,12 +77,12 @@ def test_a_log_in_order_is_read_at_its_true_times(
     write: Callable[[Clock, float, int, bool], bytes], zone: str, turn: dt.datetime, restarts: bool
 ) -> None:
     kind = WRITERS[write]
-    told = in_order(turn, 20)
-    options = ReaderOptions(timezone=zone, modified_s=told[-1][0])
+    reported = in_order(turn, 20)
+    options = ReaderOptions(timezone=zone, modified_s=reported[-1][0])
     reader = kind(options)
     read: list[float] = []
     data = b""
-    for time_s, job, starts in told:
+    for time_s, job, starts in reported:
         data += write(clock_of(zone), time_s, job, starts)
         if restarts:
             reading = reader.read(data)
@@ -94,7 +94,7 @@ def test_a_log_in_order_is_read_at_its_true_times(
     reading = reader.read(data, final=True)
     read += [event[0] for event in reading.events if event[1] != events.SUBMITTED]
     assert reading.rejected == {}
-    assert read == [time_s for time_s, _, _ in told]
+    assert read == [time_s for time_s, _, _ in reported]
 
 
 def test_a_record_a_little_late_is_not_an_hour_late() -> None:

@@ -61,7 +61,7 @@ def read(data: bytes, **options: Any) -> Reading:
     return reading
 
 
-def told(data: bytes) -> list[tuple[float, str, str, Any]]:
+def reported(data: bytes) -> list[tuple[float, str, str, Any]]:
     reading = read(data)
     assert reading.rejected == {}
     return [
@@ -87,7 +87,7 @@ LIFE = [
 
 def test_a_record_tells_the_whole_life_of_a_job() -> None:
     assert JobcompReader.recognises(line())
-    assert told(line()) == LIFE
+    assert reported(line()) == LIFE
 
 
 @pytest.mark.parametrize(
@@ -106,7 +106,7 @@ def test_a_record_tells_the_whole_life_of_a_job() -> None:
 def test_no_name_or_folder_can_be_mistaken_for_what_the_controller_says(
     change: dict[str, str],
 ) -> None:
-    assert told(line(change)) == LIFE
+    assert reported(line(change)) == LIFE
 
 
 @pytest.mark.parametrize(
@@ -122,14 +122,14 @@ def test_no_name_or_folder_can_be_mistaken_for_what_the_controller_says(
     ],
 )
 def test_the_state_tells_how_a_run_ended(state: str, endings: list[tuple[str, str | None]]) -> None:
-    ends = told(line({"JobState": state}))[2:]
+    ends = reported(line({"JobState": state}))[2:]
     assert [event[1::2] for event in ends] == endings
     assert {event[0] for event in ends} == {60}
 
 
 def test_a_job_cancelled_in_the_queue_never_ran() -> None:
     cancelled = line({"JobState": "CANCELLED", "StartTime": PAIRS["EndTime"]} | NEVER_RAN)
-    assert [event[1] for event in told(cancelled)] == ["submitted", "removed"]
+    assert [event[1] for event in reported(cancelled)] == ["submitted", "removed"]
 
 
 def test_a_preempted_job_that_is_queued_again_stays_one_job(tmp_path: Path) -> None:
@@ -164,23 +164,23 @@ def test_a_growing_log_leaves_a_job_that_lost_its_run_in_the_queue() -> None:
 def test_tasks_and_components_go_by_sacct_s_spelling() -> None:
     task = line({"JobId": "1016", "ArrayJobId": "1002", "ArrayTaskId": "1"})
     component = line({"JobId": "1013", "HetJobId": "1012", "HetJobOffset": "1"})
-    assert {event[2] for event in told(task)} == {"1002_1"}
-    assert {event[2] for event in told(component)} == {"1012+1"}
+    assert {event[2] for event in reported(task)} == {"1002_1"}
+    assert {event[2] for event in reported(component)} == {"1012+1"}
 
 
 def test_a_record_of_an_old_slurm_has_an_unseen_submission() -> None:
     later = list(PAIRS)[list(PAIRS).index("ReservationName") :]
-    first, started, ended = told(line(without=tuple(later)))
+    first, started, ended = reported(line(without=tuple(later)))
     assert first[:2] == (40, "submitted")
     assert (first[3].seen_submit, first[3].vo, first[3].cpus) == (False, "users", 16)
     assert [started, ended] == LIFE[1:]
     oldest = line(without=(*later, "GroupId", "ProcCnt", "WorkDir"))
-    assert told(oldest)[1] == (40, "started", "1003", ("node01", 1))
+    assert reported(oldest)[1] == (40, "started", "1003", ("node01", 1))
 
 
 def test_a_time_limit_is_in_minutes_or_unlimited() -> None:
-    assert told(line({"TimeLimit": "1"}))[0][3].estimate_s == 60
-    assert told(line({"TimeLimit": "UNLIMITED"}))[0][3].estimate_s is None
+    assert reported(line({"TimeLimit": "1"}))[0][3].estimate_s == 60
+    assert reported(line({"TimeLimit": "UNLIMITED"}))[0][3].estimate_s is None
 
 
 def test_times_are_local_where_a_zone_is_given() -> None:

@@ -42,8 +42,8 @@ def test_every_row_of_a_real_dump_is_told(shared: Path) -> None:
     states = Counter(row["state"].split()[0] for row in rows)
     reading = SacctReader(ReaderOptions(fields=XDMOD_FIELDS)).read(data, final=True)
     assert (reading.records, reading.rejected, reading.ignored) == (len(rows), {}, {})
-    told = Counter(event[1] for event in reading.events)
-    assert told == {
+    reported = Counter(event[1] for event in reading.events)
+    assert reported == {
         events.SUBMITTED: len(rows),
         events.STARTED: sum(row["nodelist"] != "None assigned" for row in rows),
         events.COMPLETED: states["COMPLETED"] + states["FAILED"],

@@ -66,10 +66,10 @@ def test_a_replay_gives_the_same_classes_as_a_log(tmp_path: Path) -> None:
             row(n, n, 5 + 400 * (n % 5), wait=0, queue=n % 3, time_asked=300 * (n % 7))
             for n in range(1, 41)
         ]
-        told = [event[3].job_class for event in read(*rows, header=HEADER + named).events
+        reported = [event[3].job_class for event in read(*rows, header=HEADER + named).events
                 if event[1] == events.SUBMITTED]  # fmt: skip
-        assert told == read_swf(file_of(tmp_path, *rows, header=HEADER + named)).job_class
-        assert set(told) == {"interactive", "batch"}
+        assert reported == read_swf(file_of(tmp_path, *rows, header=HEADER + named)).job_class
+        assert set(reported) == {"interactive", "batch"}
 
 
 def test_a_cursor_of_an_older_release_is_read() -> None:
@@ -86,8 +86,8 @@ def test_a_job_that_failed_or_whose_end_is_unknown_completed(status: int) -> Non
 
 
 def test_a_job_cancelled_while_it_ran_is_removed_at_the_end_of_its_run() -> None:
-    told = read(row(1, 10, 5, wait=1, status=5)).events
-    assert [event[:2] for event in told] == [
+    reported = read(row(1, 10, 5, wait=1, status=5)).events
+    assert [event[:2] for event in reported] == [
         (ZERO_S + 10, events.SUBMITTED), (ZERO_S + 11, events.STARTED),
         (ZERO_S + 16, events.REMOVED),
     ]  # fmt: skip
@@ -95,8 +95,8 @@ def test_a_job_cancelled_while_it_ran_is_removed_at_the_end_of_its_run() -> None
 
 @pytest.mark.parametrize(("run", "cpus"), [(-1, 1), (0, 0), (-1, 0)])
 def test_a_job_cancelled_in_the_queue_is_removed_after_its_wait(run: int, cpus: int) -> None:
-    told = read(row(1, 10, run, cpus, wait=90, status=5)).events
-    assert [event[:2] for event in told] == [
+    reported = read(row(1, 10, run, cpus, wait=90, status=5)).events
+    assert [event[:2] for event in reported] == [
         (ZERO_S + 10, events.SUBMITTED), (ZERO_S + 100, events.REMOVED),
     ]  # fmt: skip
 
@@ -178,11 +178,15 @@ def test_ingest_reports_what_a_file_tells(tmp_path: Path) -> None:
         row(3, 2, -1, 0, wait=7, status=5), row(4, 3, 5),
     )  # fmt: skip
     for words in ((), ("--format", "swf")):
-        told = outrider("ingest", path, *words, "--json").json()
-        assert (told["format"], told["records"], told["rejected"]) == ("swf", 4, {"no wait": 1})
-        assert told["events"] == {"completed": 2, "submitted": 3, "removed": 1, "started": 2}
-        assert (told["wait_s"]["all"]["mean"], told["goodput_s"]) == (2.5, 40.0)
-        assert (told["repairs"], told["late"], told["machines"]) == ({}, 0, 2)
+        reported = outrider("ingest", path, *words, "--json").json()
+        assert (reported["format"], reported["records"], reported["rejected"]) == (
+            "swf",
+            4,
+            {"no wait": 1},
+        )
+        assert reported["events"] == {"completed": 2, "submitted": 3, "removed": 1, "started": 2}
+        assert (reported["wait_s"]["all"]["mean"], reported["goodput_s"]) == (2.5, 40.0)
+        assert (reported["repairs"], reported["late"], reported["machines"]) == ({}, 0, 2)
 
 
 @given(

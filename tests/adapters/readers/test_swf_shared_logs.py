@@ -66,10 +66,12 @@ def test_a_log_tells_every_life_or_why_not(shared: Path, name: str) -> None:
     reading = SwfReader(ReaderOptions()).read(data, final=True)
     assert SwfReader.recognises(data[:65536])
     rows = rows_of(path)
-    told = Counter(event[1] for event in reading.events)
-    assert reading.records == len(rows) == told[events.SUBMITTED] + sum(reading.rejected.values())
-    assert told[events.REMOVED] == sum(row[10] == 5 for row in rows)
-    assert told[events.STARTED] == sum(
+    reported = Counter(event[1] for event in reading.events)
+    assert (
+        reading.records == len(rows) == reported[events.SUBMITTED] + sum(reading.rejected.values())
+    )
+    assert reported[events.REMOVED] == sum(row[10] == 5 for row in rows)
+    assert reported[events.STARTED] == sum(
         row[2] >= 0 and row[3] >= 0 and max(row[4], row[7] if row[4] == -1 else 0) >= 1
         for row in rows
     )

@@ -25,7 +25,7 @@ def read(kind: type[LogReader], data: bytes) -> Reading:
     return reading
 
 
-def told(reading: Reading) -> list[tuple[str, str]]:
+def reported(reading: Reading) -> list[tuple[str, str]]:
     return [(events.KIND_NAMES[kind], job) for _, kind, job, _ in reading.events]
 
 
@@ -66,7 +66,7 @@ def test_what_a_log_before_folders_ended_with_pairs_says_is_not_asked_of_the_fol
 def test_lines_between_the_halves_of_a_record_are_refused() -> None:
     forged = line({"Name": f"x\n{VICTIM}{FORGED}\n{VICTIM}{FORGED}\ny"})
     reading = read(JobcompReader, line() + forged + line({"JobId": "1004"}))
-    assert {job for _, job in told(reading)} == {"1003", "1004"}
+    assert {job for _, job in reported(reading)} == {"1003", "1004"}
     assert reading.rejected == {"garbage": 1, "in_a_broken_record": 3}
     assert reading.lines == 6
 
@@ -108,7 +108,7 @@ def test_bars_in_one_of_two_columns_that_users_write_are_refused() -> None:
     good = b"7|a|COMPLETED|2026-11-21T03:11:00|2|c\n"
     forged = b"8|a|COMPLETED|2026-11-21T03:11:00|2|b|COMPLETED|2026-11-21T03:11:00|999|c\n"
     reading = read(SacctReader, head + good + forged)
-    assert {job for _, job in told(reading)} == {"7"}
+    assert {job for _, job in reported(reading)} == {"7"}
     assert reading.rejected == {"ambiguous": 1}
 
 
@@ -116,7 +116,7 @@ def test_a_row_too_long_without_any_such_column_is_refused_and_sacct_p_is_not() 
     head = b"JobID|State|End\n"
     reading = read(SacctReader, head + b"7|COMPLETED|2026-11-21T03:11:00|\n"
                    b"8|COMPLETED|2026-11-21T03:11:00|9\n")  # fmt: skip
-    assert {job for _, job in told(reading)} == {"7"}
+    assert {job for _, job in reported(reading)} == {"7"}
     assert reading.rejected == {"ambiguous": 1}
 
 
@@ -127,7 +127,7 @@ def test_rows_that_a_line_end_in_a_name_makes_up_are_refused() -> None:
         HEAD + ROW % (b"7", b"a", b"bob") + ROW % (b"8", b"x\n" + made_up + b"y", b"eve")
         + ROW % (b"9", b"a", b"bob"),
     )  # fmt: skip
-    assert {job for _, job in told(reading)} == {"7", "9"}
+    assert {job for _, job in reported(reading)} == {"7", "9"}
     assert reading.rejected == {"garbage": 1, "in_a_broken_record": 2}
 
 
@@ -142,7 +142,7 @@ PBS = (
 def test_plain_names_of_pbs_are_read() -> None:
     reading = read(PBSAccountingReader, PBS % (b'"a b"', b"x=y", b"1"))
     assert reading.rejected == {}
-    assert [name for name, _ in told(reading)] == ["submitted", "started", "completed"]
+    assert [name for name, _ in reported(reading)] == ["submitted", "started", "completed"]
 
 
 @pytest.mark.parametrize(
@@ -161,7 +161,7 @@ def test_accounts_names_and_requests_of_pbs_that_hold_pairs_are_refused(
 ) -> None:
     reading = read(PBSAccountingReader, PBS % names + PBS % (b"a", b"b", b"c"))
     assert reading.rejected == {"ambiguous": 1}
-    assert [name for name, _ in told(reading)] == ["submitted", "started", "completed"]
+    assert [name for name, _ in reported(reading)] == ["submitted", "started", "completed"]
 
 
 # -- HTCondor ----------------------------------------------------------------------------------
@@ -192,7 +192,7 @@ def test_a_value_in_json_cannot_break_out_of_its_quotes() -> None:
     reason = 'x", "Proc": 77, "y": "\n...\n001 (077.000.000) 2026-11-21 03:17:00 Job executing'
     held: dict[str, Any] = samples.ad(12, 0, "17:06.200", HoldReason=reason)
     reading = read(HTCondorLogReader, (json.dumps(held) + "\n").encode())
-    assert [job.rpartition("#")[2] for _, job in told(reading)] == ["1.0"]
+    assert [job.rpartition("#")[2] for _, job in reported(reading)] == ["1.0"]
 
 
 def test_a_job_ad_in_text_that_names_two_users_is_refused() -> None:

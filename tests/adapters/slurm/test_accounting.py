@@ -40,17 +40,17 @@ def printed(*rows: str) -> str:
     return f'echo "$@" >> "$(dirname "$0")/asked"; printf \'{shown}\''
 
 
-def of(told: list[NamedEvent], job: str) -> list[tuple[float, str]]:
+def of(reported: list[NamedEvent], job: str) -> list[tuple[float, str]]:
     """Return time and kind of the events of one job."""
-    return [(e[0] - T, events.KIND_NAMES[e[1]]) for e in told if e[2] == f"c:{job}"]
+    return [(e[0] - T, events.KIND_NAMES[e[1]]) for e in reported if e[2] == f"c:{job}"]
 
 
 def test_each_job_ends_as_it_was_recorded(tmp_path: Path) -> None:
     asked = accounting(tmp_path, printed(*ROWS))
-    told = asked.ends_of(["5", "6", "7_2"], "c:{}".format, T + 900)
-    assert of(told, "5") == [(0, "submitted"), (10, "started"), (100, "completed")]
-    assert of(told, "6")[-1] == (50, "removed")
-    assert of(told, "7_2")[1:] == [
+    reported = asked.ends_of(["5", "6", "7_2"], "c:{}".format, T + 900)
+    assert of(reported, "5") == [(0, "submitted"), (10, "started"), (100, "completed")]
+    assert of(reported, "6")[-1] == (50, "removed")
+    assert of(reported, "7_2")[1:] == [
         (20, "started"), (30, "evicted"), (30, "submitted"), (40, "started"),
         (90, "removed"),
     ]  # fmt: skip
@@ -60,9 +60,9 @@ def test_each_job_ends_as_it_was_recorded(tmp_path: Path) -> None:
 
 def test_what_it_does_not_know_counts_as_removed_and_is_told(tmp_path: Path) -> None:
     asked = accounting(tmp_path, printed(*ROWS))
-    told = asked.ends_of(["8", "9"], "c:{}".format, T + 900)
-    assert of(told, "9") == [(900, "removed")]
-    assert of(told, "8")[-1] == (900, "removed"), "it is in the queue no more"
+    reported = asked.ends_of(["8", "9"], "c:{}".format, T + 900)
+    assert of(reported, "9") == [(900, "removed")]
+    assert of(reported, "8")[-1] == (900, "removed"), "it is in the queue no more"
     assert asked.note == "the end of 2 jobs is unknown: they count as removed"
 
 

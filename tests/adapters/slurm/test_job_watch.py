@@ -23,11 +23,11 @@ class Looks:
     def look(self, *lines: str, excluded: str = "", gapless: bool = True) -> list[tuple[str, ...]]:
         """Look ten seconds later, and return kind, job and extra of the events."""
         self.now_s += 10
-        told = self.watch.look(
+        reported = self.watch.look(
             lines, {"7": excluded}, self.now_s, self._ends, leaves_out_ended=False, gapless=gapless
         )
-        assert all(time_s <= self.now_s for time_s, *_ in told)
-        return [_shown(event) for event in told]
+        assert all(time_s <= self.now_s for time_s, *_ in reported)
+        return [_shown(event) for event in reported]
 
     def _ends(self, jobs: list[str]) -> list[NamedEvent]:
         self.gone += jobs
@@ -59,8 +59,8 @@ def test_a_task_that_leaves_its_array_unseen_was_cancelled() -> None:
 def test_after_a_gap_the_accounting_is_asked_for_those_that_left() -> None:
     looks = Looks()
     looks.look(line(JobArrayID="7_[1-2]"))
-    told = looks.look(gapless=False)
-    assert told == [("removed", "7_1", "unknown"), ("removed", "7_2", "unknown")]
+    reported = looks.look(gapless=False)
+    assert reported == [("removed", "7_1", "unknown"), ("removed", "7_2", "unknown")]
     assert looks.gone == ["7_1", "7_2"]
 
 
@@ -159,8 +159,8 @@ def test_limits_keep_a_job_back_and_priority_does_not() -> None:
 def test_nodes_that_a_user_excludes_make_another_class() -> None:
     looks = Looks()
     looks.look(line())
-    told = looks.look(line(), excluded="n[1-2]")
-    assert told == [("changed", "7")]
+    reported = looks.look(line(), excluded="n[1-2]")
+    assert reported == [("changed", "7")]
 
 
 def test_a_row_that_cannot_be_read_is_counted_and_the_others_are_told() -> None:
@@ -171,8 +171,8 @@ def test_a_row_that_cannot_be_read_is_counted_and_the_others_are_told() -> None:
 
 def test_many_tasks_are_one_row_and_one_specification() -> None:
     looks = Looks()
-    told = looks.look(line(JobArrayID="7_[1-5000]"))
-    assert len(told) == 5_000
+    reported = looks.look(line(JobArrayID="7_[1-5000]"))
+    assert len(reported) == 5_000
     assert looks.look(line(JobArrayID="7_[2-5000]"), line(JobArrayID="7_1", **RUNS)) == [
         ("started", "7_1")
     ]

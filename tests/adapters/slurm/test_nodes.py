@@ -19,17 +19,27 @@ def node(state: str = "IDLE", watts: str = "0", more: str = "") -> Node:
 
 def kinds(before: Node | None, after: Node) -> list[str]:
     """Return the events between two looks."""
-    told = changes("n1", before.seen if before else None, after, 5.0, consumes_memory=True)
-    assert all(time_s == 5.0 for time_s, *_ in told)
-    return [events.KIND_NAMES[kind] for _, kind, _, _ in told]
+    reported = changes("n1", before.seen if before else None, after, 5.0, consumes_memory=True)
+    assert all(time_s == 5.0 for time_s, *_ in reported)
+    return [events.KIND_NAMES[kind] for _, kind, _, _ in reported]
 
 
 def test_a_node_as_slurm_shows_it() -> None:
-    told = node()
-    assert (told.cluster, told.cpus, told.memory_mib, told.gpus) == ("batch", 14, 64_000.0, 6.0)
-    assert told.features == {"ssd"}, "those that are active"
-    assert (told.usable, told.asleep, told.allocated, told.watts) == (True, False, 2, None)
-    assert told.partitions == ("batch", "express")
+    reported = node()
+    assert (reported.cluster, reported.cpus, reported.memory_mib, reported.gpus) == (
+        "batch",
+        14,
+        64_000.0,
+        6.0,
+    )
+    assert reported.features == {"ssd"}, "those that are active"
+    assert (reported.usable, reported.asleep, reported.allocated, reported.watts) == (
+        True,
+        False,
+        2,
+        None,
+    )
+    assert reported.partitions == ("batch", "express")
 
 
 def test_memory_counts_only_where_slurm_gives_it_out() -> None:
@@ -55,9 +65,9 @@ def test_states_in_which_no_job_begins() -> None:
 
 
 def test_an_administrators_words_are_no_pairs() -> None:
-    told = node("IDLE+DRAIN", more="Reason=disk CPUTot=99 State=IDLE Gres=gpu:99 [root@now]")
-    assert (told.cpus, told.usable, told.gpus) == (14, False, 6.0)
-    assert told.reason.startswith("disk CPUTot=99")
+    reported = node("IDLE+DRAIN", more="Reason=disk CPUTot=99 State=IDLE Gres=gpu:99 [root@now]")
+    assert (reported.cpus, reported.usable, reported.gpus) == (14, False, 6.0)
+    assert reported.reason.startswith("disk CPUTot=99")
 
 
 def test_what_happened_between_two_looks() -> None:

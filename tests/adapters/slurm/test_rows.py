@@ -11,22 +11,32 @@ from tests.adapters.slurm.rows import line, row
 
 
 def test_what_slurm_leaves_open_is_none_or_empty() -> None:
-    told = row(TimeLimit="UNLIMITED", Account="(null)", EligibleTime="N/A")
-    assert (told.limit_s, told.vo, told.eligible_s, told.start_s) == (None, "staff", None, None)
-    assert (told.features, told.hosts, told.reason, told.reservation) == ("", "", "", "")
+    reported = row(TimeLimit="UNLIMITED", Account="(null)", EligibleTime="N/A")
+    assert (reported.limit_s, reported.vo, reported.eligible_s, reported.start_s) == (
+        None,
+        "staff",
+        None,
+        None,
+    )
+    assert (reported.features, reported.hosts, reported.reason, reported.reservation) == (
+        "",
+        "",
+        "",
+        "",
+    )
     assert row(GroupName="(null)", Account="(null)").vo == "all"
 
 
 def test_numbers_are_read_as_slurm_prints_them() -> None:
-    told = row(
+    reported = row(
         NumCPUs="2048",
         NumNodes="2-4",
         TimeLimit="2-03:00:00",
         tres_alloc="cpu=8,mem=1.5T",
     )
-    assert (told.cpus, told.nodes, told.limit_s) == (2048, 2, 183_600.0)
-    assert told.amount("mem") == 1.5 * 1024**2
-    assert told.amount("gres/gpu") == 0.0
+    assert (reported.cpus, reported.nodes, reported.limit_s) == (2048, 2, 183_600.0)
+    assert reported.amount("mem") == 1.5 * 1024**2
+    assert reported.amount("gres/gpu") == 0.0
 
 
 @pytest.mark.parametrize(
@@ -101,15 +111,15 @@ def test_partitions_say_how_long_and_how_wide() -> None:
         "PartitionName=batch AllowGroups=ALL MaxNodes=4 MaxTime=1-00:00:00 MinNodes=2 State=UP\n"
         "PartitionName=down MaxNodes=UNLIMITED MaxTime=UNLIMITED MinNodes=0 State=DOWN\n\n"
     )
-    told = partitions_of(shown)
-    assert set(told) == {"batch", "down"}
-    batch = told["batch"]
+    reported = partitions_of(shown)
+    assert set(reported) == {"batch", "down"}
+    batch = reported["batch"]
     assert batch.admits(86_400.0, 2)
     assert not batch.admits(86_401.0, 2)
     assert not batch.admits(None, 2), "a job without a limit asks for more than any"
     assert not batch.admits(60.0, 1)
     assert not batch.admits(60.0, 5)
-    assert not told["down"].admits(60.0, 1)
+    assert not reported["down"].admits(60.0, 1)
     assert reserved_nodes("ReservationName=r1 StartTime=x Nodes=n[1-2] NodeCnt=2\n") == {
         "r1": {"n1", "n2"}
     }

@@ -154,8 +154,10 @@ class Machine:
             capture_output=True, text=True, timeout=COMMAND_WITHIN_S, check=False,
         )  # fmt: skip
         if done.returncode != 0 and not fails:
-            said = f"{done.stdout[-1500:]}{done.stderr[-1500:]}"
-            raise RuntimeError(f"{' '.join(map(str, words))} ended with {done.returncode}: {said}")
+            answer_text = f"{done.stdout[-1500:]}{done.stderr[-1500:]}"
+            raise RuntimeError(
+                f"{' '.join(map(str, words))} ended with {done.returncode}: {answer_text}"
+            )
         return done.stdout
 
     def inside(self, path: str) -> Path:

@@ -77,8 +77,8 @@ def _namespaces() -> str | None:
         )  # fmt: skip
     if done.returncode == 0:
         return None
-    said = done.stderr.strip().splitlines()
-    return f"no root of a container can be made: {said[-1] if said else done.returncode}"
+    message = done.stderr.strip().splitlines()
+    return f"no root of a container can be made: {message[-1] if message else done.returncode}"
 
 
 if __name__ == "__main__":

@@ -33,17 +33,17 @@ class Service:
 
     def install(self) -> str:
         """Install as an administrator does, with each printed command; return the output."""
-        said = self.machine.run(COMMAND, "install-service", "--config", CONFIG)
+        message = self.machine.run(COMMAND, "install-service", "--config", CONFIG)
         then = takewhile(
-            lambda line: line.startswith(" "), said.partition("Then:\n")[2].splitlines()
+            lambda line: line.startswith(" "), message.partition("Then:\n")[2].splitlines()
         )
         commands = [line.split() for line in then]
         assert [words[0] for words in commands] == [
             "systemd-sysusers", "systemctl", "systemctl", "outrider",
-        ], said  # fmt: skip
+        ], message  # fmt: skip
         for words in commands[:-1]:
             self.machine.run(*words)
-        return said
+        return message
 
     def told(self, name: str) -> str:
         """Return a property of the unit, as printed by `systemctl show`."""
@@ -70,11 +70,11 @@ class Service:
 
     def lines(self, *words: str) -> list[dict[str, Any]]:
         """Return its lines in systemd's journal, oldest first."""
-        said = self.machine.run("journalctl", "-u", UNIT, "-o", "json", "--no-pager", *words)
-        return [json.loads(line) for line in said.splitlines()]
+        message = self.machine.run("journalctl", "-u", UNIT, "-o", "json", "--no-pager", *words)
+        return [json.loads(line) for line in message.splitlines()]
 
     def of_process(self) -> dict[str, str]:
         """Return the kernel's data on its main process (/proc/PID/status)."""
-        said = self.machine.run("cat", f"/proc/{self.pid()}/status")
-        parted = (line.partition(":") for line in said.splitlines())
+        message = self.machine.run("cat", f"/proc/{self.pid()}/status")
+        parted = (line.partition(":") for line in message.splitlines())
         return {name: value.strip() for name, _, value in parted}

@@ -77,13 +77,13 @@ class Site:
     def submit(self, sleep_s: float, *words: str) -> str:
         """Let the user submit a job that sleeps; return its number."""
         job = f"sleep {sleep_s:g}"
-        said = self.machine.run(
+        message = self.machine.run(
             "runuser", "-u", USER, "--", "sbatch", "--parsable", "--output=/dev/null",
             "--chdir=/tmp", *words, "--wrap", job,
         )  # fmt: skip
-        return said.strip()
+        return message.strip()
 
     def job(self, number: str) -> dict[str, str]:
         """Return Slurm's data on a job."""
-        said = self.machine.run("scontrol", "-o", "show", "job", number)
-        return dict(word.split("=", 1) for word in said.split() if "=" in word)
+        message = self.machine.run("scontrol", "-o", "show", "job", number)
+        return dict(word.split("=", 1) for word in message.split() if "=" in word)

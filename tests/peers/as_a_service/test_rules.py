@@ -30,8 +30,8 @@ def as_root() -> None:
     """Skip without root: the rules are for root, as other users lose nothing."""
     if os.geteuid() != 0:
         pytest.skip("only root can put itself into such places")
-    if (said := rules.forbidden_reason()) is not None:
-        pytest.skip(f"this is such a place itself: {said}")
+    if (message := rules.forbidden_reason()) is not None:
+        pytest.skip(f"this is such a place itself: {message}")
 
 
 def reason(*place: str) -> str:
@@ -55,8 +55,8 @@ def test_a_place_without_control_groups_is_a_rule() -> None:
 
 
 def test_a_chroot_is_a_rule(tmp_path: Path) -> None:
-    said = reason("unshare", "--mount", "sh", "-c", CHROOT, "sh", str(tmp_path))
-    assert said.startswith("no root of a container can be made: ")
+    message = reason("unshare", "--mount", "sh", "-c", CHROOT, "sh", str(tmp_path))
+    assert message.startswith("no root of a container can be made: ")
 
 
 @pytest.mark.parametrize("in_ci", ["true", "false"])
@@ -71,11 +71,11 @@ def test_a_missing_program_is_a_skip_on_a_desk_and_a_failure_in_ci(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(machine, "program_path", lambda program: None)
-    said = machine.missing_reason()
-    assert said is not None
+    message = machine.missing_reason()
+    assert message is not None
     monkeypatch.setenv("CI", "true")
     with pytest.raises(pytest.fail.Exception, match="systemd-nspawn"):
-        require_peer("systemd", said)
+        require_peer("systemd", message)
     monkeypatch.setenv("CI", "false")
     with pytest.raises(pytest.skip.Exception, match="systemd-nspawn"):
-        require_peer("systemd", said)
+        require_peer("systemd", message)

@@ -57,9 +57,9 @@ def site(machine: Machine) -> Site:
 def found(site: Site) -> Service:
     """Provide Outrider, set up by its command on a host without a configuration."""
     service = Service(site.machine)
-    said = service.install()
-    assert f"written    {CONFIG}\n" in said
-    assert f"review     {CONFIG}: written for Slurm (/etc/slurm/slurm.conf), mode" in said
+    output = service.install()
+    assert f"written    {CONFIG}\n" in output
+    assert f"review     {CONFIG}: written for Slurm (/etc/slurm/slurm.conf), mode" in output
     return service
 
 
@@ -103,8 +103,8 @@ def test_without_a_configuration_it_is_set_up_for_the_slurm_that_is_here(found: 
     status = found.status()
     assert (status["mode"], next(iter(status["adapters"][0].values()))) == ("shadow", "slurm")
     assert [one["name"] for one in status["policies"]] == ["bandit"]
-    said = found.machine.run(COMMAND, "doctor", "--config", CONFIG)
-    assert " fail " not in said, said
+    output = found.machine.run(COMMAND, "doctor", "--config", CONFIG)
+    assert " fail " not in output, output
 
 
 def test_it_follows_slurm_and_publishes_while_jobs_run(
@@ -126,10 +126,10 @@ def test_it_follows_slurm_and_publishes_while_jobs_run(
     with Journal(tmp_path / "copy.sqlite", read_only=True) as journal:
         events = [event for _, _, event in journal.inputs_after(0)]
     for job in jobs:
-        told = site.job(job)
+        reported = site.job(job)
         at_s = {event[1]: event[0] for event in events if event[2].endswith(f":{job}")}
-        assert at_s[STARTED] == seconds(told["StartTime"])
-        assert at_s[COMPLETED] == seconds(told["EndTime"])
+        assert at_s[STARTED] == seconds(reported["StartTime"])
+        assert at_s[COMPLETED] == seconds(reported["EndTime"])
 
 
 def seconds(time: str) -> float:

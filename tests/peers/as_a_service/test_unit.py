@@ -176,9 +176,9 @@ def test_the_watchdog_ends_a_daemon_that_stands_still(service: Service) -> None:
     wait_for_restart(service, 0)
     assert time.monotonic() - began_s >= WATCHDOG_S / 2, "sooner than it is allowed to be silent"
     assert service.pid() != before
-    said = [line["MESSAGE"] for line in service.lines()]
-    assert [line for line in said if "Watchdog timeout" in line]
-    assert [line for line in said if "Failed with result 'watchdog'" in line]
+    message = [line["MESSAGE"] for line in service.lines()]
+    assert [line for line in message if "Watchdog timeout" in line]
+    assert [line for line in message if "Failed with result 'watchdog'" in line]
     (machine.root / UNITS / f"{UNIT}.d/91-watchdog.conf").unlink()
     machine.run("systemctl", "daemon-reload")
 
@@ -225,7 +225,7 @@ def test_it_is_never_ready_where_it_cannot_listen(installed: Service) -> None:
     with pytest.raises(RuntimeError, match=r"Job for outrider\.service failed"):
         machine.run("systemctl", "start", UNIT)
     assert not installed.is_active()
-    told = [line["MESSAGE"] for line in installed.lines() if line["_COMM"] != "systemd"]
-    assert "127.0.0.1:9690" in told[-1], told
+    reported = [line["MESSAGE"] for line in installed.lines() if line["_COMM"] != "systemd"]
+    assert "127.0.0.1:9690" in reported[-1], reported
     assert installed.told("ExecMainStatus") == "2", "not tried again: configured so"
     machine.run("systemctl", "stop", "busy-port")

@@ -28,11 +28,13 @@ def test_deferred_jobs_wait_beside_free_nodes_until_the_daemon_is_killed(
         slurm.wait_until("bob's run", lambda: runs(slurm, goes))
         time.sleep(1.5 * LEASE_S)
         assert not any(runs(slurm, job) for job in waits), "nodes are free, and they are to wait"
-        told = daemon.get(f"/api/v1/explain/outrider:{waits[0]}")
-        assert told["lease"]["action"] == "defer"
-        assert told["batch_system"]["code"] == "BeginTime (Outrider's)"
-        assert "because Outrider asked for that: no user did" in told["batch_system"]["sentence"]
-        assert told["state"] == "queued"
+        reported = daemon.get(f"/api/v1/explain/outrider:{waits[0]}")
+        assert reported["lease"]["action"] == "defer"
+        assert reported["batch_system"]["code"] == "BeginTime (Outrider's)"
+        assert (
+            "because Outrider asked for that: no user did" in reported["batch_system"]["sentence"]
+        )
+        assert reported["state"] == "queued"
         [lever] = daemon.status()["levers"]
         assert lever["changes"]["renewed"] >= 2
         assert lever["changes"]["refused"] == lever["changes"]["failed"] == 0
@@ -72,11 +74,11 @@ def test_release_lets_go_what_a_killed_daemon_left(
         jobs = [submit(slurm, folder, "-A", "alice", sleep_s=600) for _ in range(3)]
         kept(daemon, 3)
         daemon.kill()
-        said = shell("release", "--config", str(daemon.config), **daemon.environ)
-        assert (said.code, said.out) == (
+        message = shell("release", "--config", str(daemon.config), **daemon.environ)
+        assert (message.code, message.out) == (
             0,
             "slurm: leased_start_times: reverted for 3 jobs.\n",
-        ), said
+        ), message
         assert all(begins_s(slurm, job) <= time.time() + 1 for job in jobs)
     assert full
 

@@ -72,10 +72,10 @@ def test_every_job_once_at_slurms_own_times_over_kills_of_the_daemon(
         assert daemon.stop() == 0
     for task in range(1, 21):
         job = f"{array}_{task}"
-        told, shown = recorded(config, job), of_slurm(slurm, job)
-        counted = Counter(KIND_NAMES[e[1]] for e in told)
+        reported, shown = recorded(config, job), of_slurm(slurm, job)
+        counted = Counter(KIND_NAMES[e[1]] for e in reported)
         assert (counted["submitted"], counted["started"], counted["completed"]) == (1, 1, 1), job
-        at_s = {e[1]: f"{e[0]:.0f}" for e in told}
+        at_s = {e[1]: f"{e[0]:.0f}" for e in reported}
         assert at_s[STARTED] == shown["StartTime"]
         assert at_s[COMPLETED] == shown["EndTime"]
     kinds = [e[1] for e in recorded(config, lost)]
@@ -93,11 +93,11 @@ def test_no_start_is_on_a_node_outside_the_jobs_class(
         daemon.wait_until("all ends", lambda s: s["jobs"]["completed"] == 20, within_s=90)
         assert daemon.stop() == 0
     with Journal(config.parent / "state" / "journal.sqlite", read_only=True) as journal:
-        told = [event for _, _, event in journal.inputs_after(0)]
+        reported = [event for _, _, event in journal.inputs_after(0)]
         would = journal.latest_decisions(1_000)
-    classes = {e[2]: set(e[3]) for e in told if KIND_NAMES[e[1]] == "eligible"}
-    of_job = {e[2]: classes[e[3].eligible] for e in told if e[1] == SUBMITTED}
-    starts = [(e[2], e[3][0]) for e in told if e[1] == STARTED]
+    classes = {e[2]: set(e[3]) for e in reported if KIND_NAMES[e[1]] == "eligible"}
+    of_job = {e[2]: classes[e[3].eligible] for e in reported if e[1] == SUBMITTED}
+    starts = [(e[2], e[3][0]) for e in reported if e[1] == STARTED]
     assert len(starts) == 20
     assert all(machine in of_job[job] for job, machine in starts)
     chosen = [(d.job, d.machine) for _, d in would if d.action == "start" and d.machine]

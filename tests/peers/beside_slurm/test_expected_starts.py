@@ -17,8 +17,8 @@ import pytest
 
 from outrider.twin.observed import observe
 from tests.peers.beside_slurm.watched import of_slurm, submit
+from tests.peers.expected_starts import Answer, answers
 from tests.peers.slurm import Slurm
-from tests.peers.starts_told import Answer, answers
 from tests.service.running.process import DaemonProcess
 
 # alone: at the lowest priority beside busy cores a look takes a minute, and asks of another moment
@@ -80,8 +80,8 @@ def slurms_plans(slurm: Slurm) -> Iterator[Polled]:
     def poll() -> None:
         while not over.wait(0.3):
             at_s, rows = time.time(), slurm.run("squeue", "--start", "-h", "-o", "%i|%S").split()
-            told = (row.split("|") for row in rows)
-            plan = {f"outrider:{job}": float(start) for job, start in told if start != "N/A"}
+            reported = (row.split("|") for row in rows)
+            plan = {f"outrider:{job}": float(start) for job, start in reported if start != "N/A"}
             polled.append((at_s, plan))
 
     thread = threading.Thread(target=poll)
@@ -93,15 +93,15 @@ def slurms_plans(slurm: Slurm) -> Iterator[Polled]:
         thread.join()
 
 
-def questions(told: list[Answer]) -> list[tuple[str, Answer]]:
+def questions(reported: list[Answer]) -> list[tuple[str, Answer]]:
     """Return the counted answers: a job's first, and those at full hours, without starts now."""
     seen: set[str] = set()
     asked: list[tuple[str, Answer]] = []
-    hour = told[0]["asked_s"] // HOUR_S
-    for answer in told:
+    hour = reported[0]["asked_s"] // HOUR_S
+    for answer in reported:
         full_hour, hour = answer["asked_s"] // HOUR_S > hour, answer["asked_s"] // HOUR_S
-        for job, said in answer["jobs"].items():
-            counts = said is not None and said["high_s"] > answer["asked_s"]
+        for job, message in answer["jobs"].items():
+            counts = message is not None and message["high_s"] > answer["asked_s"]
             asked += [(job, answer)] if counts and (job not in seen or full_hour) else []
             seen.add(job)
     return asked
@@ -119,13 +119,13 @@ def test_starts_are_scored_beside_slurms_own_plan_on_the_same_questions(
 ) -> None:
     config, state = tmp_path / "outrider.toml", tmp_path / "state"
     config.write_text(CONFIG.format(state=state))
-    told: list[Answer] = []
+    reported: list[Answer] = []
     held = submit(slurm, folder, "-H", sleep_s=1)
     jobs = submit_jobs(slurm, folder, FIRST, seed=1)  # which the daemon finds there
     lots = [NEXT, LATER]
     with DaemonProcess(config) as daemon, slurms_plans(slurm) as polled:
         for answer in answers(state / "starts.json"):
-            told.append(answer)
+            reported.append(answer)
             if answer["jobs"] or set(slurm.jobs("PD", "R", "CG")) != {held}:
                 continue
             if not lots:
@@ -136,26 +136,28 @@ def test_starts_are_scored_beside_slurms_own_plan_on_the_same_questions(
 
     machines = observe(state / "journal.sqlite").record.machines.values()
     assert {one.name: one.spec.cpus for one in machines} == dict.fromkeys(slurm.nodes, 4)
-    assert told[-1]["discipline"] == "easy"
-    assert not any(f"outrider:{held}" in answer["jobs"] for answer in told), "held: nothing is said"
-    expect_right_starts_now(told, starts_s)
-    expect_slurms_plan(told, polled)
-    expect_scores(told, starts_s)
+    assert reported[-1]["discipline"] == "easy"
+    assert not any(f"outrider:{held}" in answer["jobs"] for answer in reported), (
+        "held: nothing is said"
+    )
+    expect_right_starts_now(reported, starts_s)
+    expect_slurms_plan(reported, polled)
+    expect_scores(reported, starts_s)
 
 
-def expect_right_starts_now(told: list[Answer], starts_s: dict[str, float]) -> None:
+def expect_right_starts_now(reported: list[Answer], starts_s: dict[str, float]) -> None:
     """Check that jobs expected to start immediately do so, but for Slurm's own passes."""
     late_s = [
         starts_s[job] - answer["asked_s"]
-        for answer in told
-        for job, said in answer["jobs"].items()
-        if said is not None and said["high_s"] == answer["asked_s"]
+        for answer in reported
+        for job, message in answer["jobs"].items()
+        if message is not None and message["high_s"] == answer["asked_s"]
     ]
     assert late_s, "nothing was expected at once"
     assert np.mean(np.array(late_s) <= STARTS_WITHIN_S) >= 0.8, late_s
 
 
-def expect_slurms_plan(told: list[Answer], polled: Polled) -> None:
+def expect_slurms_plan(reported: list[Answer], polled: Polled) -> None:
     """Check that the plan stored with each answer is squeue's of about that moment."""
     seen = [
         any(
@@ -163,20 +165,20 @@ def expect_slurms_plan(told: list[Answer], polled: Polled) -> None:
             for at_s, plan in polled
             if abs(at_s - answer["asked_s"]) <= PLAN_IS_OF_S
         )
-        for answer in told
+        for answer in reported
         for job, planned_s in answer["planned"].items()
     ]
     assert len(seen) >= 10
     assert np.mean(seen) >= 0.7, "a plan stands for two seconds; some fell between two polls"
 
 
-def expect_scores(told: list[Answer], starts_s: dict[str, float]) -> None:
+def expect_scores(reported: list[Answer], starts_s: dict[str, float]) -> None:
     """Check that the scores are those of the answers, each start once."""
-    asked, scores = questions(told), told[-1]["scores"]
+    asked, scores = questions(reported), reported[-1]["scores"]
     assert len({job for job, _ in asked}) >= 10
     assert scores["submission"]["n"] + scores["hourly"]["n"] == len(asked), (
         [(job, starts_s[job], answer["asked_s"]) for job, answer in asked],
-        [(answer["asked_s"], sorted(answer["jobs"])) for answer in told],
+        [(answer["asked_s"], sorted(answer["jobs"])) for answer in reported],
     )
     both = [(job, answer) for job, answer in asked if job in answer["planned"]]
     assert len(both) >= 5, "how many Slurm has planned by then is its own matter"

@@ -177,13 +177,13 @@ def test_release_puts_back_what_a_killed_daemon_left_and_nothing_of_one_that_liv
     with DaemonProcess(config, install_policies(tmp_path)) as daemon:
         slurm.wait_until("its raise", lambda: priorities(slurm)[job]["site"] > AGE_WEIGHT)
         time.sleep(LEASE_S + 1)  # renewed several times
-        said = shell("release", "--stale", "--config", config, **daemon.environ)
-        assert said.out == "slurm: leased_start_times: reverted for 0 jobs.\n", said
+        message = shell("release", "--stale", "--config", config, **daemon.environ)
+        assert message.out == "slurm: leased_start_times: reverted for 0 jobs.\n", message
         assert priorities(slurm)[job]["site"] > AGE_WEIGHT
         daemon.kill()
         time.sleep(LEASE_S + 1)
-        said = shell("release", "--stale", "--config", config, **daemon.environ)
-        assert said.out == "slurm: leased_start_times: reverted for 1 jobs.\n", said
+        message = shell("release", "--stale", "--config", config, **daemon.environ)
+        assert message.out == "slurm: leased_start_times: reverted for 1 jobs.\n", message
     assert priorities(slurm)[job]["site"] == HERS
 
 

@@ -31,23 +31,23 @@ def test_the_adapters_table_alone_makes_a_daemon_in_shadow_that_decides(
 def test_partitions_are_the_groups_that_are_proposed(slurm: Slurm, tmp_path: Path) -> None:
     config = tmp_path / "outrider.toml"
     config.write_text("[adapters.slurm]\n")
-    said = shell("doctor", "--suggest", "--config", config)
-    assert said.code == 0, said
+    message = shell("doctor", "--suggest", "--config", config)
+    assert message.code == 0, message
     proposed = tmp_path / "proposed.toml"
-    proposed.write_text(said.out)
-    told = shell("check-config", proposed, "--json").json()
-    assert "# 3 machines, grouped as they are told now.\n[adapters.slurm]\n" in said.out
+    proposed.write_text(message.out)
+    reported = shell("check-config", proposed, "--json").json()
+    assert "# 3 machines, grouped as they are told now.\n[adapters.slurm]\n" in message.out
     shown = slurm.run("scontrol", "show", "node", "-o")
     first = {line.partition("Partitions=")[2].split(",")[0].split()[0]
              for line in shown.splitlines() if "Partitions=" in line}  # fmt: skip
-    assert set(told["config"]["clusters"]) == first
+    assert set(reported["config"]["clusters"]) == first
 
 
 def test_a_service_is_allowed_slurms_configuration(slurm: Slurm, tmp_path: Path) -> None:
     config = tmp_path / "outrider.toml"
     config.write_text("[adapters.slurm]\n")
-    said = shell("install-service", "--config", config, "--dry-run", "--json").json()
-    reading = said["texts"]["/etc/systemd/system/outrider.service.d/50-reading.conf"]
+    message = shell("install-service", "--config", config, "--dry-run", "--json").json()
+    reading = message["texts"]["/etc/systemd/system/outrider.service.d/50-reading.conf"]
     assert f"Environment=SLURM_CONF={os.environ['SLURM_CONF']}\n" in reading
-    assert not [path for path in said["texts"] if path.endswith("network.conf")], "on loopback"
-    assert not [note for note in said["notes"] if "controllers" in note]
+    assert not [path for path in message["texts"] if path.endswith("network.conf")], "on loopback"
+    assert not [note for note in message["notes"] if "controllers" in note]

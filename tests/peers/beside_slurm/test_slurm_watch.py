@@ -261,8 +261,8 @@ def test_jobs_that_left_unseen_count_as_removed_where_there_is_no_accounting(
     cursor = watched.cursor | {"jobs": jobs, "looked_s": an_hour_ago_s}
     later = Watched(slurm, cursor)
     batch = later.watch.look()
-    told = [e[1:] for e in batch.events if e[2] in {f"outrider:{job}" for job in gone}]
-    assert told == [(events.REMOVED, f"outrider:{job}", "unknown") for job in gone]
+    reported = [e[1:] for e in batch.events if e[2] in {f"outrider:{job}" for job in gone}]
+    assert reported == [(events.REMOVED, f"outrider:{job}", "unknown") for job in gone]
     assert batch.note == "the end of 2 jobs is unknown: they count as removed"
     assert not [e for e in batch.events if e[2] == f"outrider:{job}"]
 

@@ -113,12 +113,12 @@ def test_a_watch_tells_of_the_job_as_its_user_left_it(site: Site, folder: Path) 
     watched.look()
     slurm.run("scancel", "-u", "root", "-t", "R")
     watched.look_until("its end", lambda: "completed" in watched.kinds_of(job))
-    told = watched.of(job)
-    assert [kind for kind, _, _ in told] == ["submitted", "started", "completed"], (
+    reported = watched.of(job)
+    assert [kind for kind, _, _ in reported] == ["submitted", "started", "completed"], (
         "no edit, no hold"
     )
-    assert told[0][2].eligible_s is None
-    assert told[0][1] == eligible_s, "it waits since its user's time"
+    assert reported[0][2].eligible_s is None
+    assert reported[0][1] == eligible_s, "it waits since its user's time"
     assert site.eligible_s(job) > eligible_s, "while Slurm counts from the lease"
     assert site.noted(job), "for as long as Slurm shows the time, which was never its user's"
 

@@ -26,39 +26,39 @@ class Made(NamedTuple):
 def differences(made: Made, what: str, answer: dict[str, Any]) -> Iterator[str]:
     """Yield the differences between the explanation and Slurm's own commands, a sentence each."""
     shown = of_slurm(made.slurm, made.jobs[what])
-    state, said = shown["JobState"], answer.get("batch_system")
+    state, message = shown["JobState"], answer.get("batch_system")
     if state == "RUNNING":
-        if (answer.get("state"), said) != ("running", None):
-            yield f"{answer.get('state')}: {said}; scontrol: {state}"
+        if (answer.get("state"), message) != ("running", None):
+            yield f"{answer.get('state')}: {message}; scontrol: {state}"
         if f"is running on {shown['NodeList']}." not in answer.get("sentence", ""):
             yield f"{answer.get('sentence')}; NodeList: {shown['NodeList']}"
     elif state == "PENDING":
-        if answer.get("state") not in ("queued", "held") or said is None:
-            yield f"{answer.get('state')}: {said}; scontrol: {state}"
+        if answer.get("state") not in ("queued", "held") or message is None:
+            yield f"{answer.get('state')}: {message}; scontrol: {state}"
         else:
-            yield from _differences_of_one_that_waits(made, said, shown)
+            yield from _differences_of_one_that_waits(made, message, shown)
             yield from _differences_of_runs(answer, int(shown["Restarts"]))
     else:
         yield from _differences_of_one_that_left(answer, shown)
 
 
 def _differences_of_one_that_waits(
-    made: Made, said: dict[str, Any], shown: dict[str, str]
+    made: Made, message: dict[str, Any], shown: dict[str, str]
 ) -> Iterator[str]:
     """Compare with ``scontrol`` for the job, ``squeue`` for others, ``sinfo`` for nodes."""
-    if said["code"] != shown["Reason"].partition(",")[0]:
-        yield f"{said['code']}; scontrol: {shown['Reason']}"
+    if message["code"] != shown["Reason"].partition(",")[0]:
+        yield f"{message['code']}; scontrol: {shown['Reason']}"
     start = shown["StartTime"]
-    if said["expected_start_s"] != (float(start) if start.isdigit() else None):
-        yield f"expected at {said['expected_start_s']}; scontrol: {start}"
-    if said["ahead"] is not None and said["ahead"] != _ahead(made.slurm, shown):
-        yield f"{said['ahead']} before it; squeue: {_ahead(made.slurm, shown)}"
-    counted = {clause["text"]: clause["machines"] for clause in said["clauses"]}
+    if message["expected_start_s"] != (float(start) if start.isdigit() else None):
+        yield f"expected at {message['expected_start_s']}; scontrol: {start}"
+    if message["ahead"] is not None and message["ahead"] != _ahead(made.slurm, shown):
+        yield f"{message['ahead']} before it; squeue: {_ahead(made.slurm, shown)}"
+    counted = {clause["text"]: clause["machines"] for clause in message["clauses"]}
     for text, n in counted.items():
         theirs = _nodes_that_meet(made.slurm, text)
         if theirs is not None and n != theirs:
             yield f"{n} meet {text}; sinfo: {theirs}"
-    most = said["removes_most"]
+    most = message["removes_most"]
     if most is not None and counted[most] > min(counted.values()):
         yield f"{most} removes most of {counted}"
 

@@ -159,11 +159,11 @@ def test_what_is_explained_is_what_slurm_says(made: Made, what: str) -> None:
     answer = answers[-1]
     sentence, remedy, never = EXPLAINED[what]
     assert re.search(sentence, answer["sentence"]), answer["sentence"]
-    said = answer["batch_system"]
-    remedies = [] if said is None else said["remedies"]
+    message = answer["batch_system"]
+    remedies = [] if message is None else message["remedies"]
     assert bool(remedies) == (remedy is not None)
     assert remedy is None or remedies[0].startswith(remedy), remedies
-    assert never == (said is not None and said["never"])
+    assert never == (message is not None and message["never"])
 
 
 def test_a_job_that_was_queued_again_tells_the_run_that_was_lost(made: Made) -> None:

@@ -115,11 +115,13 @@ def test_an_account_is_one_name_in_one_line(attacked: Attacked) -> None:
 def test_what_is_shown_can_be_read_by_those_for_whom_it_is(attacked: Attacked) -> None:
     assert list(text_string_to_metric_families(attacked.daemon.text("/metrics")))
     for job in attacked.jobs.values():
-        told: dict[str, Any] = attacked.daemon.get(f"/api/v1/explain/{quote(f'outrider:{job}')}")
-        assert (told["state"], told["batch_system"]["code"]) == ("held", "JobHeldUser")
-        said = shell("explain", f"outrider:{job}", "--url", attacked.daemon.url)
-        assert said.code == 0, said.err
-        assert all(line.isprintable() for line in said.out.split("\n"))
+        reported: dict[str, Any] = attacked.daemon.get(
+            f"/api/v1/explain/{quote(f'outrider:{job}')}"
+        )
+        assert (reported["state"], reported["batch_system"]["code"]) == ("held", "JobHeldUser")
+        message = shell("explain", f"outrider:{job}", "--url", attacked.daemon.url)
+        assert message.code == 0, message.err
+        assert all(line.isprintable() for line in message.out.split("\n"))
 
 
 def test_after_all_of_it_the_journal_is_whole(attacked: Attacked) -> None:

@@ -111,11 +111,11 @@ class JobUpdates:
             GivenUpError: Slurm does not answer, changes are forbidden now, or the daemon ends.
         """
         error_text = ""
-        alike: dict[Edit, list[str]] = {}
+        by_edit: dict[Edit, list[str]] = {}
         for job, edit in edits.items():
-            alike.setdefault(edit, []).append(job)
+            by_edit.setdefault(edit, []).append(job)
         n = min(MAX_WORDS, self._pace.burst_n)
-        for edit, jobs in alike.items():
+        for edit, jobs in by_edit.items():
             words = folded(jobs)
             for first in range(0, len(words), n):
                 some = words[first : first + n]
