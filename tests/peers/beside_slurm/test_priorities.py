@@ -133,7 +133,7 @@ def test_a_value_that_somebody_else_gave_since_is_left_alone_and_told(
     site = Site(slurm, order_by="site_factor")
     assert site.start(mine, hers) == {}
     slurm.run("scontrol", "update", f"JobId={hers}", f"SiteFactor={HERS}")
-    changed = "another user or program changed its site factor"
+    changed = "its site factor was changed since Outrider set it"
     assert site.start(mine, hers) == {hers: changed}
     assert site.defer(hers) == {hers: changed}
     with closing(site.lever()) as lever:

@@ -223,7 +223,7 @@ class PriorityEdits:
             job, noted = waiting[name], self.undo_log.entries.get(name)
             if self.is_anothers(name, job):
                 word = _WORDS[self.attribute]
-                plan.refused[name] = f"another user or program changed its {word}"
+                plan.refused[name] = f"its {word} was changed since Outrider set it"
                 continue
             given = self._now_given(noted, job, want, now_s)
             if given is None:
