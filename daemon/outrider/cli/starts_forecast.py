@@ -20,6 +20,7 @@ from outrider.formats.swf.reading import read_swf
 from outrider.formats.workload import Workload
 from outrider.model.errors import ConfigurationError, TraceError, nearest
 from outrider.model.modes import Discipline
+from outrider.model.printable import csv_cell
 from outrider.model.quantities import count, figure, percent
 from outrider.replay.workload_terms import WorkloadTerms
 from outrider.simulation.estimates import (
@@ -151,7 +152,7 @@ def _write(path: Path, rows: Iterator[tuple[object, ...]]) -> None:
     with part.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(_COLUMNS)
-        writer.writerows(rows)
+        writer.writerows(map(csv_cell, row) for row in rows)
     part.replace(path)
 
 

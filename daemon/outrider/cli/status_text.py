@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from outrider.model.quantities import RATIO_LABELS, clock, count, duration, percent
+from outrider.model.reasons import label
 
 # -- trial lines -----------------------------------------------------------------------------------
 # A canary trial, in lines for people.
@@ -123,7 +124,7 @@ def _policy(one: dict[str, Any]) -> str:
         return f"{one['name']} has FAILED: {one['failed']}"
     compared = one["agreed"] + one["disagreed"]
     refused = {why: n for why, n in one["would_refuse"].items() if n}
-    gate = ", ".join(f"{count(n)} {why}" for why, n in refused.items()) or "none"
+    gate = ", ".join(f"{count(n)} {label(why)}" for why, n in refused.items()) or "none"
     return (
         f"{one['name']}: {count(one['decisions'])} decisions; same choice as the batch system in "
         f"{percent(one['agreement_ratio'])} of {count(compared)} starts; the gate allows "

@@ -13,6 +13,7 @@ from typing import Any, BinaryIO, Final, NamedTuple
 import msgspec
 
 from outrider.model.errors import ConfigurationError
+from outrider.model.printable import csv_cell
 
 VERSION: Final = 1
 """Of all tables together: raised when a column goes, changes its type or means something else.
@@ -218,7 +219,7 @@ def _stream_csv(rows: Rows, out: BinaryIO) -> int:
         writer.writerow(rows.table.names)
         count = 0
         for row in rows:
-            writer.writerow([_cell(value) for value in row.values()])
+            writer.writerow([csv_cell(_cell(value)) for value in row.values()])
             count += 1
         return count
     finally:

@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from io import StringIO
 from typing import Any
 
+from outrider.model.printable import csv_cell
+
 
 def rows_as_csv(rows: Sequence[Mapping[str, Any]]) -> str:
     """A line for each row, under the names of all their fields; what is not there is empty.
@@ -19,7 +21,7 @@ def rows_as_csv(rows: Sequence[Mapping[str, Any]]) -> str:
     columns = list(dict.fromkeys(name for row in flat for name in row))
     writer = csv.DictWriter(text, columns, lineterminator="\n")
     writer.writeheader()
-    writer.writerows(flat)
+    writer.writerows({name: csv_cell(v) for name, v in row.items()} for row in flat)
     return text.getvalue()
 
 

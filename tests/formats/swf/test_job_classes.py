@@ -135,7 +135,7 @@ def test_what_the_file_has_not_is_refused_with_what_it_has(
 
 def test_users_without_a_job_are_refused_with_those_who_have_some(tmp_path: Path) -> None:
     (tmp_path / "users").write_text("ann\n", encoding="utf-8")
-    with pytest.raises(ConfigurationError, match=r"of its 1 users; right .* own: 11, 12"):
+    with pytest.raises(ConfigurationError, match=r"of its 1 users; expected .* own: 11, 12"):
         read(tmp_path, f"user:{tmp_path / 'users'}", *JOBS)
 
 

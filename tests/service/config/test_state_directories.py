@@ -38,7 +38,7 @@ def test_a_read_only_state_directory_is_refused(tmp_path: Path) -> None:
     with mounted(state, "--bind", state):
         mount("-o", "remount,bind,ro", state)
         told = refused(SmallSite(tmp_path))
-    assert told.startswith(f"outrider: {state}: cannot be written: Read-only file system; right")
+    assert told.startswith(f"outrider: {state}: cannot be written: Read-only file system; expected")
 
 
 def test_a_state_directory_that_is_a_file_is_refused(tmp_path: Path) -> None:
