@@ -1,4 +1,4 @@
-"""Without HTCondor's bindings there is one clear message."""
+"""Test of the clear message if HTCondor's bindings are missing."""
 
 import os
 import subprocess

@@ -22,7 +22,7 @@ COMMAND_WITHIN_S = 60.0
 
 
 def job_information_attributes() -> str:
-    """Return the job attributes that the pool's event log tells in each 028 event, as one list."""
+    """Return the job attributes in each 028 event of the pool's event log, as one list."""
     found = INFORMATION_KNOB.search(CONFIG.read_text())
     assert found, f"{CONFIG} sets no EVENT_LOG_JOB_AD_INFORMATION_ATTRS"
     return found[1]
@@ -118,7 +118,7 @@ class HTCondorPool:
         return self.submit("\n".join([*lines, f"queue {count}", ""]), user)
 
     def owner_returns(self, machine: str) -> None:
-        """Let the owner sit down at a machine: its job is evicted within about two seconds."""
+        """Log the owner in at a machine: its job is evicted within about two seconds."""
         self._set_owner(machine, present=True)
 
     def owner_leaves(self, machine: str) -> None:

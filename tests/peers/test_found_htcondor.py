@@ -1,4 +1,4 @@
-"""What `outrider install-service` finds by a real `condor_config_val`, without a pool that runs."""
+"""Test of `outrider install-service` with a real `condor_config_val` and no running pool."""
 
 import tomllib
 from pathlib import Path

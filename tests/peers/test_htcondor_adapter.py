@@ -32,7 +32,7 @@ NETWORK_INTERFACE = 127.0.0.1
 SEC_CLIENT_AUTHENTICATION = OPTIONAL
 SEC_CLIENT_INTEGRITY = OPTIONAL
 """
-"""Of somebody outside the pool, without a credential."""
+"""Configuration of a client outside the pool, without a credential."""
 CONFIG = """\
 mode = "shadow"
 state_dir = "{state}"
@@ -63,7 +63,7 @@ def daemon_beside(pool: HTCondorPool, folder: Path, has_log: bool) -> DaemonProc
 
 
 def history(pool: HTCondorPool, clusters: set[int]) -> dict[str, dict[str, float]]:
-    """What the pool itself recorded of its jobs, by job."""
+    """Return the pool's own record of its jobs, by job."""
     ads = json.loads(pool.run("root", "condor_history", "-json"))
     return {
         f"{ad['ClusterId']}.{ad['ProcId']}": {name: float(ad[name]) for name in RECORDED}
@@ -73,7 +73,7 @@ def history(pool: HTCondorPool, clusters: set[int]) -> dict[str, dict[str, float
 
 
 def times_in_log(pool: HTCondorPool, clusters: set[int]) -> dict[str, dict[int, list[int]]]:
-    """The times of each job's records, Unix seconds, by what they tell."""
+    """Return the times of each job's records by kind, Unix seconds."""
     kinds = {0: SUBMITTED, 1: STARTED, 4: EVICTED, 5: COMPLETED}
     found: dict[str, dict[int, list[int]]] = {}
     for code, cluster, proc, time_s in pool.records():
@@ -84,7 +84,7 @@ def times_in_log(pool: HTCondorPool, clusters: set[int]) -> dict[str, dict[int, 
 
 
 def told(journal: Path, clusters: set[int]) -> dict[str, list[NamedEvent]]:
-    """What the daemon took in, by job."""
+    """Return the events that the daemon recorded, by job."""
     found: dict[str, list[NamedEvent]] = {}
     with Journal(journal, read_only=True) as opened:
         for _, _, event in opened.inputs_after(0):
@@ -95,7 +95,7 @@ def told(journal: Path, clusters: set[int]) -> dict[str, list[NamedEvent]]:
 
 
 def classes(journal: Path) -> dict[str, set[str]]:
-    """The machines of each class of machines, as the daemon was told last."""
+    """Return the machines of each class, as the daemon got them last."""
     with Journal(journal, read_only=True) as opened:
         told = [event for _, _, event in opened.inputs_after(0) if event[1] == ELIGIBLE]
     return {event[2]: set(event[3]) for event in told}
@@ -171,7 +171,7 @@ ANALYSIS = re.compile(r"Of (\d+) machines,\s+(\d+) are rejected by your job's re
 def test_a_job_may_use_the_machines_that_the_pools_own_analysis_counts(
     htcondor_pool: HTCondorPool, tmp_path: Path
 ) -> None:
-    """As the journal has it; of jobs from before the daemon `test_choices` asks each policy."""
+    """Test explanations by the journal; `test_choices` covers jobs from before the daemon."""
     pool, asked = htcondor_pool, dict[int, str]()
     journal = tmp_path / "state" / "journal.sqlite"
 

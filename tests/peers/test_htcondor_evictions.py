@@ -58,12 +58,12 @@ class Watched(NamedTuple):
         return self.pool.submit(f"{text}\nrequest_memory = 64\n{more}\nqueue\n", user)
 
     def reasons(self, cluster: int) -> dict[str, list[str]]:
-        """Why its runs were lost, as each journal has it so far."""
+        """Return the reasons of lost runs, in each journal so far."""
         seen = {name: self.told(name, cluster) for name in self.journals}
         return {name: [e[3] for e in events if e[1] == EVICTED] for name, events in seen.items()}
 
     def told(self, name: str, cluster: int) -> list[NamedEvent]:
-        """What a journal has of a job."""
+        """Return the events of a job in a journal."""
         return told(self.journals[name], {cluster}).get(f"{cluster}.0", [])
 
     def ended_in_one_second(self, machine: str, command: str, kind: int) -> int:
@@ -93,7 +93,7 @@ class Watched(NamedTuple):
             self.pool.run("root", "condor_rm", f"{cluster}")
 
     def lost(self, cluster: int, reason: str) -> None:
-        """Its first run has been lost, for this reason and by both journals; then it is removed."""
+        """Wait until its first run is lost for this reason in both journals, then remove it."""
         try:
             self.pool.wait_until(
                 f"loss of {cluster}", lambda: all(self.reasons(cluster).values()), SEEN_WITHIN_S

@@ -1,4 +1,4 @@
-"""Why a job waits, in situations made on a real pool, held against what the pool itself says."""
+"""Tests of reasons for waiting on a real pool, compared with the pool's own answers."""
 
 import json
 import re
@@ -52,7 +52,7 @@ def owners_everywhere(pool: HTCondorPool) -> Iterator[None]:
 
 @pytest.fixture
 def daemon(htcondor_pool: HTCondorPool, tmp_path: Path) -> Iterator[DaemonProcess]:
-    """A daemon in shadow that shows users' names to everybody; its jobs are removed after it."""
+    """Run a daemon in shadow that shows users' names; its jobs are removed afterwards."""
     made = daemon_beside(htcondor_pool, tmp_path, has_log=True)
     text = made.config.read_text()
     made.config.write_text(f'show_users = "everybody"\n{text}')
@@ -66,7 +66,7 @@ def daemon(htcondor_pool: HTCondorPool, tmp_path: Path) -> Iterator[DaemonProces
 def why(
     daemon: DaemonProcess, cluster: int, holds: Callable[[Any], bool] = lambda said: True
 ) -> dict[str, Any]:
-    """What is explained of a job, once the pool says something of it that fulfils a condition."""
+    """Return the explanation of a job, once the pool's answer meets a condition."""
     deadline_s = time.monotonic() + WITHIN_S
     while True:
         answer: dict[str, Any] = daemon.get(f"/api/v1/explain/host.pool.test%23{cluster}.0")

@@ -66,7 +66,7 @@ class Stage(Protocol):
 
 
 class RealStage:
-    """The story on the real pool, told by its own commands."""
+    """Run the story on the real pool, by its own commands."""
 
     def __init__(self, pool: HTCondorPool) -> None:
         self.pool = pool
@@ -89,7 +89,7 @@ class RealStage:
 
 
 class MockStage:
-    """The story on the mock pool, by the calls of the bindings, on a clock that only it moves."""
+    """Run the story on the mock pool, by the bindings' calls, on a clock that it moves."""
 
     ACTIONS: ClassVar = {
         "condor_rm": htcondor2.JobAction.Remove,

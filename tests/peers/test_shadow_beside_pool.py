@@ -65,7 +65,7 @@ def read_all(path: Path) -> list[NamedEvent]:
 
 
 def told(events: list[NamedEvent], clusters: set[int]) -> Counter[tuple[object, ...]]:
-    """What events say, as `events_sha256` sees them: kind, job, whole second, extra."""
+    """Count events by kind, job, whole second and extra, like `events_sha256`."""
     return Counter(
         (KIND_NAMES[kind], job, int(time_s), extra if isinstance(extra, tuple | str) else None)
         for time_s, kind, job, extra in events

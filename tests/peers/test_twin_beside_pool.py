@@ -1,4 +1,4 @@
-"""Beside a real pool for a minute: the twin refuses and says why, and starts are expected."""
+"""Test of the twin next to a real pool: it refuses with a reason, and starts are predicted."""
 
 import json
 from pathlib import Path
@@ -21,13 +21,15 @@ pytestmark = pytest.mark.htcondor
 WHY: Final = "the journal holds 0.0 days; expected 2 weeks or more"
 TWIN: Final = "\n[twin]\nnice = 0\nreplicates = 2\nstarts_every_s = 1.0\n"
 ACTING: Final = '\n[acting]\npromote_first = true\npromote_after_s = 0.0\ncanary_users = ["bob"]\n'
-"""It stays in shadow until somebody promotes it."""
+"""Test setting: the daemon stays in shadow until it is promoted."""
 SLEEP: Final = "executable = /bin/sleep\narguments = {seconds}\nrequest_memory = {memory}\n"
 LOTS: Final = (8, 4, 12)
-"""Jobs of three seconds, lot after lot: from the first is learned how long they run, with the
-second the loops are compiled, should that be needed."""
+"""Sizes of lots of three-second jobs.
+
+The first lot teaches the run time; during the second the loops are compiled, if needed.
+"""
 STARTS_WITHIN_S: Final = 6.0
-"""In which a job begins that starts next: the pool negotiates each second, and claims anew."""
+"""Seconds in which the next job starts: the pool negotiates every second."""
 
 
 def submit(pool: HTCondorPool, count: int, more: str = "", memory: str = "64") -> set[str]:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def site(tmp_path: Path) -> "Iterator[WatchedPool]":
-    """Four machines, nobody there, nothing submitted."""
+    """Return a pool of four machines without owners and jobs."""
     from tests.adapters.htcondor.watched_pool import WatchedPool
 
     made = WatchedPool(tmp_path)

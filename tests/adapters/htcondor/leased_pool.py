@@ -1,4 +1,4 @@
-"""A mock pool in which leases are installed, and the lever on it without a process of its own."""
+"""A mock pool with leases installed, and the lever on it, without a separate process."""
 
 import re
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ LEASE_S = 300.0
 
 
 def transformed(attribute: str, before: str) -> str:
-    """What the shipped transform makes of an attribute of a job, as the schedd does."""
+    """Return an attribute of a job after the shipped transform, like the schedd."""
     found = re.search(rf"^ +SET {attribute} (.+)$", LEASES_CONFIG, re.MULTILINE)
     assert found is not None
     text = re.sub(rf"\$\(MY\.{attribute}:[^)]*\)", before, found[1])
@@ -40,7 +40,7 @@ class LeasedPool(WatchedPool):
         return self.submit(run_s, user, requirements=requirements, rank=rank, **commands)
 
     def edits(self, by: str = "pool@here", **terms: Any) -> LeaseEdits:
-        """What edits the queue, as after a restart; on which terms, see `LeaseTerms`."""
+        """Return a new editor of the queue, as after a restart; see `LeaseTerms`."""
         return LeaseEdits(self.calls, LeaseTerms(by, LEASE_S, **terms), self.now)
 
     def places(self, job: str) -> dict[str, float]:

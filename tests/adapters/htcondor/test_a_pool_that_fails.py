@@ -1,4 +1,4 @@
-"""Outages, stale ads, slow answers and doubles: told as they are, and harmless."""
+"""Tests of outages, stale ads, slow answers and duplicates: reported, and harmless."""
 
 import threading
 from collections.abc import Callable, Sequence
@@ -148,7 +148,7 @@ def noted(query: Asks, asked: list[object]) -> Asks:
 
 
 def test_what_a_silent_queue_did_not_say_of_a_job_is_told_at_the_next_look(tmp_path: Path) -> None:
-    """Not when the whole queue is due again; and before a start that it has to tell, too."""
+    """The history is read before the next whole look, and before a start to report."""
     settings = WatchSettings(left_after_s=0, snapshot_s=3600, repair_after_s=5)
     site = WatchedPool(tmp_path, settings=settings)
     site.look()
@@ -179,7 +179,7 @@ def test_what_a_silent_queue_did_not_say_of_a_job_is_told_at_the_next_look(tmp_p
 def test_a_job_that_nobody_can_describe_any_more_does_not_have_the_queue_read_at_every_look(
     tmp_path: Path,
 ) -> None:
-    """It has left while the schedd was silent, and the history is refused."""
+    """Test a job that left while the schedd was silent, with the history refused."""
     settings = WatchSettings(left_after_s=0, snapshot_s=3600, repair_after_s=5)
     site = WatchedPool(tmp_path, settings=settings)
     site.look()
@@ -209,7 +209,7 @@ def test_a_job_that_nobody_can_describe_any_more_does_not_have_the_queue_read_at
 def test_a_refused_history_takes_nothing_away_from_what_the_queue_says_of_others(
     tmp_path: Path,
 ) -> None:
-    """Return where short jobs have left already, and nobody may read the history."""
+    """Return a pool where short jobs have left already, and the history is unreadable."""
     settings = WatchSettings(left_after_s=0, snapshot_s=3600, repair_after_s=5)
     site = WatchedPool(tmp_path, settings=settings)
     site.look()

@@ -23,7 +23,7 @@ def two(tmp_path: Path) -> Iterator[tuple[WatchedPool, WatchedPool]]:
 
 
 def watch_of(sites: tuple[WatchedPool, WatchedPool], logged: int) -> PoolWatch:
-    """A watch on the slots of the first and on the jobs of both; the first so many have logs."""
+    """Return a watch on the first pool's slots and both pools' jobs; `logged` have logs."""
     first = sites[0]
     calls = first.calls
     points = tuple(site.point for site in sites)

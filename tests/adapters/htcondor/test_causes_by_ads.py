@@ -1,4 +1,4 @@
-"""Why a run was lost, by hand-made ads of its job and its slot, as HTCondor leaves them behind."""
+"""Tests of eviction reasons, by hand-made ads of the job and its slot."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -58,7 +58,7 @@ def told(
     job: Answering, slot: Answering, reason: str = "unknown", at_s: float = LOST_S,
     machine: str = "m1",
 ) -> list[NamedEvent]:  # fmt: skip
-    """What becomes of one eviction."""
+    """Return the events of one eviction."""
     calls = PoolCalls(slot, AdType.Startd, HTCondorException, ())
     point = AccessPoint("ap", job, HTCondorException)  # type: ignore[arg-type]
     event: NamedEvent = (at_s, events.EVICTED, "ap#1.0", reason)

@@ -1,4 +1,4 @@
-"""A start that a queue tells has its slot only where the slot says that it runs this job."""
+"""Tests that a start from a queue has its slot only if that slot runs the job."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""Which machines a job may use: by HTCondor's own matching, by hand-made ads, in a watched pool."""
+"""Tests of eligible machines: HTCondor's own matching, hand-made ads, a watched pool."""
 
 import random
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ DEFAULT = (
     '(TARGET.Arch == "X86_64") && (TARGET.OpSys == "LINUX") && (TARGET.Disk >= RequestDisk) && '
     "(TARGET.Memory >= RequestMemory) && (TARGET.Cpus >= RequestCpus)"
 )
-"""What condor_submit adds to a job's requirements."""
+"""Requirements that condor_submit adds to a job's own."""
 
 SLOT = """
     [Name = "slot1@m1"; Arch = "X86_64"; OpSys = "LINUX"; Cpus = 4; Memory = 4096; Disk = 90000;
@@ -45,7 +45,7 @@ class Ads:
         return [projected(ad, projection) for ad in self.slots]
 
     def classes(self, now_s: float = 0.0) -> tuple[list[str], dict[str, tuple[str, ...]]]:
-        """Return the class of each job, and the machines of those that are told."""
+        """Return the class of each job, and the reported machines of each class."""
         self.watch.look_at_slots(now_s)
         ads = self.watch.ask(
             lambda names: [projected(ad, names) for ad in self.jobs], ["ClusterId"]
@@ -362,7 +362,7 @@ def test_an_edit_that_no_machine_meets_is_told(tmp_path: Any, has_log: bool) -> 
 def test_which_machines_a_job_may_use_is_known_with_the_first_that_stands(
     tmp_path: Any, has_log: bool
 ) -> None:
-    """Or a policy would decide about all that waits as if every job fitted everywhere."""
+    """Classes come first: else a policy would take all waiting jobs to fit everywhere."""
     site = WatchedPool(tmp_path, has_log=has_log)
     job = site.submit(run_s=5000, requirements='TARGET.Name == "slot1@m2"')
     watch = site.new_watch(start_now=True)

@@ -1,4 +1,4 @@
-"""What lies between two looks at a job's ad, by hand-made ads: kinds, times and machines."""
+"""Tests of the events between two looks at a job's ad, by hand-made ads."""
 
 from typing import Any
 

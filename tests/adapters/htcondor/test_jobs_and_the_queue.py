@@ -1,4 +1,4 @@
-"""The event log tells what jobs do; the queue tells whose they are and what the log has lost."""
+"""Tests of jobs from the event log, completed by owners and lost records from the queue."""
 
 from pathlib import Path
 
@@ -18,7 +18,7 @@ from tests.adapters.htcondor.watched_pool import (
 )
 
 MEMORY = Resources(memory_mib=128.0)
-"""What a job asks for that says nothing of it."""
+"""Neutral specification of a job, which contains no information."""
 
 
 def without_job_ads(log: Path) -> None:

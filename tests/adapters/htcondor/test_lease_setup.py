@@ -1,4 +1,4 @@
-"""What doctor says of leases at an access point."""
+"""Tests of the findings of doctor about leases at an access point."""
 
 from outrider_adapters.htcondor.lease_edits import ALL
 from outrider_adapters.htcondor.lease_setup import lease_finding

@@ -1,4 +1,4 @@
-"""Leases on a mock pool: what stands for its jobs, until when, and what is refused."""
+"""Tests of leases on a mock pool: their content, their expiry, and refusals."""
 
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ SET = {"True", "true", "B"}
 
 
 class Queue(LeverHarness):
-    """A job that is to be kept in the queue, or sent to cluster B, and one that is not."""
+    """Lever harness for a mock pool: one job gets leases, another does not."""
 
     def __init__(self, folder: Path, machine: str | None, pins: bool) -> None:
         self.site = LeasedPool(folder)

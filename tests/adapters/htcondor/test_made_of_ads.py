@@ -1,4 +1,4 @@
-"""What was made of ads is made again only where an ad, or what it means, has changed."""
+"""Tests of the ad cache: objects are made again only if an ad, or its meaning, changed."""
 
 from collections.abc import Sequence
 from typing import Any

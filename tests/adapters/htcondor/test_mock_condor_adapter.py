@@ -39,7 +39,7 @@ def adapter(**given: Any) -> MockCondorAdapter:
 
 
 def life(made: MockCondorAdapter, until_s: float) -> list[NamedEvent]:
-    """What it tells of its first seconds, without the event loop."""
+    """Return the events of the first seconds, without the event loop."""
     made.begin(None)
     batch = made.look()
     told = batch.events

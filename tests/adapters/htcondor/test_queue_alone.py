@@ -1,4 +1,4 @@
-"""An access point without an event log: its queue and history tell what happened, in time."""
+"""Tests of an access point without an event log: its events come from queue and history."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,7 +22,7 @@ def alone(tmp_path: Path) -> Iterator[WatchedPool]:
 
 
 def of_job(batches: list[Batch], job: str) -> list[tuple[float, str]]:
-    """Time and kind of what was told of a job."""
+    """Return time and kind of each reported event of a job."""
     told = [event for batch in batches for event in batch.events]
     return [(event[0], named(event)[0]) for event in told if event[2] == job]
 

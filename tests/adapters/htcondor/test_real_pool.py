@@ -1,4 +1,4 @@
-"""What the `htcondor` adapter does beside a pool that accepts connections and says nothing."""
+"""Tests of the `htcondor` adapter with a pool that accepts connections and never answers."""
 
 import asyncio
 import contextlib
@@ -22,7 +22,7 @@ from outrider_adapters.htcondor.settings import HTCondorSettings
 
 @pytest.fixture
 def mute() -> Iterator[str]:
-    """Host and port of somebody who lets connect and never answers."""
+    """Host and port of a server that accepts connections and never answers."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         yield f"127.0.0.1:{listener.getsockname()[1]}"
 

@@ -1,4 +1,4 @@
-"""Why a job waits: by hand-made ads, and in a mock pool."""
+"""Tests of reasons for waiting: by hand-made ads, and in a mock pool."""
 
 import re
 from typing import Any
@@ -26,7 +26,7 @@ def slots(**attributes: str) -> list[str]:
 
 
 def matched(job: str, ads: list[str]) -> Matching:
-    """How a job and a pool meet."""
+    """Return the match of a job with a pool."""
     pool = Ads(ads, [job])
     pool.classes()
     [ad] = pool.watch.ask(lambda _: pool.jobs, ["ClusterId"])

@@ -1,4 +1,4 @@
-"""Whose turn it is, by ads of users' priorities and of their jobs, and by the queue."""
+"""Tests of the order of jobs, by ads of users' priorities and jobs, and by the queue."""
 
 from typing import Any
 

@@ -20,7 +20,7 @@ AD = {"Name": "slot1@pc", "State": "Unclaimed", "Cpus": 1, "MyCurrentTime": 100}
 
 
 def readings(watts: WattsOfAds, told_s: float, *ads: dict[str, Any]) -> list[NamedEvent]:
-    """What is told of a machine with these slots."""
+    """Return the power events of a machine with these slots."""
     return watts.news("pc", [AD | {"MyCurrentTime": told_s} | ad for ad in ads], told_s)
 
 

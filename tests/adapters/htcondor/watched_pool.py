@@ -1,4 +1,4 @@
-"""A mock pool, its event log, and the watch on it, for tests that move the pool by hand."""
+"""A mock pool, its event log and its watch, for tests that move the pool by hand."""
 
 import random
 import threading
@@ -78,11 +78,11 @@ class WatchedPool:
         self.watch.start(None)
 
     def now(self) -> float:
-        """What the watch takes for the present."""
+        """Time that the watch takes as the present."""
         return self.clock()
 
     def pool_clock(self) -> float:
-        """Return the pool's own time, which stands still while nobody moves it."""
+        """Return the pool's own time, which only the test moves."""
         return self.pool.now_s
 
     def running_clock(self) -> Callable[[], float]:
@@ -102,7 +102,7 @@ class WatchedPool:
         return PoolWatch(self.calls, logs, self.settings, self.now, start_now)
 
     def fails(self, **faults: float) -> None:
-        """From now on this goes wrong, and nothing else."""
+        """Inject this fault from now on, and no other."""
         self.pool.transport.faults = msgspec.convert(faults, Faults)
 
     def look(self, after_s: float = 0.0) -> Batch:
@@ -111,7 +111,7 @@ class WatchedPool:
         return self.watch.look()
 
     def told(self, after_s: float = 0.0) -> list[tuple[str, str, Any]]:
-        """Kind, subject and extra of what a look tells, without classes (`without_classes`)."""
+        """Return kind, subject and extra of the events of a look, except classes."""
         return without_classes(self.look(after_s).events)
 
     def submit(self, run_s: float, user: str = "alice", **commands: str) -> str:
@@ -158,7 +158,7 @@ def kinds(told: list[tuple[str, str, Any]], subject: str) -> list[str]:
 
 
 def spec_of(told: list[tuple[str, str, Any]], job: str) -> JobSpec:
-    """What a submission said of the job."""
+    """Return the specification in the submission event of a job."""
     found = [extra for kind, name, extra in told if (kind, name) == ("submitted", job)]
     assert len(found) == 1, f"{len(found)} submissions of {job} among {told}"
     assert isinstance(found[0], JobSpec)

@@ -1,4 +1,4 @@
-"""A log whose reading hangs, as on a dead mount: the others go on, nothing is lost or doubled.
+"""Tests of a log whose reading hangs, as on a dead mount: the others continue.
 
 A dead mount cannot be had in a test. Here a read of the log opens a FIFO that nobody writes, which
 blocks the thread in the kernel, as a dead mount would, until the test opens its other end.

@@ -1,4 +1,4 @@
-"""What the process before was reading when it died: alone, and in the end not at all."""
+"""Tests of records whose reading crashed the process: retried alone, then skipped."""
 
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from tests.adapters.readers.samples import record
 
 
 class Death(BaseException):
-    """Stands for the end of the process: nobody catches it."""
+    """Exception for the end of the process, which no code catches."""
 
 
 class Deadly(HTCondorLogReader):
@@ -31,7 +31,7 @@ class Deadly(HTCondorLogReader):
 
 
 class DeadlyWhenWhole(Deadly):
-    """Ends the process on a record that is complete, as a pattern that goes over all of it does."""
+    """Reader that ends the process on a complete record, like an unsafe pattern."""
 
     bytes_read = 0
 
@@ -51,7 +51,7 @@ class OneReader(Readers):
 
 
 class Kept(InProgress):
-    """Keeps the note, as the daemon's file does, and how it stood when the process died.
+    """Progress record that keeps its value, like the daemon's file, also at a crash.
 
     A death clears nothing: that `Death` passes through context managers is the test's doing.
     """

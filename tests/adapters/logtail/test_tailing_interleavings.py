@@ -1,4 +1,4 @@
-"""Whatever the order of writing, rotating, truncating and restarting: each record once."""
+"""Tests of random orders of writes, rotations, truncations and restarts: no record is lost."""
 
 import tempfile
 from pathlib import Path

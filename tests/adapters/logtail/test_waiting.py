@@ -1,4 +1,4 @@
-"""Where inotify cannot be had, logs are polled, and a line of the log says why."""
+"""Tests that logs are polled if inotify is unavailable, and that a log line explains it."""
 
 import errno
 import resource

@@ -36,7 +36,7 @@ KINDS = {
 
 
 def eventful_pool(path: Path, faults: Faults | None = None) -> MockPool:
-    """Return a pool in which everything happens that the log can tell."""
+    """Return a pool with every event that the log can contain."""
     with path.open("w", encoding="utf-8") as log:
         pool = made_pool(2, log=log, faults=faults)
         alice = pool.schedd("alice")
@@ -159,7 +159,7 @@ def test_a_log_in_which_records_stand_twice_tells_nothing_new(tmp_path: Path) ->
 
 @pytest.mark.parametrize("seed", range(3))
 def test_whatever_happens_a_job_and_a_slot_agree(seed: int, tmp_path: Path) -> None:
-    """Random acts of users and owners: no slot has two jobs, none is lost, the log can be lived."""
+    """Test random acts of users and owners: slots are exclusive, and the log is plausible."""
     rng = random.Random(seed)
     machines = [Machine(name=f"m{n}", slots=1 + n % 2) for n in range(6)]
     path = tmp_path / "EventLog"

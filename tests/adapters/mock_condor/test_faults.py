@@ -1,4 +1,4 @@
-"""What goes wrong on purpose does, and only that."""
+"""Tests that injected faults occur, and no others."""
 
 import pytest
 

@@ -35,7 +35,7 @@ def adapter(broker: Mosquitto, **more: Any) -> MqttAdapter:
 
 
 class Listener:
-    """What an adapter told, as the daemon would take it."""
+    """Return the events of an adapter, in the daemon's order."""
 
     def __init__(self) -> None:
         self.events: list[NamedEvent] = []
@@ -86,7 +86,7 @@ async def publisher(broker: Mosquitto, user: str = "machine") -> AsyncIterator[a
 
 
 class PatientPublisher:
-    """Sends readings one after the other, and again what a broken connection leaves in doubt.
+    """Sender of readings, which repeats those left unconfirmed by a broken connection.
 
     In doubt is what was not acknowledged, and what was in the last `doubt_s` before the break: a
     broker acknowledges before it has saved.
@@ -103,7 +103,7 @@ class PatientPublisher:
         self._enough = False
 
     def finish(self) -> None:
-        """What is pending is still sent."""
+        """Send the pending messages."""
         self._enough = True
 
     async def run(self) -> None:

@@ -1,4 +1,4 @@
-"""A broker of a few lines that pours out QoS 0 as fast as it is taken, and drops nothing itself."""
+"""Minimal broker that sends QoS 0 as fast as it is read, and drops nothing itself."""
 
 import socket
 import threading

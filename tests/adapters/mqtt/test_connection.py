@@ -106,7 +106,7 @@ async def test_a_file_that_is_no_certificate_is_named(tmp_path: Path) -> None:
 
 
 async def test_a_connection_given_up_half_way_leaves_nothing_behind() -> None:
-    """Somebody answers the call but never speaks: the daemon must still be able to stop."""
+    """Test that the daemon can stop while a server accepts a connection and never answers."""
     with socket.create_server(("127.0.0.1", 0)) as mute:
         settings = build(BrokerSettings, {"host": "127.0.0.1", "port": mute.getsockname()[1]}, "t")
 

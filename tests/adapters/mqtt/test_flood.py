@@ -1,4 +1,4 @@
-"""More messages than can be taken: memory stays bounded, the loss is told, the age shows it."""
+"""Tests of floods: memory stays bounded, losses are reported, and the age grows."""
 
 import asyncio
 import random
@@ -88,7 +88,7 @@ async def test_the_newest_reading_of_each_meter_survives_a_flood() -> None:
 async def test_a_backlog_of_many_batches_shows_in_the_age_until_it_is_taken(
     broker: Mosquitto,
 ) -> None:
-    """Log-ins are all told; while they wait, the source is not seen until now."""
+    """Test that all log-ins are reported, and that the source is not current until then."""
     sent = 5 * BATCH_MESSAGES
     source = adapter(broker)
     told, ages, seen_s = 0, [], []

@@ -1,4 +1,4 @@
-"""What a message means, and which are refused. No broker is needed to ask that."""
+"""Tests of the meaning of messages and of refusals, without a broker."""
 
 from typing import Any
 
@@ -186,7 +186,7 @@ def test_clocks_that_are_wrong_are_not_believed() -> None:
 
 
 def test_what_came_while_our_own_clock_was_ahead_is_no_measure() -> None:
-    """Without a time of its own a message counts from its arrival, on a clock that was wrong."""
+    """Test that a message without a time counts from its arrival, by a wrong clock."""
     asked = meaning()
     told("outrider/in/owner/lab-7", {"present": True}, asked, at_s=NOW_S + 10 * 365 * 86_400)
     again = told("outrider/in/owner/lab-7", {"present": False, "usable": False}, asked)

@@ -1,4 +1,4 @@
-"""Names that were heard: junk and those that left do not keep out who comes later, for ever."""
+"""Tests of known names: invalid and departed ones do not block later ones indefinitely."""
 
 import pytest
 

@@ -65,7 +65,7 @@ def test_of_a_payload_that_is_too_long_only_so_much_is_kept() -> None:
 
 
 def test_messages_of_qos_1_are_not_replaced() -> None:
-    """Their senders wait for an answer, and the broker holds the next ones back."""
+    """Test that senders wait for an answer, and that the broker keeps later messages."""
     waiting = WaitingMessages(is_reading)
     for _ in range(_REPLACE_FROM_N + 100):
         assert waiting.add(arrival("power/m1", qos=1))

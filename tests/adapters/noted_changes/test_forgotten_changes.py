@@ -21,7 +21,7 @@ class Waits(NamedTuple):
 
 
 class Queue:
-    """Jobs of a batch system that takes all it is told, and may forget or refuse a part of it.
+    """Jobs of a batch system that accepts every change, and may lose or refuse some.
 
     Attributes:
         forgets: jobs whose changes are confirmed and not there afterwards.

@@ -1,4 +1,4 @@
-"""A real pool in which leases are installed, and a daemon that may edit everybody's jobs."""
+"""A real pool with leases installed, and a daemon that may edit all users' jobs."""
 
 import os
 import subprocess
@@ -15,7 +15,7 @@ from tests.service.running.process import DaemonProcess
 REPOSITORY = Path(__file__).resolve().parents[3]
 LEASES_CONFIG = REPOSITORY / "adapters/outrider_adapters/htcondor/outrider-leases.config"
 CYCLE_S = 15
-"""From one negotiation cycle to the next, at least: Outrider has that long to see a new job."""
+"""Minimum seconds between two negotiation cycles, in which Outrider can see a new job."""
 LEASE_S = 20
 _CYCLE_ENDS = "Finished Negotiation Cycle"
 SETTINGS = f"""\
@@ -69,7 +69,7 @@ def acting_pool(folder: Path, machines: int = 4) -> HTCondorPool:
 
 
 def client_config(pool: HTCondorPool, folder: Path, user: str) -> Path:
-    """The configuration of somebody outside the pool who has a user's token."""
+    """Configuration of a client outside the pool that has a user's token."""
     tokens = folder / f"tokens-{user}"
     tokens.mkdir(mode=0o700, exist_ok=True)
     (tokens / "token").write_text(

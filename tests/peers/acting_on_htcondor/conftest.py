@@ -1,4 +1,4 @@
-"""A pool that heeds leases, for every module of tests here."""
+"""Fixture with a pool that supports leases, for each test module in this folder."""
 
 from collections.abc import Iterator
 from contextlib import suppress

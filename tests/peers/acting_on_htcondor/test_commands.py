@@ -1,4 +1,4 @@
-"""Commands to a daemon that acts on a real pool: at once, over its socket, and on record."""
+"""Tests of commands to a daemon that acts on a real pool: immediate, and recorded."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

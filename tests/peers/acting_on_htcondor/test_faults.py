@@ -1,4 +1,4 @@
-"""What becomes of jobs of a real pool that Outrider keeps back, whatever fails between the two."""
+"""Tests of deferred jobs of a real pool when Outrider, the pool or the network fails."""
 
 import time
 from contextlib import suppress
@@ -35,7 +35,7 @@ def kept(pool: HTCondorPool) -> int:
 
 
 def problem_of(daemon: DaemonProcess) -> str:
-    """What the lever says of its last call."""
+    """Return the error of the lever's last call."""
     said: str = daemon.status()["levers"][0]["problem"]
     return said
 
@@ -64,7 +64,7 @@ def signal_schedd(pool: HTCondorPool, name: str) -> None:
 def test_an_access_point_that_is_silent_for_longer_than_a_lease_holds_no_job_back(
     pool: HTCondorPool, tmp_path: Path
 ) -> None:
-    """Nor the daemon: a stopped schedd takes connections and says nothing."""
+    """Test that a stopped schedd, which accepts connections and never answers, blocks nothing."""
     with acting(pool, tmp_path, adapter="answer_within_s = 5") as daemon:
         job = kept(pool)
         signal_schedd(pool, "STOP")
@@ -89,7 +89,7 @@ def _runs(pool: HTCondorPool, job: int) -> bool:
 
 
 def test_a_full_disk_renews_nothing(pool: HTCondorPool, tmp_path: Path) -> None:
-    """What cannot be recorded is not done."""
+    """Test that a decision that cannot be recorded is not applied."""
     with small_disk(tmp_path / "state", 8) as disk, acting(pool, tmp_path) as daemon:
         job = kept(pool)
         fill(disk)
@@ -100,7 +100,7 @@ def test_a_full_disk_renews_nothing(pool: HTCondorPool, tmp_path: Path) -> None:
 def test_of_two_outriders_the_second_changes_nothing_and_says_who_acts(
     pool: HTCondorPool, tmp_path: Path
 ) -> None:
-    """On one host, with the same configuration but for the state directory."""
+    """Test two daemons on one host that differ only in their state directory."""
     first, second = tmp_path / "first", tmp_path / "second"
     first.mkdir()
     second.mkdir()
@@ -118,7 +118,7 @@ def test_of_two_outriders_the_second_changes_nothing_and_says_who_acts(
 def test_a_daemon_that_is_killed_goes_on_with_its_own_leases(
     pool: HTCondorPool, tmp_path: Path
 ) -> None:
-    """They are no other Outrider's."""
+    """Test that a daemon's own leases are not taken for another's."""
     with acting(pool, tmp_path) as daemon:
         kept(pool)
         daemon.kill()

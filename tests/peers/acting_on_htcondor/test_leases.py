@@ -1,4 +1,4 @@
-"""A real pool heeds what Outrider decides, and forgets it when Outrider is gone."""
+"""Tests that a real pool honours leases, and that they expire without Outrider."""
 
 import re
 import time

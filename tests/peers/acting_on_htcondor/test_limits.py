@@ -1,4 +1,4 @@
-"""What Outrider may not change in a pool, and who may not change what is Outrider's."""
+"""Tests of what Outrider may not change in a pool, and of users' limits."""
 
 import time
 from collections.abc import Iterator
@@ -34,7 +34,7 @@ ATTRIBUTES = (
 
 
 def test_in_shadow_not_one_attribute_of_any_job_changes(pool: HTCondorPool, tmp_path: Path) -> None:
-    """With the rights to edit every job, and leases installed."""
+    """Test with the right to edit every job, and with leases installed."""
     for number in range(40):
         held = "hold = true" if number % 2 else "requirements = false"
         pool.submit(f"{SLEEP}{held}\nqueue 5\n", "alice" if number % 3 else "bob")
@@ -116,7 +116,7 @@ def test_doctor_says_whether_leases_are_installed_and_who_heeds_them(
 
 @contextmanager
 def superuser(pool: HTCondorPool, user: str) -> Iterator[None]:
-    """A user who may edit everybody's jobs for a while."""
+    """Let a user edit all users' jobs inside this context."""
     more = pool.run_dir / "config" / "90-superuser.config"
     more.write_text(f"QUEUE_SUPER_USERS = $(QUEUE_SUPER_USERS) {user}@pool.test\n")
     pool.run("root", "condor_reconfig")
@@ -147,7 +147,7 @@ def test_doctor_proves_leases_on_a_job_of_its_own_and_leaves_nothing_behind(
 def test_without_an_account_doctor_says_that_it_cannot_try(
     pool: HTCondorPool, tmp_path: Path
 ) -> None:
-    """To edit the jobs of others none is needed."""
+    """Test that editing other users' jobs needs no account."""
     daemon = acting_daemon(pool, tmp_path)
     told = shell("doctor", "--levers", "--config", str(daemon.config), **daemon.environ)
     assert told.code == 0, told.out

@@ -1,4 +1,4 @@
-"""Which job of a pool starts first."""
+"""Test of the job that starts first in a pool."""
 
 import time
 from pathlib import Path
@@ -42,7 +42,7 @@ def test_jobs_start_in_the_policys_order_whoever_they_belong_to(
 def test_what_the_policy_starts_comes_before_the_other_jobs_of_its_user(
     pool: HTCondorPool, tmp_path: Path
 ) -> None:
-    """Nobody is kept in the queue, and the users' own order is another."""
+    """Test the order without deferred jobs, against a different order of the users."""
     fillers = [pool.submit(f"{SLEEP}queue\n", "alice") for _ in pool.machines]
     pool.wait_until("full machines", lambda: running(pool) == set(fillers))
     with acting(pool, tmp_path, policy="youngest_first", adapter="start_first = true"):

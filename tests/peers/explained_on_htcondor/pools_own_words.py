@@ -1,4 +1,4 @@
-"""What is explained of a job, held against the pool's own commands."""
+"""Compare the explanation of a job with the pool's own commands."""
 
 import json
 import re
@@ -21,7 +21,7 @@ class Made(NamedTuple):
     closes: str
 
     def explained(self, what: str) -> dict[str, Any]:
-        """What is explained of a situation's job, with users' names shown."""
+        """Return the explanation of a situation's job, with users' names shown."""
         name = quote(f"{SCHEDD}#{self.jobs[what]}.0", safe="")
         answer: dict[str, Any] = self.daemon.get(f"/api/v1/explain/{name}")
         return answer
@@ -44,7 +44,7 @@ STATES: Final = {1: "queued", 2: "running", 5: "held"}
 
 
 def differences(made: Made, what: str, answer: dict[str, Any]) -> Iterator[str]:
-    """What the explanation and the pool's own commands say otherwise, a sentence each."""
+    """Return how the explanation differs from the pool's own commands, a sentence each."""
     ad = made.ad(what, "condor_q")
     if ad is None:
         yield from _differences_of_one_that_left(made, what, answer)

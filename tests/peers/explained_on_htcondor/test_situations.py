@@ -53,7 +53,7 @@ SITUATIONS: Final = {
     "removed while it ran": on("m5"),
     "evicted and waiting again": on("m6"),
 }
-"""By name, as alice submits them; `running` is bob's job on m2."""
+"""Situations by name, submitted by alice; `running` is bob's job on m2."""
 
 HELD: Final = {"condor_q -allusers": "ClusterId == {job} && JobStatus == 5"}
 REMOVED: Final = {"condor_history": "ClusterId == {job} && JobStatus == 3"}
@@ -73,7 +73,7 @@ COMES_ABOUT: Final = {
         "condor_status": 'OwnerActive && regexp("m6@", Name)',
     },
 }
-"""What the pool's own commands find as soon as a situation is there. The others are at once."""
+"""Situations that the pool's own commands show late; the others show immediately."""
 
 EXPLAINED: Final = {
     "memory that nobody has": (
@@ -165,7 +165,7 @@ def open_now() -> tuple[str, str]:
 
 
 def agreed(made: Made, what: str) -> dict[str, Any]:
-    """What is explained once that is what the pool says: the daemon looks every second."""
+    """Return the explanation once it matches the pool; the daemon looks every second."""
     answers: list[dict[str, Any]] = []
 
     def agrees() -> bool:

@@ -1,4 +1,4 @@
-"""Whatever users write into jobs of a real pool, every job is seen once, as what it is.
+"""Tests that every job of a real pool is seen once and correctly, with any user text.
 
 One daemon reads the event log, the other has the queue alone. The names and groups of machines
 are as hostile as a startd takes them.
@@ -57,7 +57,7 @@ JOBS: Final = {
     "counts that are none": '+NumShadowStarts = "a"\n+RequestCpus = real("INF")',
     "places that are none": '+RemoteHost = 7\n+CpusProvisioned = "many"\n+LastRemoteHost = error',
 }
-"""What alice adds to jobs that she submits on hold."""
+"""Commands that alice adds to jobs that she submits on hold."""
 
 EDITED: Final = {
     "a name of another schedd": ("GlobalJobId", '"other#1.0#5"'),
@@ -66,7 +66,7 @@ EDITED: Final = {
     "a reason that is a number": ("HoldReason", "3"),
     "a code that is a word": ("VacateReasonCode", '"x"'),
 }
-"""What she edits in others that she submitted on hold."""
+"""Edits that alice makes in other jobs that she submitted on hold."""
 
 FORGED: Final = {
     "JobStatus": "2",
@@ -75,7 +75,7 @@ FORGED: Final = {
     "JobCurrentStartDate": "{now}",
     "CpusProvisioned": "1e300",
 }
-"""What alice edits in a job of hers, so that it seems to run where bob's does."""
+"""Edits by alice so that her job seems to run where bob's does."""
 
 
 class Attacked(NamedTuple):

@@ -101,7 +101,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
 
 
 def told(journal: Path) -> dict[str, list[NamedEvent]]:
-    """What a journal has of each job."""
+    """Return the events of each job in a journal."""
     found: dict[str, list[NamedEvent]] = {}
     with Journal(journal, read_only=True) as opened:
         for _, _, event in opened.inputs_after(0):

@@ -1,4 +1,4 @@
-"""A real pool of two access points, daemons beside it, and full dumps of what the pool tells."""
+"""A real pool of two access points, daemons next to it, and full dumps of its data."""
 
 import json
 import re
@@ -35,11 +35,11 @@ TICKS: Final = re.compile(
     r"Time|Idle|Load|Recent|Heard|Sequence|Update|Monitor|DutyCycle|Disk|Memory|Uptime|Selector|"
     r"Elapsed|Lag|Hist|Self|MachineMaxVacate|Bench|Expires|Clock|Pipe|Debug|File|Socket"
 )
-"""In names of attributes of slots that change while nothing happens."""
+"""Words in the names of slot attributes that change although nothing happens."""
 
 
 class Dump(NamedTuple):
-    """Everything that the pool tells of jobs and slots, and the queues as they are on disk."""
+    """Dump of all ads of jobs and slots, and of the queues on disk."""
 
     jobs: dict[str, dict[str, Any]]
     slots: dict[str, dict[str, Any]]
@@ -47,7 +47,7 @@ class Dump(NamedTuple):
 
 
 def dump(pool: HTCondorPool) -> Dump:
-    """Take one."""
+    """Take one dump of the pool."""
     jobs = [ad for name in SCHEDDS for ad in ads_of(pool, "condor_q", "-allusers", "-name", name)]
     slots = ads_of(pool, "condor_status")
     logs = [pool.run_dir / "spool" / folder / "job_queue.log" for folder in ("", "second")]
@@ -59,7 +59,7 @@ def dump(pool: HTCondorPool) -> Dump:
 
 
 def ads_of(pool: HTCondorPool, *command: str) -> list[dict[str, Any]]:
-    """What a command prints of ads, all attributes."""
+    """Return the output of a command that prints ads with all attributes."""
     ads: list[dict[str, Any]] = json.loads(pool.run("root", *command, "-json") or "[]")
     return ads
 
