@@ -67,7 +67,7 @@ class Watched(NamedTuple):
         return told(self.journals[name], {cluster}).get(f"{cluster}.0", [])
 
     def ended_in_one_second(self, machine: str, command: str, kind: int) -> int:
-        """A job whose user ended its run, as its eviction and its end stand in the log; its number.
+        """Return the number of a job whose user ended its run, once the log has the end.
 
         They are written milliseconds apart. Only in the same second the one tells why of the
         other (docs/reference/definitions.md); the next second may have come in between.

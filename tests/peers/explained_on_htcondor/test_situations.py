@@ -149,7 +149,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Made]:
 
 
 def is_there(pool: HTCondorPool, what: str, job: int) -> bool:
-    """Return whether a situation has come about, by the pool alone and whatever is explained of it."""
+    """Return whether a situation has come about, by the pool's own commands only."""
     asked = [
         (*command.split(), "-constraint", where.replace("{job}", f"{job}"), "-af", "MyType")
         for command, where in COMES_ABOUT[what].items()
