@@ -17,15 +17,15 @@ _PLACES = {
     "open_journal": "outrider.python_api.reading",
     "read_campus": "outrider.python_api.reading",
     "read_swf": "outrider.python_api.reading",
-    "replay": "outrider.replay",  # the room can be called: see there
+    "replay": "outrider.replay",  # the package itself can be called: see there
 }
-"""Where each name of the API is; their types are in `__init__.pyi`, beside this file."""
+"""Module of each name of the API; the types are in `__init__.pyi`, next to this file."""
 
 __all__ = ["__version__", *_PLACES]  # noqa: PLE0604 - all are text
 
 
 def __getattr__(name: str) -> Any:
-    """A name of the API. Raises `AttributeError` for any other."""
+    """Return a name of the API. Raises `AttributeError` for any other."""
     place = _PLACES.get(name)
     if place is None:
         raise AttributeError(f"module 'outrider' has no attribute {name!r}")

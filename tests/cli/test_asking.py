@@ -114,7 +114,7 @@ def test_neither_daemon_nor_ledger_is_a_peer_away(
 ) -> None:
     done = outrider("explain", "1.0", "--config", config)
     assert done.code == 3
-    assert "there is no journal here" in done.err
+    assert "no such journal" in done.err
     monkeypatch.setenv("STATE_DIRECTORY", str(tmp_path / "elsewhere"))
     assert outrider("explain", "1.0", "--url", NOBODY).code == 3
 
@@ -192,7 +192,7 @@ def test_the_status_says_where_fairness_is_degenerate(vos: int, says_so: bool) -
 
     with serving(Told) as url:
         out = outrider("status", "--url", url).out
-    assert ("fairness is degenerate: 100 VOs are owed 1.00% each" in out) == says_so
+    assert ("fairness is degenerate: 100 VOs have a target of 1.00% each" in out) == says_so
 
 
 def test_a_stranger_on_the_port_is_not_taken_for_a_daemon(stranger: str) -> None:

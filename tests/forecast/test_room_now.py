@@ -29,7 +29,7 @@ def test_parts_of_several_machines_are_no_room_for_one_job() -> None:
 
 def test_memory_and_the_machines_that_a_job_may_use_count() -> None:
     machines = site(4, 4)
-    machines.tell_class("second", [1], True)
+    machines.set_class("second", [1], True)
     asked = [job(1, 8_000.0, "second"), job(1, 1.0, "second"), job(1, 8_000.0), job(1, 1.0)]
     assert find_room(machines, asked) == [True, False, True, False]
     assert machines.busy == [0, 0], "nothing is reserved by the question"

@@ -189,5 +189,5 @@ def _explanations(core: Core) -> Iterator[str]:
             yield f"{name}: cannot be explained"
             continue
         for policy in said["policies"]:
-            if "could not say why" in policy["explanation"]:
+            if "could not explain this" in policy["explanation"]:
                 yield f"{name}: {policy['explanation']}"

@@ -174,8 +174,8 @@ def test_an_input_with_a_value_that_no_source_could_give_is_left_out(path: Path)
         numbers = [seq for seq, _, _ in journal.inputs_after(0, left_out)]
     assert not {5, 6} & set(numbers)
     assert len(numbers) == 448
-    assert "time 'noon' should be a number" in left_out[0]
-    assert "should be text" in left_out[1]
+    assert "time 'noon': expected a number" in left_out[0]
+    assert "expected text" in left_out[1]
 
 
 def test_a_clock_beyond_all_that_can_be_is_left_out_and_a_jobs_event_is_for_the_merger() -> None:

@@ -54,7 +54,7 @@ def test_commands_are_kept_as_long_as_runs(path: Path) -> None:
 def test_a_script_that_commands_for_ever_does_not_fill_the_disk(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(journal, "MOST_COMMANDS", 3)
+    monkeypatch.setattr(journal, "MAX_COMMANDS", 3)
     with Journal(path) as opened:
         opened.append(Entry(commands=[LOWERED] * 5))
         opened.prune(0.0, oldest_snapshot_seq=0, runs_before_s=0.0)

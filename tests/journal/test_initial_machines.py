@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from outrider.engine.state.site import Site, told_of_machines
+from outrider.engine.state.site import Site, machine_events
 from outrider.journal import Entry, Journal
 from outrider.journal.journal_events import INITIAL_KEY, initial_meta
 from outrider.model import events as ev
@@ -33,8 +33,8 @@ def standing() -> list[NamedEvent]:
     site.open_machine(0)
     site.owner[1] = 1
     site.leave(3)
-    site.tell_class("some", [2, 0], True)
-    return list(told_of_machines(site, NAMES, T - 1e7, declared=True))
+    site.set_class("some", [2, 0], True)
+    return list(machine_events(site, NAMES, T - 1e7, declared=True))
 
 
 def test_what_stands_is_told_machine_by_machine() -> None:
@@ -66,5 +66,5 @@ def test_where_nothing_stood_nothing_is_kept_and_nonsense_is_refused(tmp_path: P
     with Journal(tmp_path / "journal.sqlite") as opened:
         opened.append(Entry(inputs=[("pool", event) for event in INPUTS]))
         opened.append(Entry(meta={INITIAL_KEY: [["soon", 15, "m", None]]}))
-    with pytest.raises(LedgerError, match="is not what a daemon records"):
+    with pytest.raises(LedgerError, match="is not as a daemon writes it"):
         record_of_ledger(tmp_path / "journal.sqlite")

@@ -67,7 +67,7 @@ def test_cpus_are_summed_up_by_what_became_of_their_runs(path: Path) -> None:
 
 
 def test_only_the_newest_runs_are_looked_at(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run_sums, "MOST_RUNS", 1)
+    monkeypatch.setattr(run_sums, "MAX_RUNS", 1)
     with Journal(path, read_only=True) as journal:
         sums = journal.run_sums(T, 10.0, T + 30.0, 5.0)
     assert sums is not None

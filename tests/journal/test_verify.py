@@ -47,8 +47,8 @@ def test_people_read_what_was_found_line_by_line(path: Path) -> None:
     assert verify(path, snapshots.folder).as_text().splitlines() == [
         f"{path}: 21 inputs, 8 decisions, 1 outcomes, 0 set_aside; last sequence number 42",
         "pruned up to 12 (inputs: 12)",
-        "cursor of log stands at 40",
-        f"snapshot {newest.name} stands at 40",
+        "cursor of log is at 40",
+        f"snapshot {newest.name} is at 40",
         f"ledger_sha256 {kept}",
         "all is well",
     ]
@@ -74,8 +74,8 @@ def test_a_journal_can_be_checked_while_it_is_written(path: Path) -> None:
         ("UPDATE decisions SET seq = 5 WHERE seq = 4", "in both inputs and decisions: 5"),
         ("UPDATE outcomes SET seq = 99", "outcomes: 1 rows beyond the last number, 42"),
         ("UPDATE counter SET pruned_seq = 4, pruned_inputs_seq = 4", "inputs: 3 rows at or before"),
-        ("UPDATE cursors SET seq = 43", "cursor of log stands at 43, beyond the last number, 42"),
-        ("UPDATE cursors SET cursor = '{'", "cursor of log is no JSON"),
+        ("UPDATE cursors SET seq = 43", "cursor of log is at 43, beyond the last number, 42"),
+        ("UPDATE cursors SET cursor = '{'", "cursor of log is not valid JSON"),
         ("UPDATE decisions SET action = 'stare' WHERE seq = 4", "unknown action: 4 ('stare')"),
         ("UPDATE decisions SET mode = 'awake'", "unknown mode: 4 ('awake'), 8 ('awake')"),
         ("UPDATE decisions SET machine = NULL", "start without a machine: 4"),
@@ -125,9 +125,9 @@ def test_damaged_snapshots_and_those_beyond_the_journal_are_found(path: Path) ->
     problems = verify(path, snapshots.folder).problems
     assert len(problems) == 2
     assert "damaged snapshot" in problems[0]
-    assert "stands at 50, beyond the journal's last number, 42" in problems[1]
+    assert "is at 50, beyond the journal's last number, 42" in problems[1]
 
 
 def test_what_is_no_journal_is_an_error_and_not_a_report(path: Path) -> None:
-    with pytest.raises(LedgerError, match="there is no journal here"):
+    with pytest.raises(LedgerError, match="no such journal"):
         verify(path.parent / "other.sqlite")

@@ -18,7 +18,7 @@ from outrider.journal import (
     SnapshotStore,
     Writer,
     check_end,
-    open_or_begin_anew,
+    open_or_replace,
     reading,
     verify,
 )
@@ -47,13 +47,13 @@ def test_a_cursor_that_is_not_what_was_written_is_none_to_go_on_from(path: Path)
     damage(path, "UPDATE cursors SET cursor = '7'")
     with (
         Journal(path, read_only=True) as journal,
-        pytest.raises(LedgerError, match="the cursor of log is not what was written"),
+        pytest.raises(LedgerError, match="the cursor of log differs from what was written"),
     ):
         journal.cursor("log")
     damage(path, "UPDATE cursors SET cursor = '{', crc = NULL")
     with (
         Journal(path, read_only=True) as journal,
-        pytest.raises(LedgerError, match="the cursor of log is no JSON"),
+        pytest.raises(LedgerError, match="the cursor of log is not valid JSON"),
     ):
         journal.cursor("log")
     with Journal(path, read_only=True) as journal:
@@ -88,14 +88,14 @@ def test_rows_of_which_no_page_can_be_read_are_left_out_one_by_one_up_to_a_bound
     found = [row[0] for row in reading.readable_inputs(asked, 2, 20, left_out)]
     assert found == [3, 4, 5, 6, *range(8, 21)]
     assert left_out == ["input 7: database disk image is malformed"]
-    monkeypatch.setattr(reading, "_MOST_FAILURES", 2)
+    monkeypatch.setattr(reading, "_MAX_FAILURES", 2)
     with pytest.raises(LedgerError, match="malformed"):
         list(reading.readable_inputs(asked, 2, 20, left_out))
 
 
 def test_the_end_of_a_journal_that_cannot_be_read_is_a_sentence(path: Path) -> None:
     assert check_end(path) == []
-    assert check_end(path.parent / "none") == [f"{path.parent / 'none'}: there is no journal here"]
+    assert check_end(path.parent / "none") == [f"{path.parent / 'none'}: no such journal"]
     damage(path, "DROP TABLE checksums")
     [said] = check_end(path)
     assert said.startswith(f"{path}: cannot check its end: no such table: checksums")
@@ -116,7 +116,7 @@ def test_rows_of_a_block_without_a_checksum_are_told(
         journal.append_all([numbered_entry(n) for n in range(BLOCK_ROWS)])
     assert verify(path).problems == []
     damage(path, f"DELETE FROM checksums WHERE last_seq = {missing * BLOCK_ROWS}")
-    assert verify(path).problems == [f"the checksums do not say what stands {said}"]
+    assert verify(path).problems == [f"there are no checksums for rows {said}"]
 
 
 def test_a_journal_whose_writing_fails_for_another_reason_than_damage_is_opened_all_the_same(
@@ -127,7 +127,7 @@ def test_a_journal_whose_writing_fails_for_another_reason_than_damage_is_opened_
 
     monkeypatch.setattr(Journal, "probe_writing", full)
     with capture_logs() as lines:
-        journal, note = open_or_begin_anew(path)
+        journal, note = open_or_replace(path)
     assert (note, len(entry_numbers(journal))) == (None, 90)
     journal.close()
     assert [line["event"] for line in lines] == ["write_failed"]
@@ -136,9 +136,9 @@ def test_a_journal_whose_writing_fails_for_another_reason_than_damage_is_opened_
         raise LedgerError(f"{self.path}: cannot record: database disk image is malformed")
 
     monkeypatch.setattr(Journal, "probe_writing", malformed)
-    journal, note = open_or_begin_anew(path)
+    journal, note = open_or_replace(path)
     assert note is not None
-    assert "it was put aside as " in note
+    assert "it was moved to " in note
     assert journal.last_seq() == 0
     journal.close()
     [aside] = path.parent.glob("damaged-*-journal.sqlite")

@@ -194,7 +194,7 @@ def test_a_task_runs_after_the_entries_before_it_and_its_failure_is_its_own(path
 def test_an_entry_that_a_journal_cannot_hold_stops_the_recording_by_name(path: Path) -> None:
     writer = Writer(Journal(path))
     odd = Entry(meta={"odd": {1, 2}, "odder": object()})
-    with pytest.raises(LedgerError, match="an entry holds what a journal cannot"):
+    with pytest.raises(LedgerError, match="an entry contains what a journal cannot"):
         writer.submit(odd).result(10)
     assert "object" in (writer.failure or "")
     with pytest.raises(LedgerError, match=r"1 entries were not recorded: .*object"):

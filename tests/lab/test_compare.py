@@ -212,7 +212,7 @@ def test_that_fairness_is_degenerate_over_many_equal_targets_is_said(tmp_path: P
         words = [str(path), "--policy", "edf", *given]
         ran = CliRunner().invoke(tell, words, standalone_mode=False)
         assert ran.exception is None, ran.output
-        assert "fairness is degenerate: 30 VOs are owed 3.33% each" in ran.stdout
+        assert "fairness is degenerate: 30 VOs have a target of 3.33% each" in ran.stdout
     (trace,) = compared(path, "--policy", "edf")["traces"]
     assert trace["fairness_note"].startswith("fairness is degenerate")
 

@@ -145,7 +145,7 @@ async def test_the_journals_runs_and_those_that_go_on_are_told(core: Core, journ
 async def test_what_is_too_much_to_read_is_told_as_the_last_part(
     core: Core, journal: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(run_sums, "MOST_RUNS", 2)
+    monkeypatch.setattr(run_sums, "MAX_RUNS", 2)
     told = await UseOverTime().of("all", core, journal)
     assert (told["is_cut"], told["begin_s"]) == (True, T + 1_800.0)
     assert used_by(told) == pytest.approx(

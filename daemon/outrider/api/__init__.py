@@ -1,4 +1,4 @@
-"""Everything a plugin may use, and nothing else is public.
+"""Public interface for plugins; nothing else of Outrider is public.
 
 Adapters subclass `Adapter`, policies subclass `Policy`; both build their settings records with
 `msgspec` annotations and are found by the entry points ``outrider.adapters`` and

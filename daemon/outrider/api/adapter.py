@@ -1,7 +1,7 @@
-"""The contract of an adapter: who tells the engine what happens at a site.
+"""Contract of an adapter: it reports to the engine what happens at a site.
 
 An adapter is an asynchronous context that yields batches of events. It declares what it can see
-and which levers it has (`outrider.api.Lever`), and never sorts out policy.
+and which levers it has (`outrider.api.Lever`), and never decides anything.
 """
 
 from collections.abc import AsyncIterator, Iterable, Mapping
@@ -18,17 +18,19 @@ from outrider.model.machines import ClusterSpec, SiteHabits
 from outrider.model.modes import Discipline
 
 # -- found system ----------------------------------------------------------------------------------
-# What an adapter finds of its batch system on a host, before anybody has configured it.
+# What an adapter finds of its batch system on a host that is not configured yet.
 
 
 class FoundSystem(Struct, frozen=True, kw_only=True):
-    """For ``outrider install-service`` where there is no configuration yet.
+    """A batch system that an adapter found on this host.
+
+    Used by ``outrider install-service`` where there is no configuration yet.
 
     Attributes:
-        system: what people call it. Of adapters that find the same one, the first by name is taken.
-        sign: what it was found by, a path or a command.
-        settings: those that its adapter has to have; empty: its table alone is enough.
-        review: what somebody should know or decide before relying on it, a sentence each.
+        system: its usual name. If several adapters find it, the first by name is used.
+        sign: the path or command that revealed it.
+        settings: those that its adapter requires; empty: its table alone is enough.
+        review: what an administrator should know or decide before relying on it, a sentence each.
     """
 
     system: str
@@ -38,24 +40,24 @@ class FoundSystem(Struct, frozen=True, kw_only=True):
 
 
 # -- in progress -----------------------------------------------------------------------------------
-# What an adapter is at, kept where it outlives the process.
+# Work in progress of an adapter, kept where it outlives the process.
 
 
 class InProgress:
-    """What an adapter is at, for the next process in case this one dies in it.
+    """Note of what an adapter is working on, for the next process if this one dies.
 
-    A record may cost so much that the service manager ends the daemon, or may end it outright:
-    without a note of it the next process would read it again, and end again. This base keeps
-    nothing; the daemon gives every adapter one that does.
+    One record may cost so much that the service manager ends the daemon, or may crash it. Without a
+    note, the next process would read that record again and end again. This base class stores
+    nothing; the daemon gives every adapter an object that does.
 
     Attributes:
-        left: what the process before was at when it died, as JSON types; None: nothing.
+        left: what the previous process was working on when it died, as JSON types; None: nothing.
     """
 
     left: Any = None
 
     def note(self, what: Any) -> None:
-        """Now it is at this (JSON types, some hundred bytes); None: at nothing.
+        """Record what is being worked on now (JSON types, some hundred bytes); None: nothing.
 
         May be called in any thread, a few thousand times a second, and never raises.
         """
@@ -66,15 +68,15 @@ class InProgress:
 
 
 class PlannedStarts(msgspec.Struct, frozen=True):
-    """The plan of a batch system that makes one (``squeue --start``), as of one look.
+    """Plan of a batch system that makes one (``squeue --start``), as of one query.
 
-    It is no event: it is made anew every half a minute, for thousands of jobs, and no decision
-    depends on it. Expected starts of Outrider's own are held against it.
+    It is not an event: it is made again every half minute, for thousands of jobs, and no decision
+    depends on it. Outrider's own expected starts are compared with it.
 
     Attributes:
         asked_s: when the batch system was asked, Unix seconds.
         starts_s: when each job is to start, Unix seconds, by its name as in the adapter's events.
-            A job that the plan does not hold is left out.
+            A job that is not in the plan is left out.
     """
 
     asked_s: float
@@ -82,16 +84,16 @@ class PlannedStarts(msgspec.Struct, frozen=True):
 
 
 # -- waiting reason --------------------------------------------------------------------------------
-# Why a job waits, as its batch system says it: what an adapter answers when somebody asks.
+# Reason why a job waits, as its batch system gives it: what an adapter returns on request.
 
 
 class Clause(msgspec.Struct, frozen=True):
-    """One of the conditions that a job puts on its machines; all of them have to hold.
+    """One condition that a job puts on its machines; all of them have to hold.
 
     Attributes:
         text: as the batch system writes it.
-        machines: how many machines meet it, whatever the other conditions say.
-        without_it: how many machines would meet all the others if this one were not there.
+        machines: how many machines meet it, regardless of the other conditions.
+        without_it: how many machines would meet all the others without this one.
     """
 
     text: str
@@ -100,9 +102,9 @@ class Clause(msgspec.Struct, frozen=True):
 
 
 def removing_most(clauses: Iterable[Clause], machines: int) -> Clause | None:
-    """The clause that by itself removes most machines; None where each is met by all of them.
+    """Return the clause that alone removes most machines; None if all machines meet each one.
 
-    Of equals it is the one without which most machines are left.
+    Of equal ones, return the one without which most machines are left.
 
     Args:
         clauses: the conditions.
@@ -117,23 +119,23 @@ def removing_most(clauses: Iterable[Clause], machines: int) -> Clause | None:
 
 
 class WaitingReason(msgspec.Struct, frozen=True):
-    """Why a job is not running, in the batch system's own terms and numbers.
+    """Reason why a job is not running, in the batch system's own terms and numbers.
 
-    It may name users: the daemon shows it only to those who may see their names.
+    It may name users: the daemon shows it only to those who may see user names.
 
     Attributes:
         code: the batch system's own word or number for it (``Priority``, ``JobHeldUser``); empty
             where it has none.
         sentence: the reason in words that a user understands, with the batch system's numbers.
-        never: whether the job never starts as it stands, however long it waits.
+        never: whether the job can never start unless something changes.
         remedies: what would change it, a sentence each, the most promising first.
         machines: how many machines may run it at all; None: not known.
-        clauses: its conditions, where the batch system tells them apart.
+        clauses: its conditions, where the batch system reports them separately.
         expected_start_s: when the batch system itself expects it to start, Unix seconds; None: it
             has no plan for it.
-        ahead: how many waiting jobs stand before it in the batch system's order; None: not known.
+        ahead: how many waiting jobs come first in the batch system's order; None: not known.
         removes_most: the text of the clause that removes most machines (`removing_most`); None:
-            there is none, or the batch system does not tell them apart.
+            there is none, or the batch system does not report them separately.
     """
 
     code: str
@@ -151,31 +153,31 @@ class WaitingReason(msgspec.Struct, frozen=True):
 
 
 class AdapterSettings(msgspec.Struct, frozen=True):
-    """An adapter without settings of its own."""
+    """Settings of an adapter that has none of its own."""
 
 
 class Batch(msgspec.Struct):
-    """Events an adapter has seen since its last batch, and how to resume after them.
+    """Events that an adapter has seen since its last batch, and where to resume.
 
     Attributes:
         events: in the order the source gave them.
-        cursor: plain data (JSON types) from which the adapter goes on after these events; it is
-            stored in the same transaction as they are.
+        cursor: plain data (JSON types) from which the adapter resumes after these events; stored
+            in the same transaction as they are.
         seen_until_s: everything up to this event time has been seen (Unix seconds), or None
-            when the source cannot say. A quiet but healthy source moves this forward.
+            when the source does not report it. A quiet but healthy source moves this forward.
         age_s: how old the newest information is, in seconds; grows while the source is away.
         rejected: records that could not be read, counted by reason.
-        ignored: records that are no event of ours, counted by kind.
-        history: True for what was written before the daemon first started, when it was told to
-            start now: state is built from it, without metrics, decisions or rewards. Where the
-            daemon runs already it is passed over.
-        standing: with `history`, that this is what stands at the first look, and not what was:
-            where the daemon runs already it is news, or these jobs and machines would stay unknown.
+        ignored: records that are not events for Outrider, counted by kind.
+        history: True for what was written before the daemon first started, if it was configured
+            to start now. State is built from it, without metrics, decisions or rewards. If the
+            daemon is running already, it is skipped.
+        standing: with `history`, True for the state at the first query, as opposed to the past. If
+            the daemon is running already, it counts as news, or it would stay unknown.
         note: what the person on call should know ("EventLog vanished"), or empty.
         problem: why the source, or a part of it, cannot be read; while it is not empty the
-            adapter is down, however young its information is. What passes in a moment is none.
-        written_s: when what it reads was last written (Unix seconds), by name, where that is
-            known; a log to which nothing is written while jobs run is told to the user.
+            adapter is down, however recent its information. Not for faults that pass in a moment.
+        written_s: when each file that it reads was last written (Unix seconds), by name, where that
+            is known. The user is warned of a log to which nothing is written while jobs run.
     """
 
     events: list[NamedEvent]
@@ -192,7 +194,7 @@ class Batch(msgspec.Struct):
 
 
 class Adapter:
-    """Base of every adapter.
+    """Base class of every adapter.
 
     Class variables:
         name, description, settings_type, api_version: as in `outrider.api.Policy`.
@@ -201,26 +203,26 @@ class Adapter:
             observes. One of each is made, of this adapter, in a mode that acts.
         inferred: True where machines and owners are guessed from job events alone.
         lateness_s: how long to wait for events that arrive out of order.
-        discipline: who may start before a job that does not fit, as its batch system does it; it
-            holds where the configuration does not say. None: not known.
+        discipline: which jobs may start before a job that does not fit, as in its batch system;
+            used where the configuration sets none. None: not known.
         cluster_setting: the setting that names an attribute of machines by which they are grouped;
             None: it has none. See `machine_attributes`.
-        pattern_setting: the setting with patterns of machines' names, by which those are grouped
-            that no attribute names a group for; None: it has none.
-        incumbent: the policy, by name, that decides most nearly as its batch system does; it is
-            recorded, for whoever simulates the site. None: not known.
+        pattern_setting: the setting with patterns of machine names; they group the machines
+            for which no attribute names a group. None: it has none.
+        incumbent: name of the policy that decides most nearly as its batch system does; it is
+            recorded, for simulations of the site. None: not known.
         state_words: what its batch system calls the states in which jobs are shown: a word for any
             of ``queued``, ``running``, ``suspended`` and ``held``, at most 40 letters long. Pages
-            and lists use them; without one they say ours. They may become known on the way.
-        habits: of its site, as far as it knows them and nobody else tells; recorded, too.
+            and lists use them, and Outrider's own words without them. They may become known later.
+            habits: the rules of its site that it alone knows; recorded, too.
         own_clock: True if event times are not Unix time (a simulated site on a clock of its own).
 
     Attributes:
-        in_progress: where it may note what it is at, for the next process should this one die in
-            it. The daemon sets it before it enters the adapter.
-        undo_log: what stood before each change of its levers; set as `in_progress` is.
+        in_progress: where it may note what it is working on, for the next process if this one dies.
+            The daemon sets it before it enters the adapter.
+        undo_log: the state before each change of its levers; set like `in_progress`.
         planned_starts: when its batch system itself expects waiting jobs to start, as of the last
-            look; another object after each. None: it makes no such plan, or none is known.
+            query; a new object after each. None: it makes no such plan, or none is known.
         identity: names this Outrider among others that may act on the same batch system; the same
             after a restart. It is set before its levers are made.
     """
@@ -251,41 +253,41 @@ class Adapter:
 
     @classmethod
     def check_source(cls, settings: Any) -> list[str]:
-        """What is wrong with the source that the settings name, a sentence each; for check-config.
+        """Return what is wrong with the configured source, a sentence each, for check-config.
 
-        A look that changes nothing and opens no connection. It may hang: nobody waits for it long.
+        It changes nothing and opens no connection. It may hang: the caller does not wait long.
         """
         return []
 
     @classmethod
     def found_here(cls) -> FoundSystem | None:
-        """Its batch system, if this host is configured for one; None: it is not, as far as seen.
+        """Return its batch system if this host is configured for one, else None.
 
-        For ``outrider install-service`` where there is no configuration yet. A look at files and
-        at commands that answer at once: a controller that is down must not hold it up.
+        For ``outrider install-service`` where there is no configuration yet. It looks at files and
+        at commands that answer immediately: a controller that is down must not delay it.
         """
         return None
 
     def machine_attributes(self) -> Mapping[str, Mapping[str, str]]:
-        """What the site says of its machines, by machine and attribute, for `cluster_setting`.
+        """Return attributes of the machines, by machine and attribute, for `cluster_setting`.
 
-        For ``outrider doctor --suggest``. It may ask the batch system, and take seconds for it.
+        For ``outrider doctor --suggest``. It may query the batch system, and take seconds for it.
 
         Raises:
-            PeerError: it does not answer.
+            PeerError: the batch system does not answer.
         """
         return {}
 
     def service_needs(self) -> ServiceNeeds:
-        """What a service has to be allowed so that this adapter works in it.
+        """Return the permissions that a service needs so that this adapter works in it.
 
-        For ``outrider install-service`` and ``outrider doctor``. It may ask the batch system, and
-        take seconds for it; who does not answer is a note.
+        For ``outrider install-service`` and ``outrider doctor``. It may query the batch system, and
+        take seconds for it; a batch system that does not answer becomes a note.
         """
         return ServiceNeeds()
 
     async def __aenter__(self) -> Self:
-        """Open what it reads. Raises `outrider.api.PeerError` if that cannot be done."""
+        """Open what it reads. Raises `outrider.api.PeerError` if that fails."""
         return self
 
     async def __aexit__(
@@ -297,25 +299,25 @@ class Adapter:
         """Close what was opened. Never raises because the source is gone."""
 
     def clusters(self) -> list[ClusterSpec]:
-        """The clusters whose habits it knows (opening hours, sleep); may be empty."""
+        """Return the clusters whose opening hours or sleep it knows; may be empty."""
         return []
 
     def batches(self, cursor: Any) -> AsyncIterator[Batch]:
-        """Yield batches for ever, from the cursor of an earlier batch or, if None, the start.
+        """Yield batches without end, from an earlier batch's cursor or, if None, from the start.
 
         A batch without events is a sign of life: yield one at least every few seconds. When the
-        source is gone for a while, keep yielding empty batches with a growing `age_s`.
+        source is away for a while, keep yielding empty batches with a growing `age_s`.
         """
         raise NotImplementedError
 
     async def waiting_reason(self, job: str) -> WaitingReason | None:
-        """Why a job is not running, as the batch system says it now; None: it says nothing of it.
+        """Return why a job is not running now, according to the batch system; None: unknown.
 
-        Asked when somebody wants to know, while `batches` goes on. The daemon waits a few seconds
-        and then answers without it.
+        Called on request, while `batches` continues. The daemon waits a few seconds and then
+        answers without it.
 
         Args:
-            job: its name, as this adapter's events have it; it may be another adapter's.
+            job: its name, as in this adapter's events; it may belong to another adapter.
 
         Raises:
             PeerError: the batch system does not answer.

@@ -1,7 +1,7 @@
-"""The connection to an MQTT broker that adapters and outputs share: settings, TLS, clear errors.
+"""Connection to an MQTT broker, shared by adapters and outputs: settings, TLS, clear errors.
 
-The MQTT client is imported when a connection is made, not before: commands that talk to no
-broker start without it.
+The MQTT client is imported when a connection is made, not before: commands that need no broker
+start without it.
 """
 
 import asyncio
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 _ANSWER_WITHIN_S: Final = 10.0
 _REFUSALS: Final = {133: "client identifier", 134: "password", 135: "password"}
-"""Reason codes of MQTT 5, in which paho tells a refusal of MQTT 3.1.1 too."""
+"""Reason codes of MQTT 5; paho uses them for refusals under MQTT 3.1.1 too."""
 _SILENT: Final = logging.getLogger("outrider.mqtt")
-_SILENT.setLevel(logging.CRITICAL)  # what the client would log comes as an error, with its reason
+_SILENT.setLevel(logging.CRITICAL)  # the client's messages arrive as errors, with their cause
 
 
 @asynccontextmanager
@@ -36,23 +36,24 @@ async def connected(
     acknowledge: bool = True,
     speaks_5: bool = False,
 ) -> "AsyncIterator[aiomqtt.Client]":
-    """A connection to the broker, until the context is left.
+    """Connect to the broker until the context is left.
 
-    It is made once and never again by itself: when it is lost, whatever uses it inside the
-    context ends with an error, and the caller decides when to try again (`backoff`).
+    The connection is never restored automatically: when it is lost, whatever uses it inside the
+    context ends with an error, and the caller decides when to retry (`backoff`).
 
     Args:
-        settings: the broker, and who we are.
+        settings: the broker and the credentials.
         identifier: the second part of the client identifier; different for each connection.
-        will: what the broker publishes for us if we vanish.
+        will: what the broker publishes if this client vanishes.
         clean_session: False keeps subscriptions and messages of QoS 1 for the next connection of
             the same identifier.
-        speaks_5: MQTT 5 instead of 3.1.1, which not every broker knows.
+        speaks_5: use MQTT 5 instead of 3.1.1; not every broker supports it.
         acknowledge: False leaves messages of QoS 1 unacknowledged until `acknowledge_message`.
 
     Raises:
-        PeerError: the broker cannot be reached, refuses us or is lost; names address and reason.
-            Not `transient` where only a person can mend it: password, certificate, files.
+        PeerError: the broker cannot be reached, refuses the connection or is lost; names address
+            and reason. Not `transient` where only a person can fix it: password, certificate,
+            files.
     """
     import aiomqtt
 
@@ -76,7 +77,7 @@ async def connected(
         logger=_SILENT,
     )
     if not acknowledge:
-        client._client.manual_ack_set(True)  # aiomqtt has no name for it; paho's own is public
+        client._client.manual_ack_set(True)  # aiomqtt does not offer it; paho's is public
     entered = False
     try:
         async with client:
@@ -88,11 +89,11 @@ async def connected(
         if not entered:
             _hang_up(client)
         elif client._disconnected.done():
-            client._disconnected.exception()  # was told by then; asyncio would log it once more
+            client._disconnected.exception()  # reported by then; asyncio would log it again
 
 
 class ReceivedMessage(NamedTuple):
-    """A message as it came."""
+    """One message as it was received."""
 
     topic: str
     payload: bytes
@@ -104,10 +105,10 @@ class ReceivedMessage(NamedTuple):
 async def receive_messages(
     client: "aiomqtt.Client", keep: Callable[[ReceivedMessage], None]
 ) -> None:
-    """Hand each message to `keep` at the moment it comes, until the connection is lost.
+    """Pass each message to `keep` on arrival, until the connection is lost.
 
-    The queue of the client, which has no bound and is emptied more slowly than it is filled, is
-    passed by. `keep` must neither wait nor raise.
+    This bypasses the client's queue, which has no bound and is emptied more slowly than it is
+    filled. `keep` must neither wait nor raise.
 
     Raises:
         aiomqtt.MqttError: the connection is lost.
@@ -131,19 +132,19 @@ async def receive_messages(
 
 
 def acknowledge_message(client: "aiomqtt.Client", message: ReceivedMessage) -> None:
-    """Tell the broker that it may forget a message (one of QoS 0 it has forgotten already).
+    """Acknowledge a message to the broker, which may then forget it (QoS 0: no effect).
 
-    For connections made with ``acknowledge=False``. If the connection is lost meanwhile, the
+    For connections made with ``acknowledge=False``. If the connection is lost before that, the
     broker sends the message again over the next one.
     """
     client._client.ack(message.mid, message.qos)
 
 
 def backoff(rng: random.Random, first_s: float = 1.0, longest_s: float = 60.0) -> Iterator[float]:
-    """For ever longer pauses between tries, in seconds.
+    """Yield growing pauses between retries, in seconds, without end.
 
-    Each is drawn from the upper half of a span that doubles up to `longest_s`: many clients of a
-    broker that restarts must not come back at one moment.
+    Each is drawn at random from the upper half of a span that doubles up to `longest_s`, so that
+    many clients of a restarted broker do not reconnect at the same moment.
     """
     span_s = first_s
     while True:
@@ -159,10 +160,10 @@ def _hang_up(client: "aiomqtt.Client") -> None:
 
 
 class _ClosingSocket(ssl.SSLSocket):
-    """Paho forgets a socket whose handshake fails, and the collector would close it some day."""
+    """Socket that is closed if its handshake fails; paho would leave it to the collector."""
 
     def do_handshake(self, block: bool = False) -> None:
-        """As its base does."""
+        """Perform the handshake; close the socket if it fails."""
         try:
             super().do_handshake(block)
         except OSError:
@@ -210,12 +211,12 @@ def _file(setting: str | None) -> Path | None:
 
 
 def _explained(error: Exception, settings: BrokerSettings) -> PeerError:
-    """What went wrong, in words for the person on call."""
+    """Return an error with the cause in words for the person on call."""
     place = f"MQTT broker {settings.address}"
     cause: Any = error.__context__  # aiomqtt hides the socket's own error behind `from None`
     code = getattr(getattr(error, "rc", None), "value", None)
     if code in _REFUSALS:
-        who = settings.username or "nobody (no username is set)"
+        who = settings.username or "an anonymous client (no username is set)"
         return PeerError(f"{place}: refuses the {_REFUSALS[code]} of {who}", transient=False)
     if isinstance(cause, ssl.SSLCertVerificationError):
         why = cause.verify_message
@@ -231,22 +232,22 @@ def _explained(error: Exception, settings: BrokerSettings) -> PeerError:
 
 
 # -- broker probe ----------------------------------------------------------------------------------
-# Whether a broker lets us write to a topic and read from it, tried with one message.
+# Check with one message whether a broker permits writing to a topic and reading from it.
 #
-# A broker that speaks MQTT 3.1.1 confirms what it then drops, and grants subscriptions to which it
-# delivers nothing. MQTT 5 has a reason code for a refused message; what was refused to read shows
-# only by the message that does not come back.
+# A broker that speaks MQTT 3.1.1 confirms messages that it then drops, and grants subscriptions to
+# which it delivers nothing. MQTT 5 has a reason code for a refused message. A refused subscription
+# shows only by the message that does not come back.
 
 _ECHO_WITHIN_S: Final = 3.0
 _REFUSED_CODE: Final = 128
 
 
 class Probe(NamedTuple):
-    """What one message showed.
+    """Result of publishing one test message.
 
     Attributes:
-        may_write: whether the broker took it; None: it confirms whatever it does with it.
-        comes_back: whether it was delivered to us.
+        may_write: whether the broker accepted it; None: it confirms messages even if it drops them.
+        comes_back: whether it was delivered back.
     """
 
     may_write: bool | None
@@ -254,15 +255,15 @@ class Probe(NamedTuple):
 
 
 async def probe_topic(settings: BrokerSettings, identifier: str, topic: str) -> Probe:
-    """Publish an empty message, not retained, and wait for it.
+    """Publish an empty message, not retained, and wait until it comes back.
 
     Args:
-        settings: the broker, and who we are.
-        identifier: the second part of the client identifier, of no other connection.
+        settings: the broker and the credentials.
+        identifier: the second part of the client identifier, not used by another connection.
         topic: without wildcards.
 
     Raises:
-        PeerError: the broker cannot be reached, refuses us or is lost.
+        PeerError: the broker cannot be reached, refuses the connection or is lost.
     """
     try:
         return await _probe(settings, identifier, topic, speaks_5=True)
@@ -280,12 +281,12 @@ async def _probe(settings: BrokerSettings, identifier: str, topic: str, speaks_5
 
     async with connected(settings, identifier, speaks_5=speaks_5) as client:
         paho: Any = client._client
-        told = paho.on_publish
+        paho_on_publish = paho.on_publish
 
         def on_publish(who: Any, data: Any, mid: int, reason: Any, properties: Any) -> None:
             nonlocal refused
             refused = reason.value >= _REFUSED_CODE
-            told(who, data, mid, reason, properties)
+            paho_on_publish(who, data, mid, reason, properties)
 
         paho.on_publish = on_publish
         await client.subscribe(topic, qos=1)

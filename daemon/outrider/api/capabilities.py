@@ -1,12 +1,12 @@
-"""What a policy can do beside choosing a machine: one small class for each capability.
+"""Capabilities of policies other than choosing a machine, one small class each.
 
-A policy declares what it can do by its bases, and nothing is asked of it that it does not declare:
+A policy declares its capabilities by its bases, and the engine calls only what it declares:
 
     class Survival(Learns, Listens, Groups, Predicts, Policy): ...
 
 The engine reads the declaration (`isinstance`, and `Policy.decides` for the kind of decision); it
-never compares methods. So a policy that wraps another one declares what that one declares, and is
-asked the same.
+never compares methods. So a policy that wraps another one declares the same, and the same
+methods are called.
 """
 
 from abc import ABC, abstractmethod
@@ -24,15 +24,15 @@ from outrider.model.events import MACHINE_KINDS
 from outrider.model.jobs import Job
 
 # -- prediction ------------------------------------------------------------------------------------
-# Predictions: what a policy expects of a run that begins, so that it can be scored later.
+# Predictions: what a policy expects of a run that begins, scored when the run ends.
 
 
 class Prediction(NamedTuple):
-    """What a policy expects of one run, at the machine on which it really begins.
+    """Expectation of one run, on the machine where it really begins.
 
     Attributes:
-        eviction_probability: that the run ends before its job is done, for any reason but
-            somebody's will (its user's, an administrator's): 0 to 1. None: no opinion.
+        eviction_probability: that the run ends before its job is done, except by a decision of its
+            user or an administrator: 0 to 1. None: no opinion.
         run_s: expected seconds of work of the run if it completes its job. None: no opinion.
     """
 
@@ -45,14 +45,14 @@ class Prediction(NamedTuple):
 
 @unique
 class Decides(Enum):
-    """How a policy decides.
+    """Kinds of decisions that a policy makes.
 
     Attributes:
         PER_JOB: one job after the other, by `Policy.choose`, in order of arrival or, where the
-            policy `Orders`, in its own.
-        RANKING: all pending jobs are put in order anew before each scheduling pass (`Ranks`);
-            `Policy.choose` then says where each runs.
-        PLAN: everything at once, preemptions included (`Plans`); `Policy.choose` is never asked.
+            policy `Orders`, in its own order.
+        RANKING: all pending jobs are sorted before each scheduling pass (`Ranks`); `Policy.choose`
+            then selects the machine for each.
+        PLAN: all jobs together, preemptions included (`Plans`); `Policy.choose` is never called.
     """
 
     PER_JOB = "per_job"
@@ -61,43 +61,45 @@ class Decides(Enum):
 
 
 class Orders(ABC):
-    """Puts jobs in an order that is fixed when each joins the queue."""
+    """Capability of a policy that assigns each job a fixed place when it joins the queue."""
 
     @abstractmethod
     def order(self, job: Job, view: SiteView) -> float:
-        """The job's place in the queue: the least comes first, equals in order of arrival.
+        """Return the job's place in the queue: lowest first, equals in order of arrival.
 
-        Asked when a job joins the queue (submitted, evicted, released) or is due again.
+        Called when a job joins the queue (submitted, evicted, released) or is due again.
         """
 
 
 class Groups(ABC):
-    """Computes once per pass what is the same for all jobs with the same key."""
+    """Capability of a policy that computes a value once per pass for all jobs with the same key."""
 
     @abstractmethod
     def evaluate_group(self, key: Hashable, view: SiteView) -> Any:
-        """What `Policy.choose` is handed for every job with this key, in this pass."""
+        """Return what `Policy.choose` gets in this pass for every job with this key."""
 
 
 class SeesQueue(ABC):  # noqa: B024 - both methods are optional
-    """Sees all pending jobs at once: the common base of `Ranks` and `Plans`."""
+    """Common base of `Ranks` and `Plans`, which see all pending jobs together."""
 
     def on_enqueue(self, job: Job, view: SiteView) -> None:  # noqa: B027 - optional
-        """A job joined the queue (submitted, evicted, released)."""
+        """Handle a job that joined the queue (submitted, evicted, released)."""
 
     def on_dequeue(self, job: Job, view: SiteView) -> None:  # noqa: B027 - optional
-        """A job left the queue: it starts, was held, or is gone.
+        """Handle a job that left the queue: it starts, was held, or is gone.
 
-        Of a job that this policy itself starts it is called when that is decided, while the job is
-        still queued; of one that somebody else started, when that happens: then it runs.
+        If this policy itself starts the job, this is called when that is decided, while the job is
+        still queued. If the batch system starts it, this is called when the job already runs.
         """
 
 
 class Ranks(SeesQueue):
-    """Puts all pending jobs in order before each pass: for an order that changes while they wait.
+    """Capability of a policy that sorts all pending jobs before each pass.
+
+    For an order that changes while jobs wait.
 
     Attributes:
-        ranks_anew: True: `rank` is asked again after each start of a pass, for the site has
+        ranks_anew: True: `rank` is called again after each start of a pass, for the site has
             changed.
     """
 
@@ -106,17 +108,17 @@ class Ranks(SeesQueue):
 
     @abstractmethod
     def rank(self, queue: Queue, view: SiteView) -> NDArray[np.float64]:
-        """The place of every pending job, by row of the queue: the least is decided first.
+        """Return the place of every pending job, by row of the queue: lowest first.
 
-        Asked in each pass in which a CPU is free; `Policy.choose` then says where the first run,
-        one after the other, until one does not fit. Whether later ones may pass that one is the
-        site's discipline. Equals keep their order of arrival; a job at nan stays
+        Called in each pass in which a CPU is free. `Policy.choose` then selects a machine for the
+        first, the second and so on, until one does not fit. The site's discipline determines
+        whether later ones may pass that one. Equals keep their order of arrival; a job at nan stays
         queued.
         """
 
 
 class Plans(SeesQueue):
-    """Plans a whole pass at once: for decisions about several jobs that hang together."""
+    """Capability of a policy that plans a whole pass: decisions about several jobs together."""
 
     decides: ClassVar[Decides] = Decides.PLAN
 
@@ -124,13 +126,13 @@ class Plans(SeesQueue):
     def plan(self, queue: Queue, view: SiteView) -> Iterable[Move]:
         """Return which jobs start, resume, are preempted or get other CPUs.
 
-        Asked after every change of jobs or machines, also when no CPU is free. Preemptions come
+        Called after every change of jobs or machines, also when no CPU is free. Preemptions come
         before what needs their CPUs. The moves must be possible together, in their order.
         """
 
 
 class Listens(ABC):
-    """Is told of events about machines, for instance to learn the habits of owners.
+    """Capability of a policy that receives machine events, for instance to learn owners' habits.
 
     Class variables:
         subscribes: kinds of events about machines (`outrider.api.events`); by default all of them.
@@ -140,15 +142,15 @@ class Listens(ABC):
 
     @abstractmethod
     def on_machine_event(self, kind: int, machine: int, view: SiteView) -> None:
-        """Something happened to a machine.
+        """Handle an event about a machine.
 
-        Called for every event about a machine of a kind in `subscribes`, after the site has taken
-        it in: there are millions, so it should do no more than note what it needs.
+        Called for every event of a kind in `subscribes`, after the site has been updated. There are
+        millions of them, so it should only note what it needs.
         """
 
 
 class Learns(ABC):
-    """Learns from the ends of runs and jobs."""
+    """Capability of a policy that learns from the ends of runs and jobs."""
 
     @abstractmethod
     def observe(self, outcome: Outcome, view: SiteView, on_policy: bool) -> Sequence[float]:
@@ -162,27 +164,28 @@ class Learns(ABC):
         """
 
     def learned(self, view: SiteView) -> dict[str, Any] | None:
-        """A heat map of what was learned, or None: ``title``, ``columns``, ``rows``, ``unit``.
+        """Return a heat map of what was learned, or None.
 
-        Each row has a ``label`` and ``values``, one number or None per column; without a unit
-        they are said to be in the policy's own reward.
+        Its keys are ``title``, ``columns``, ``rows`` and ``unit``. Each row has a ``label`` and
+        ``values``, one number or None per column; without a unit they are labelled with the
+        policy's own reward.
         """
         return None
 
     def start_state(self, view: SiteView) -> dict[str, Any] | None:
-        """What another one may start from after training, as plain data. None: all of `save`."""
+        """Return the state for another instance after training, as plain data; None: use `save`."""
         return None
 
 
 class Predicts(ABC):
-    """Predicts runs, so that its predictions can be scored."""
+    """Capability of a policy that predicts runs; its predictions are scored."""
 
     @abstractmethod
     def predict(self, job: Job, machine: int, view: SiteView) -> Prediction | None:
-        """What to expect of a run that begins now; scored against what happens to it.
+        """Predict a run that begins now; the prediction is scored against what happens.
 
-        Asked of every run, whoever chose the machine (in shadow the batch system), before the
-        machine counts as taken. It is a question only: nothing may be learned or drawn from it.
+        Called for every run, whether the policy or the batch system chose the machine, before the
+        machine counts as taken. It must not change state: nothing may be learned or drawn from it.
         None: no opinion of this run.
         """
 
@@ -193,11 +196,11 @@ CAPABILITIES: Final[tuple[type, ...]] = (
 
 
 def check_declaration(policy: type) -> None:
-    """Compare what a policy defines with what it declares.
+    """Check that a policy defines only methods of capabilities that it declares.
 
     Raises:
         TypeError: it defines a method of a capability that it does not declare, or both ranks and
-            plans, or `decides` says something else than its bases.
+            plans, or `decides` contradicts its bases.
     """
     for capability in CAPABILITIES:
         if issubclass(policy, capability):
@@ -212,14 +215,14 @@ def check_declaration(policy: type) -> None:
             )
     if issubclass(policy, Ranks) and issubclass(policy, Plans):
         raise TypeError(f"{policy.__name__} is declared to rank and to plan; expected one")
-    said = getattr(policy, "decides", None)
+    declared = getattr(policy, "decides", None)
     right = (
         Decides.RANKING if issubclass(policy, Ranks)
         else Decides.PLAN if issubclass(policy, Plans)
         else Decides.PER_JOB
     )  # fmt: skip
-    if said is not right:
+    if declared is not right:
         raise TypeError(
-            f"{policy.__name__}.decides is {said}, its bases say {right}; expected "
-            "Ranks or Plans, whichever it is, before Policy in the list of bases"
+            f"{policy.__name__}.decides is {declared}, its bases declare {right}; expected "
+            "Ranks or Plans before Policy in the list of bases"
         )

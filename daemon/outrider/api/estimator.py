@@ -1,7 +1,7 @@
-"""The contract of a run time estimator: how long will this job run, before anybody knows?
+"""Contract of a run time estimator: it predicts how long a job will run.
 
-Users ask for far more time than they need, or say nothing. An estimator learns from the jobs that
-ended what those to come will take; what it says becomes the job's `estimate_s`, for every policy.
+Users request far more time than they need, or none. An estimator learns from the jobs that
+ended how long later ones will take. Its estimate becomes the job's `estimate_s`, for every policy.
 """
 
 import random
@@ -12,12 +12,11 @@ from outrider.model.jobs import Job, JobSpec
 
 
 class RunTimeEstimate(NamedTuple):
-    """What is expected of a job's run time on all the CPUs it asks for, in seconds.
+    """Estimated run time of a job on all the CPUs it requests, in seconds.
 
     Attributes:
-        median_s: half of such jobs run shorter. Policies get this one.
-        low_s, high_s: eight of ten such jobs run between these (the tenth and ninetieth of a
-            hundred).
+        median_s: half of such jobs run shorter. This is the value that policies get.
+        low_s, high_s: eight of ten such jobs run between these (10th and 90th percentile).
     """
 
     median_s: float
@@ -26,7 +25,7 @@ class RunTimeEstimate(NamedTuple):
 
 
 class RunTimeEstimator:
-    """Base of every estimator: subclass it, declare the class variables, write both methods.
+    """Base class of every estimator: declare the class variables, write both methods.
 
     Class variables:
         name: as in the entry point ``outrider.estimators``.
@@ -45,19 +44,19 @@ class RunTimeEstimator:
         self.rng = rng
 
     def estimate(self, spec: JobSpec, now: float) -> RunTimeEstimate | None:
-        """What to expect of a job that is submitted now; None: no opinion yet.
+        """Return the estimate for a job that is submitted now; None: no opinion yet.
 
-        `spec.estimate_s` is what its user said, if anything: usually an upper bound.
+        `spec.estimate_s` is the user's own estimate, if any: usually an upper bound.
         """
         raise NotImplementedError
 
     def learn(self, job: Job, run_s: float, now: float) -> None:
-        """A job completed after `run_s` seconds of work, counted on all the CPUs it asked for."""
+        """Learn from a job that completed after `run_s` seconds on all its requested CPUs."""
         raise NotImplementedError
 
     def save(self) -> dict[str, Any]:
-        """What was learned, as plain data."""
+        """Return what was learned, as plain data."""
         return {}
 
     def restore(self, saved: dict[str, Any]) -> None:
-        """Go on from what `save` gave. Raises `ValueError` if it does not fit."""
+        """Resume from what `save` returned. Raises `ValueError` if it does not fit."""

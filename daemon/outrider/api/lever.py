@@ -1,8 +1,8 @@
-"""The contract of a lever: something that Outrider may change in a batch system, for a while.
+"""Contract of a lever: a temporary change that Outrider may make in a batch system.
 
-A lever belongs to an adapter, which declares it (`outrider.api.Adapter.levers`). It is handed the
-decisions that the gate answered with *act*, after they were recorded, many at a time, and again
-for as long as they stand. None is made in a mode that never acts.
+A lever belongs to an adapter, which declares it (`outrider.api.Adapter.levers`). It gets the
+decisions to which the gate answered *act*, after they were recorded, many at a time, and again
+for as long as they are valid. No lever is created in a mode that never acts.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,31 +14,31 @@ from outrider.model.decisions import DecisionRow
 
 
 class Lever:
-    """Base of every lever.
+    """Base class of every lever.
 
-    Whatever it changes lapses *by itself*: the batch system forgets it `lease_s` after `apply`,
-    also if Outrider was killed in between. What users asked for (requirements, rank, priority,
-    holds) is never edited, or is in the adapter's undo log before it is written over. All methods
-    may block: they are called in a thread of the lever's own, one call at a time; what they raise
-    is logged and counted.
+    Every change expires *automatically*: the batch system forgets it `lease_s` after `apply`, even
+    if Outrider was killed in between. What users requested (requirements, rank, priority, holds) is
+    never edited, or is in the adapter's undo log before it is overwritten. All methods may block:
+    they are called in a thread of the lever's own, one call at a time. Their exceptions are logged
+    and counted.
 
     Class variables:
         name, description: as in `outrider.api.Policy`.
-        actions: the decisions that it carries out, such as ``("start", "defer")``: some of
-            `outrider.model.decisions.ACTIONS`. An action has one lever of an adapter.
-        places: whether a job that is to start is sent to the machine that was decided for; else
-            it may begin, and where is the batch system's matter.
+        actions: the decisions that it executes, such as ``("start", "defer")``: some of
+            `outrider.model.decisions.ACTIONS`. Each action has one lever of an adapter.
+        places: whether a job that is to start is sent to the machine that was decided for; if not,
+            it may begin, and the batch system chooses where.
         setup: what an administrator adds to the batch system's configuration, once, so that it
-            heeds the lever, with its explanation; empty if nothing has to be.
+            honours the lever, with its explanation; empty if nothing is needed.
 
     Args:
-        adapter: the adapter that declares it, made with its settings; perhaps not open.
+        adapter: the adapter that declares it, made with its settings; it may not be open.
 
     Attributes:
-        lease_s: for how many seconds a change lasts that is not renewed; above 0.
-        lasts: whether a part of what it changes stays until it is taken back. That is in the
-            adapter's undo log, marked as such, and ``outrider release --stale`` takes it back
-            where nobody has renewed it. Never without the administrator having asked for it.
+        lease_s: seconds that a change lasts if it is not renewed; above 0.
+        lasts: whether a part of what it changes stays until it is reverted. That part is marked in
+            the adapter's undo log, and ``outrider release --stale`` reverts it if it was not
+            renewed. Only if the administrator has asked for it.
     """
 
     name: ClassVar[str]
@@ -53,7 +53,7 @@ class Lever:
         self.adapter = adapter
 
     def apply(self, decisions: Sequence[DecisionRow]) -> Mapping[str, str]:
-        """Make the changes of decisions; again for the same job: renew it for another `lease_s`.
+        """Make the changes of decisions; for a job changed before, renew it for another `lease_s`.
 
         Args:
             decisions: of different jobs; they name jobs and machines as the batch system does.
@@ -68,9 +68,9 @@ class Lever:
         raise NotImplementedError
 
     def withdraw(self, jobs: Sequence[str]) -> Mapping[str, str]:
-        """Take back what `apply` changed for some jobs, before it lapses.
+        """Revert what `apply` changed for some jobs, before it expires.
 
-        For a job for which there is nothing to take back, nothing is done.
+        Does nothing for a job without a change.
 
         Returns:
             the jobs for which that was refused, and why.
@@ -81,10 +81,10 @@ class Lever:
         raise NotImplementedError
 
     def withdraw_all(self) -> int:
-        """Take back whatever Outrider has changed, this daemon or one before it.
+        """Revert everything Outrider has changed, in this daemon's life or before.
 
         Returns:
-            for how many jobs there was something to take back.
+            the number of jobs for which something was reverted.
 
         Raises:
             PeerError: the batch system refused or does not answer.
@@ -92,10 +92,10 @@ class Lever:
         raise NotImplementedError
 
     def withdraw_stale(self) -> int:
-        """Take back what lasts and was not renewed in time, whoever made it.
+        """Revert lasting changes that were not renewed in time, by any daemon.
 
         Returns:
-            for how many jobs there was something to take back.
+            the number of jobs for which something was reverted.
 
         Raises:
             PeerError: the batch system refused or does not answer.
@@ -103,11 +103,11 @@ class Lever:
         return 0
 
     def prove(self) -> Sequence[tuple[str, str, str, str]]:
-        """Try it on a job of its own, which leaves nothing behind; no job of a user is touched.
+        """Try the lever on a test job that leaves nothing behind; no user's job is touched.
 
         Returns:
-            findings: what was tried, ``ok`` or ``warn`` or ``fail``, what was found, and a remedy
-            (empty where all is well). None where it cannot be tried without a user's job.
+            findings: what was tried, ``ok`` or ``warn`` or ``fail``, what was found, and a fix
+            (empty where all is well). No findings where it cannot be tried without a user's job.
 
         Raises:
             PeerError: the batch system does not answer.
@@ -115,27 +115,27 @@ class Lever:
         return ()
 
     def hurry(self) -> None:
-        """Begin nothing more in `apply`: the daemon ends, and is about to take changes back.
+        """Begin nothing more in `apply`: the daemon ends, and is about to revert changes.
 
-        Called from another thread, perhaps during a call, which may then return at once.
+        Called from another thread, perhaps during a call, which may then return immediately.
         """
 
     def close(self) -> None:
-        """End what it opened. Called once, after everything else."""
+        """Close what it opened. Called once, after everything else."""
 
 
 # -- undo log --------------------------------------------------------------------------------------
-# What stood in a batch system before a lever changed it: written before the change is made.
+# The state of a batch system before a lever changed it, written before the change is made.
 
 
 class Undo(msgspec.Struct, frozen=True, gc=False):
-    """How to take one change back.
+    """Record of how to revert one change.
 
     Attributes:
-        until_s: when the change lapses or, if it does not by itself, is to be taken back unless
-            it is renewed (Unix seconds).
-        before: what stood before it, as JSON types.
-        lasts: whether it stays in the batch system until somebody takes it back.
+        until_s: when the change expires or, if it does not do so automatically, is to be reverted
+            unless it is renewed (Unix seconds).
+        before: the state before it, as JSON types.
+        lasts: whether it stays in the batch system until it is reverted.
     """
 
     until_s: float
@@ -144,14 +144,14 @@ class Undo(msgspec.Struct, frozen=True, gc=False):
 
 
 class UndoLog:
-    """The changes of one adapter's lever, by job.
+    """Changes of one adapter's lever, by job.
 
-    An adapter reads it to tell what users asked for from what Outrider wrote over it; a lever
-    writes it. This base keeps it in memory; the daemon and ``outrider release`` give every adapter
-    one that is kept in the state directory. Any thread may call it.
+    An adapter reads it to distinguish what users requested from what Outrider wrote over it; a
+    lever writes it. This base class keeps it in memory. The daemon and ``outrider release`` give
+    every adapter one that is stored in the state directory. Any thread may call it.
 
     Attributes:
-        entries: of all jobs; another mapping after each change, so that it can be read at leisure.
+        entries: of all jobs; a new mapping after each change, so that readers need no lock.
     """
 
     def __init__(self) -> None:
@@ -159,7 +159,7 @@ class UndoLog:
         self._parts: dict[str, UndoLog] = {}
 
     def part(self, name: str) -> "UndoLog":
-        """A log kept apart, for another thing that is changed of the same jobs."""
+        """Return a separate log, for another kind of change to the same jobs."""
         if name not in self._parts:
             self._parts[name] = self._begin_part(name)
         return self._parts[name]
@@ -168,7 +168,7 @@ class UndoLog:
         return UndoLog()
 
     def write(self, entries: Mapping[str, Undo]) -> None:
-        """Note these, in place of what was noted for the same jobs; they are kept on return.
+        """Store these entries, replacing those of the same jobs; they are durable on return.
 
         Raises:
             PeerError: they cannot be kept, so the changes must not be made.
@@ -176,6 +176,6 @@ class UndoLog:
         self.entries = {**self.entries, **entries}
 
     def forget(self, jobs: Iterable[str]) -> None:
-        """These jobs are gone, or are as they were. Raises `PeerError` as `write`."""
+        """Drop the entries of jobs that are gone or restored. Raises `PeerError` as `write`."""
         gone = set(jobs)
         self.entries = {job: undo for job, undo in self.entries.items() if job not in gone}

@@ -1,4 +1,4 @@
-"""The MQTT client, for tasks that are cancelled. Imported only where somebody connects."""
+"""MQTT client for tasks that are cancelled; imported only where a connection is made."""
 
 import asyncio
 from collections.abc import Awaitable
@@ -10,10 +10,10 @@ T = TypeVar("T")
 
 
 class CancellableClient(aiomqtt.Client):
-    """aiomqtt's client, in which no cancellation is lost.
+    """Client of aiomqtt in which no cancellation is lost.
 
     It waits for every answer of the broker by ``asyncio.wait_for``, which in Python 3.11 swallows a
-    cancellation that comes together with the answer: the task would go on for ever.
+    cancellation that comes together with the answer: the task would never end.
     """
 
     async def _wait_for(self, fut: Awaitable[T], timeout: float | None) -> T:  # noqa: ASYNC109

@@ -1,9 +1,9 @@
-"""The contract of a policy: who is asked where a job should run.
+"""Contract of a policy: it decides where a job should run.
 
-A policy is synchronous and pure in spirit: it sees a read-only view of the site, draws from the
-random generator it is handed, and saves and restores what it remembers. It never sees a true run
-time, the next log-in or anything else that has not happened yet. What it can do beside choosing a
-machine it declares by further bases: see `outrider.api.capabilities`.
+A policy is synchronous. It sees a read-only view of the site, draws from the random generator
+that it gets, and saves and restores its own state. It never sees a true run time, the next log-in
+or anything else in the future. Capabilities other than choosing a machine are declared by further
+bases: see `outrider.api.capabilities`.
 """
 
 import random
@@ -19,11 +19,11 @@ from outrider.model.decisions import NO_MACHINE, NOWHERE, Choice
 from outrider.model.jobs import Job
 
 FIRST = "first"
-"""Reason of a start that needed none but the job's place in the queue."""
+"""Reason of a start that followed only from the job's place in the queue."""
 
 
 class PolicySettings(msgspec.Struct, frozen=True):
-    """A policy without settings of its own."""
+    """Settings of a policy that has none of its own."""
 
 
 if TYPE_CHECKING:
@@ -39,12 +39,12 @@ else:  # at run time the default is not needed, which typing knows from Python 3
 
 
 class _CheckedWhenWhole(ABCMeta):
-    """Checks what a policy declares, once its class is whole.
+    """Metaclass that checks a policy's declaration once its class is complete.
 
-    `__init_subclass__` comes too early for that. A class that is refused there has not got the
-    tables yet by which an abstract class answers `issubclass`: it answers from those of a base, and
-    while anything holds on to it (a notebook does to its last error), other policies are taken for
-    what they are not.
+    `__init_subclass__` comes too early for that. A class that is rejected there does not yet have
+    the tables by which an abstract class answers `issubclass`, so it answers from those of a base.
+    While anything refers to that class (a notebook keeps its last error), other policies would be
+    misidentified.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class _CheckedWhenWhole(ABCMeta):
 
 
 class Policy(Generic[SettingsT_co], metaclass=_CheckedWhenWhole):
-    """Base of every policy: subclass it, declare the class variables, write what it decides.
+    """Base class of every policy: subclass it, declare the class variables, write what it decides.
 
     ``Policy[MySettings]`` among the bases makes `MySettings` the record from which it is built and
     the type of `self.settings`; without brackets a policy has no settings.
@@ -71,10 +71,10 @@ class Policy(Generic[SettingsT_co], metaclass=_CheckedWhenWhole):
         description: one line.
         settings_type: the record of its settings; from the brackets behind `Policy`.
         presets: named settings, such as ``literal`` for a paper's method exactly as printed.
-        features: what makes two jobs alike to this policy; names only, for people. `group_key`
+        features: what makes two jobs equal to this policy; names only, for people. `group_key`
             computes the key itself.
-        api_version: the version of this contract that it was written against, as a number: each
-            policy says it itself, for an inherited one would be that of the Outrider it runs in.
+        api_version: the version of this contract that it was written against, as a number. Each
+            policy declares its own; an inherited one would be that of the Outrider it runs in.
         decides: how it decides; `Ranks` and `Plans` set it.
         needs_oracle: needs the true run times; replay grants it, the daemon refuses.
     """
@@ -89,31 +89,31 @@ class Policy(Generic[SettingsT_co], metaclass=_CheckedWhenWhole):
     needs_oracle: ClassVar[bool] = False
 
     reconsider_s: float | None = None
-    """Decision epoch: a deferred job is decided again after this. None: the site's."""
+    """Seconds until a deferred job is decided again. None: the site's decision epoch."""
     max_defer_s: float = float("inf")
-    """Starvation guard: a job deferred for this long must be started."""
+    """Seconds of deferral after which a job must be started (starvation guard)."""
     oracle: Oracle | None = None
-    """The truth, for policies that declare `needs_oracle`; set by replay before the run."""
+    """True values, for policies that declare `needs_oracle`; set by replay before the run."""
     wants_scores: bool = True
-    """False where no one will read the scores and the propensity of a `Choice`: a policy may then
-    leave them out."""
+    """False if the scores and the propensity of a `Choice` are not read and may be left out."""
 
     def __init__(self, settings: SettingsT_co, rng: random.Random) -> None:
         self.settings = settings
         self.rng = rng
 
     def group_key(self, job: Job, view: SiteView) -> Hashable:
-        """The key of the jobs that look like this one now. Equal keys are decided alike."""
+        """Return the key of jobs that look like this one now; equal keys get equal decisions."""
         return ()
 
     def choose(self, job: Job, evaluation: Any, view: SiteView, may_defer: bool) -> Choice:
         """Return where one job should run. At least one machine is free when this is called.
 
-        By default the tightest machine that suffices: enough for a policy that `Orders` or `Ranks`.
+        By default: the tightest machine that suffices, enough for a policy that `Orders` or
+            `Ranks`.
 
         Args:
             job: the job to decide.
-            evaluation: what `Groups.evaluate_group` gave for its key in this pass; None without it.
+            evaluation: what `Groups.evaluate_group` returned for its key in this pass; else None.
             view: the site.
             may_defer: False when the starvation guard demands a start.
         """
@@ -121,31 +121,31 @@ class Policy(Generic[SettingsT_co], metaclass=_CheckedWhenWhole):
         return Choice(machine, FIRST if machine != NOWHERE else NO_MACHINE, 1.0)
 
     def scores(self, key: Hashable, view: SiteView) -> dict[str, float]:
-        """The present score of every alternative for jobs with this key, for ``explain``."""
+        """Return the present score of every alternative for jobs with this key, for ``explain``."""
         return {}
 
     def explain(self, job: Job, view: SiteView) -> str:
-        """One sentence, in words a user on call understands: what speaks for what."""
+        """Return one sentence, for the user on call, on the reasons for and against."""
         return self.description
 
     def save(self, view: SiteView) -> dict[str, Any]:
-        """What was learned, as plain data (the random generator is saved by the engine).
+        """Return what was learned, as plain data (the engine saves the random generator).
 
         Name clusters by their names: their numbers may differ when it is restored.
         """
         return {}
 
     def restore(self, saved: dict[str, Any], view: SiteView) -> None:
-        """Go on from what `save` gave.
+        """Resume from what `save` returned.
 
         Raises:
             ValueError: it does not fit (other settings, another version); nothing has changed,
-                and the policy starts afresh.
+                and the policy starts without it.
         """
 
 
 # -- settings declaration --------------------------------------------------------------------------
-# Which settings record a policy has: what stands in `Policy[...]` among its bases.
+# Find the settings record of a policy: the argument of `Policy[...]` among its bases.
 
 
 def declare_settings(policy: type[Any], generic: type[Any], record: type[Any]) -> None:
@@ -157,7 +157,7 @@ def declare_settings(policy: type[Any], generic: type[Any], record: type[Any]) -
         record: the base of all settings records.
 
     Raises:
-        TypeError: what it names is no such record, or `settings_type` says another one.
+        TypeError: what it names is not such a record, or `settings_type` names another one.
     """
     ancestors: list[Any] = [base for base in policy.__mro__[1:] if issubclass(base, generic)]
     inherited = ancestors[0].settings_type
@@ -175,8 +175,8 @@ def declare_settings(policy: type[Any], generic: type[Any], record: type[Any]) -
         )
     if own is not None and own is not named:
         raise TypeError(
-            f"{where}: settings_type is {own.__name__}, its bases say {named.__name__}; right "
-            "would be one of them, once"
+            f"{where}: settings_type is {own.__name__}, its bases name {named.__name__}; expected "
+            "only one of them"
         )
     if not issubclass(named, inherited):
         raise TypeError(
@@ -187,7 +187,7 @@ def declare_settings(policy: type[Any], generic: type[Any], record: type[Any]) -
 
 
 def _named(policy: type[Any], generic: type[Any]) -> Any:
-    """What stands for the settings in the bases of a class: a record, a type variable or None."""
+    """Return the settings argument in a class's bases: a record, a type variable or None."""
     for alias in vars(policy).get("__orig_bases__", ()):
         origin: Any = get_origin(alias)
         given = get_args(alias)

@@ -1,7 +1,7 @@
-"""The queue as columns: what policies see that rank every waiting job at once.
+"""Columns of the queue, for policies that rank all waiting jobs together.
 
-A policy that scores jobs one by one pays an interpreter's price for each; over columns a thousand
-waiting jobs cost about as much as one.
+Scoring jobs one by one costs interpreter time for each; over columns, a thousand waiting jobs
+cost about as much as one.
 """
 
 from collections.abc import Sequence
@@ -14,62 +14,62 @@ from outrider.model.jobs import Job
 
 
 class Queue(Protocol):
-    """Waiting jobs, one row each, in the order in which they joined the queue. Read-only.
+    """Table of waiting jobs, one row each, in the order in which they joined. Read-only.
 
     Every column has the length of `jobs`. A preempted job waits here too, until it is resumed.
     """
 
     @property
     def jobs(self) -> Sequence[Job]:
-        """The jobs, by row."""
+        """Waiting jobs, by row."""
         ...
 
     @property
     def submit_s(self) -> NDArray[np.float64]:
-        """When each was submitted; if that is not known, when it joined the queue."""
+        """Time of each job's submission; if not known, when it joined the queue."""
         ...
 
     @property
     def estimate_s(self) -> NDArray[np.float64]:
-        """Estimated run time on all the CPUs it asks for; nan where not known."""
+        """Estimated run time on all the CPUs a job requests; nan where not known."""
         ...
 
     @property
     def cpus(self) -> NDArray[np.int64]:
-        """CPUs it asks for."""
+        """Number of CPUs each job requests."""
         ...
 
     @property
     def interactive(self) -> NDArray[np.bool_]:
-        """True if its class is ``interactive``."""
+        """True for jobs of class ``interactive``."""
         ...
 
     @property
     def vo(self) -> NDArray[np.int64]:
-        """The number of its VO in `vo_names`."""
+        """Number of each job's VO in `vo_names`."""
         ...
 
     @property
     def vo_names(self) -> Sequence[str]:
-        """VOs seen so far, by number. Numbers are given out as VOs appear."""
+        """Names of the VOs seen so far, by number, in order of appearance."""
         ...
 
     @property
     def work_s(self) -> NDArray[np.float64]:
-        """Work that a preempted job has done, seconds on all the CPUs it asks for; others: 0."""
+        """Work that a preempted job has done, seconds on all the CPUs it requests; others: 0."""
         ...
 
     @property
     def home(self) -> NDArray[np.int64]:
-        """The machine on which a preempted job must be resumed; `NOWHERE`: it runs anywhere."""
+        """Machine on which a preempted job must be resumed; `NOWHERE`: it runs anywhere."""
         ...
 
     @property
     def bound(self) -> NDArray[np.bool_]:
-        """True if CPUs are not all it asks for: other resources, or a class of machines."""
+        """True if a job requests more than CPUs: other resources, or a class of machines."""
         ...
 
     @property
     def order(self) -> NDArray[np.float64]:
-        """What `Policy.order` said of each when it joined the queue."""
+        """Place that `Policy.order` returned for each job when it joined the queue."""
         ...

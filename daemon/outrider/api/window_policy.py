@@ -1,4 +1,4 @@
-"""A policy that chooses one job out of the first of the queue, as a trained selector does."""
+"""Base of policies that choose one of the first jobs of the queue, as a trained selector."""
 
 import random
 from abc import abstractmethod
@@ -17,14 +17,14 @@ from outrider.model.decisions import NO_MACHINE, NOWHERE, Choice
 from outrider.model.jobs import Job
 
 # -- queue window ----------------------------------------------------------------------------------
-# The first jobs of the queue as a matrix of numbers: what a trained selector looks at.
+# The first jobs of the queue as a matrix of numbers: the input of a trained selector.
 #
-# One row a job, oldest first; one column a feature, each from 0 to 1. An environment that trains a
-# selector and a policy that runs it later call the same function, so that both see the same
-# numbers. There is nothing in them that a user could not know: of run times only the estimate.
+# One row per job, oldest first; one column per feature, each from 0 to 1. An environment that
+# trains a selector and a policy that runs it later call the same function, so that both see the
+# same numbers. They contain nothing that a user could not know: of run times only the estimate.
 
 Observation = NDArray[np.float32]
-"""(window, features), each value from 0 to 1."""
+"""Matrix (window, features), each value from 0 to 1."""
 
 WINDOW_FEATURES: Final = (
     "is_job", "wait", "estimate", "estimate_known", "cpus", "fits_now", "interactive",
@@ -46,7 +46,7 @@ MOST_JOBS: Final = 10_000
 def observe_window(
     queue: Queue, rows: Sequence[int], view: SiteView, window: int, waiting_n: int
 ) -> Observation:
-    """The matrix of the jobs in these rows of the queue.
+    """Return the matrix of the jobs in these rows of the queue.
 
     Args:
         queue: the waiting jobs.
@@ -73,7 +73,7 @@ def observe_window(
 
 
 def _log_share(values: NDArray[np.float64], most: float) -> NDArray[np.float64]:
-    """From 0 at 0 to 1 at `most` and beyond, by the logarithm."""
+    """Map each value from 0 at 0 to 1 at `most` and beyond, logarithmically."""
     shares: NDArray[np.float64] = np.log1p(np.clip(values, 0.0, most)) / log1p(most)
     return shares
 
@@ -85,12 +85,12 @@ SELECTED: Final = "selected"
 
 
 class WindowPolicy(Ranks, Policy[SettingsT_co]):
-    """Selects the next job out of a window: the oldest `window` jobs that wait.
+    """Policy that selects the next job from a window: the oldest `window` waiting jobs.
 
-    Whenever a CPU is free and two jobs or more wait, `select` names the one that is tried next;
-    the others follow in the order of their arrival, as far as the site's discipline lets them pass
-    it. After each start `select` is asked again. A job starts on the machine that has been free the
-    longest, one of several CPUs where they fit tightest, as under ``fifo`` and ``sjf``.
+    Whenever a CPU is free and two jobs or more wait, `select` names the one that is tried next.
+    The others follow in the order of their arrival, as far as the site's discipline lets them pass
+    it. After each start `select` is called again. A job starts on the machine that has been free
+    longest; one of several CPUs where it fits tightest, as under ``fifo`` and ``sjf``.
 
     Attributes:
         window: jobs that `select` sees.
@@ -108,7 +108,7 @@ class WindowPolicy(Ranks, Policy[SettingsT_co]):
 
     @abstractmethod
     def select(self, jobs: list[Job], observation: Observation) -> int:
-        """The row of the job that is tried next; one that is none means the oldest.
+        """Return the row of the job that is tried next; an invalid row means the oldest.
 
         Args:
             jobs: two or more, by row.
@@ -116,7 +116,7 @@ class WindowPolicy(Ranks, Policy[SettingsT_co]):
         """
 
     def rank(self, queue: Queue, view: SiteView) -> NDArray[np.float64]:
-        """The selected job at 0, behind it all others by arrival."""
+        """Place the selected job at 0 and all others after it, by arrival."""
         places = np.arange(1.0, len(queue.jobs) + 1.0)
         rows = self._rows(queue, view) if view.free_total else []  # the last start may have left 0
         if len(rows) > 1:
@@ -141,11 +141,11 @@ class WindowPolicy(Ranks, Policy[SettingsT_co]):
         return rows
 
     def on_dequeue(self, job: Job, view: SiteView) -> None:
-        """A job left the queue."""
+        """Forget a job that left the queue."""
         self._chosen.discard(job.number)
 
     def choose(self, job: Job, evaluation: Any, view: SiteView, may_defer: bool) -> Choice:
-        """The longest-free machine, or the tightest for several CPUs; never defers a job."""
+        """Choose the longest-free machine, or the tightest for several CPUs; never defer a job."""
         cpus = job.spec.cpus
         machine = view.longest_free() if cpus == 1 else view.tightest(cpus)
         if machine == NOWHERE:

@@ -1,9 +1,9 @@
-"""The engine: events in, decisions out. The same object live, in replay and in simulation.
+"""Core of Outrider: events in, decisions out. The same object live, in replay and in simulation.
 
-It is fed tuples and never asks for time. It has two ports: an `Actuator` that starts jobs and wakes
-it later, and a `DecisionLog` that keeps decisions and outcomes. A scheduling pass falls on a tick.
-The engine asks for one at the present moment whenever a job becomes decidable, and the feeder
-delivers the tick after all other events of that time stamp.
+It gets events as tuples and never reads a clock. It has two ports: an `Actuator` that starts jobs
+and wakes it later, and a `DecisionLog` that stores decisions and outcomes. A scheduling pass falls
+on a tick. The engine requests one at the present moment whenever a job becomes decidable, and the
+feeder delivers the tick after all other events of that time stamp.
 """
 
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -29,23 +29,23 @@ from outrider.model.jobs import QUEUED, SUSPENDED_STATE
 from outrider.model.machines import MachineSpec
 
 _SETTLE_EVERY_S: Final = 60.0
-"""How far the energy of machines on which nothing happens may lag behind the clock."""
+"""Seconds that the energy of machines without events may lag behind the clock."""
 
 Handler = Callable[[float, int, Any], None]
-"""Takes what happened: time_s, subject, extra."""
+"""Event handler with the arguments time_s, subject, extra."""
 
 
 class Engine:
-    """Site state, accounting and the policy runners.
+    """Core that connects the site state, the accounting and the policy runners.
 
     Args:
         site: state of jobs and machines.
         accounting: totals by the definitions.
         runners: policies; at most one of them acting.
-        actuator: carries starts and wake-ups out.
-        decision_log: writes ledger rows.
+        actuator: executes starts and wake-ups.
+        decision_log: stores the decisions.
         time_pass: called around each scheduling pass, if given, to time it.
-        estimator: says how long a job will run; None: the user's own estimate counts.
+        estimator: predicts how long a job will run; None: the user's own estimate is used.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class Engine:
         self.site = site
         self.accounting = accounting
         self.runners = list(runners)
-        self._resting: dict[str, Any] = {}  # without runners: what those before had learned
+        self._resting: dict[str, Any] = {}  # without runners: what earlier ones had learned
         self.events = 0
         self._estimator = estimator
         self._plans = any(runner.plans for runner in self.runners)
@@ -91,21 +91,21 @@ class Engine:
             for kind in JOB_KINDS:
                 self._handlers[kind] = self._counted(self._handlers[kind])
         for kind in MACHINE_KINDS:
-            hearers = [
-                tell
+            listeners = [
+                notify
                 for runner in self.runners
-                if kind in runner.subscribes and (tell := runner.listener()) is not None
+                if kind in runner.subscribes and (notify := runner.listener()) is not None
             ]
-            if hearers:
-                self._handlers[kind] = self._noticed(kind, self._handlers[kind], hearers)
+            if listeners:
+                self._handlers[kind] = self._noticed(kind, self._handlers[kind], listeners)
         if time_pass is not None:
             self._handlers[TICK] = self._timed(self._tick, time_pass)
 
     def feed(self, events: Iterable[Event]) -> int:
-        """Apply events in their order; returns how many. Batch borders mean nothing.
+        """Apply events in their order; return how many. The borders of batches have no effect.
 
-        An error ends it, and leaves the state as far as the event had changed it: replay stops
-        there, a daemon calls `take_out_all_but` and goes on.
+        An error ends it, and leaves the state as far as the event had changed it. Replay stops
+        there; a daemon calls `take_out_all_but` and continues.
         """
         site, handlers = self.site, self._handlers
         now, n = site.now, 0
@@ -119,7 +119,7 @@ class Engine:
         return n
 
     def reach(self, time_s: float) -> None:
-        """Nothing more happened up to a time: the clock moves on, and energy now and then."""
+        """Advance the clock without an event; settle energy at most once a minute."""
         site = self.site
         site.now = max(site.now, time_s)
         if self.accounting.begin_s is None:
@@ -132,35 +132,35 @@ class Engine:
             self.accounting.fairness.reach(site.now)
 
     def take_out_all_but(self, known: Collection[int], asks_again: bool = True) -> None:
-        """After an error in `feed`: be consistent again, with these of the jobs alone.
+        """Restore a consistent state after an error in `feed`, with only the given jobs.
 
         Args:
             known: numbers of the jobs that stay.
-            asks_again: ask for a pass at once; not where a pass was what failed, for it might fail
-                for ever: the next event asks.
+            asks_again: request a pass immediately. Not where a pass failed, for it might fail again
+                and again: then the next event requests one.
         """
         self._pass_due = self._waits = False
         realign(self.site, self.accounting, self._jobs.listening, known)
-        # also who was not asked about yet: the pass that was to do so may be the one that failed
+        # also for jobs that are not decided yet: their pass may be the one that failed
         self._waits = any(runner.queue.waiting for runner in self.runners)
         if asks_again:
             self._want_pass()
 
     def _noticed(
-        self, kind: int, handle: Handler, hearers: Sequence[Callable[[int, int, Site], None]]
+        self, kind: int, handle: Handler, listeners: Sequence[Callable[[int, int, Site], None]]
     ) -> Handler:
-        """The handler of an event about a machine, where policies want to hear of it."""
+        """Return a handler that also notifies policies of an event about a machine."""
         site = self.site
 
-        def handle_and_tell(time_s: float, subject: int, extra: Any) -> None:
+        def handle_and_notify(time_s: float, subject: int, extra: Any) -> None:
             handle(time_s, subject, extra)
-            for tell in hearers:
-                tell(kind, subject, site)
+            for notify in listeners:
+                notify(kind, subject, site)
 
-        return handle_and_tell
+        return handle_and_notify
 
     def _counted(self, handle: Handler) -> Handler:
-        """The handler of an event about a job, where the site's counts of jobs are kept."""
+        """Return a handler of job events that also updates the site's job counts."""
         site = self.site
 
         def handle_and_count(time_s: float, subject: int, extra: Any) -> None:
@@ -177,7 +177,7 @@ class Engine:
         return handle_and_count
 
     def _timed(self, handle: Handler, time_pass: Callable[[bool], None]) -> Handler:
-        """The handler of a tick, where passes are timed."""
+        """Return a handler of ticks that also times the scheduling pass."""
 
         def handle_and_time(time_s: float, subject: int, extra: Any) -> None:
             time_pass(True)
@@ -193,14 +193,14 @@ class Engine:
             self._pass_due = True
             self._actuator.wake_at(self.site.now)
 
-    def decide_anew(self) -> None:
-        """Every pending job is due in the next pass, and what is decided then is recorded anew."""
+    def decide_again(self) -> None:
+        """Decide every pending job again in the next pass, and record the decisions again."""
         for runner in self.runners:
-            runner.decide_anew()
+            runner.decide_again()
         self._want_pass()
 
     def _decide_if_free(self) -> None:
-        """A pending job may get a machine now."""
+        """Request a pass if a pending job may get a machine now."""
         if self._plans or (self._waits and self.site.free_total):
             self._want_pass()
 
@@ -216,7 +216,7 @@ class Engine:
             due_s = runner.run_pass(site.now)
             if due_s < wake_s:
                 wake_s = due_s
-            waits = waits or runner.somebody_waits
+            waits = waits or runner.any_waiting
         self._waits = waits
         if wake_s < self._wake_s:
             self._wake_s = wake_s
@@ -224,23 +224,23 @@ class Engine:
 
     @property
     def silent(self) -> bool:
-        """True if history is being told."""
+        """True while historical events are being replayed."""
         return self._jobs.silent
 
     def _listen(self, *, silent: bool) -> None:
         self._jobs.silent = silent
         self._jobs.listening = [] if silent else self.runners
 
-    def tell_every_end(self) -> None:
-        """Tell the decision log also of ends that no policy learns from, all of them."""
-        self._jobs.tells_all = True
+    def log_every_end(self) -> None:
+        """Report every end to the decision log, also those that no policy learns from."""
+        self._jobs.logs_all_ends = True
 
     def be_silent(self) -> None:
-        """What follows is history: build state from it, but let nothing count or be decided."""
+        """Treat what follows as history: build state from it, without decisions or statistics."""
         self._listen(silent=True)
 
     def begin(self, now: float) -> None:
-        """End of silent history: from here on everything counts and is decided."""
+        """End the silent history: from here on everything is counted and decided."""
         self._listen(silent=False)
         for runner in self.runners:
             self._enqueue_waiting(runner)
@@ -250,14 +250,14 @@ class Engine:
             self._want_pass()
 
     def _enqueue_waiting(self, runner: PolicyRunner) -> None:
-        """The jobs that wait already join the queue of a new runner."""
+        """Add all jobs that wait already to the queue of a new runner."""
         for job in self.site.jobs.values():
             preempted = job.state == SUSPENDED_STATE and job.gave_back
             if job.state == QUEUED or (preempted and runner.plans):
                 runner.enqueue(job.number)
 
     def finish(self, now: float) -> None:
-        """The trace ends here: time runs to `now`, and machines' states are settled."""
+        """End the trace: advance the clock to `now` and settle the machines' states."""
         self.site.now = max(self.site.now, now)
         for machine in range(len(self.site.specs)):
             self.accounting.energy.settle(machine, self.site.now)
@@ -265,7 +265,7 @@ class Engine:
     # -- snapshots ----------------------------------------------------------------------------
 
     def save(self) -> dict[str, Any]:
-        """State of site, accounting and runners, as plain data."""
+        """Return the state of site, accounting and runners, as plain data."""
         return {
             "site": self.site.save(),
             "accounting": self.accounting.save(),
@@ -281,10 +281,10 @@ class Engine:
         }
 
     def restore(self, saved: dict[str, Any]) -> list[str]:
-        """Go on from what `save` gave. Returns the names of runners that start afresh.
+        """Resume from what `save` returned; return the names of runners without a saved state.
 
-        Those are the ones that were not there then, and those whose policy finds that what it
-        learned does not fit its settings any more.
+        Those are the ones that did not exist then, and those whose policy finds that what it
+        learned no longer fits its settings.
         """
         self.site.restore(saved["site"])
         clusters = [self.site.cluster_number(name) for name in saved["site"]["clusters"]]
@@ -296,7 +296,7 @@ class Engine:
             energy.join(machine, spec or MachineSpec(), cluster, habits)
         self.accounting.restore(saved["accounting"], clusters)
         known, resting = dict(saved["runners"]), saved.get("resting", {})
-        if not self.runners:  # nothing decides at present: what was learned is taken up again then
+        if not self.runners:  # kept until a policy decides again
             self._resting = resting | known
         new = [
             runner
@@ -329,11 +329,11 @@ class Engine:
 
 
 class MachineEvents:
-    """Handlers named like the event kinds; each takes (time_s, machine, extra).
+    """Handlers of machine events, named like the event kinds; each takes (time_s, machine, extra).
 
     Args:
-        site: whose machines they are.
-        energy: accounts their states.
+        site: the site of the machines.
+        energy: accounts for their states.
         opened: called when a machine may have become free.
     """
 
@@ -343,7 +343,7 @@ class MachineEvents:
         self._opened = opened
 
     def joined(self, time_s: float, machine: int, extra: MachineSpec) -> None:
-        """It joins, or tells anew what it is."""
+        """Handle a machine that joins or updates its specification."""
         site, energy = self._site, self._energy
         if machine < len(site.specs):
             energy.settle(machine, site.now)
@@ -355,52 +355,52 @@ class MachineEvents:
             self.usable(time_s, machine, None)
 
     def left(self, time_s: float, machine: int, extra: None) -> None:
-        """It is gone; jobs that ran there are told of by events of their own."""
+        """Handle a machine that is gone; the ends of its jobs are separate events."""
         self._energy.leave(machine, self._site.now)
         self._site.leave(machine)
 
     def usable(self, time_s: float, machine: int, extra: None) -> None:
-        """Jobs may start on it."""
+        """Handle a machine on which jobs may start."""
         self._site.open_machine(machine)
         self._opened()
 
     def owner_came(self, time_s: float, machine: int, extra: None) -> None:
-        """Closed to jobs; the one that runs there is evicted by an event of its own."""
+        """Close the machine to jobs; the eviction of the job there is a separate event."""
         site = self._site
         site.owner[machine] = 1
         site.shut(machine)
         self._energy.enter(machine, OWNED, site.now)
 
     def owner_went(self, time_s: float, machine: int, extra: None) -> None:
-        """Idle, and not usable before it says so."""
+        """Handle an owner's log-out: idle, and not usable until an event reports it."""
         site = self._site
         site.owner[machine] = 0
         self._energy.enter(machine, IDLING, site.now)
 
     def rebooted(self, time_s: float, machine: int, extra: None) -> None:
-        """Idle anew, and not usable before it says so; an owner who sits there cancels it."""
+        """Handle a reboot: idle, and not usable until reported; ignored while an owner is there."""
         site = self._site
         if not site.owner[machine]:
             site.shut(machine)
             self._energy.enter(machine, IDLING, site.now)
 
     def asleep(self, time_s: float, machine: int, extra: None) -> None:
-        """It sleeps, as somebody who knows has told."""
+        """Handle a machine that was reported asleep."""
         self._energy.enter(machine, ASLEEP, self._site.now)
 
     def woken(self, time_s: float, machine: int, extra: None) -> None:
-        """It is on again."""
+        """Handle a machine that is on again."""
         self._energy.enter(machine, IDLING, self._site.now)
 
     def drained(self, time_s: float, machine: int, extra: None) -> None:
-        """Closed to jobs until it is said to be usable."""
+        """Close the machine to jobs until it is reported usable."""
         self._site.shut(machine)
 
     def eligible(self, time_s: float, subject: int, extra: tuple[str, Sequence[int], bool]) -> None:
-        """Return which machines a class of jobs may use."""
-        self._site.tell_class(*extra)
+        """Store which machines a class of jobs may use."""
+        self._site.set_class(*extra)
         self._opened()
 
     def power(self, time_s: float, machine: int, extra: float) -> None:
-        """Its meter was read: these watts hold for a while in place of the table's."""
+        """Handle a meter reading: its watts replace those of the table for a while."""
         self._energy.read_meter(machine, extra, time_s)

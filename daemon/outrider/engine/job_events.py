@@ -1,4 +1,4 @@
-"""What events about jobs do: to the site, to accounting, and to every runner."""
+"""Handlers of job events: they update the site, the accounting and every runner."""
 
 from collections.abc import Callable, Sequence
 
@@ -15,21 +15,21 @@ from outrider.model.jobs import HELD_STATE, QUEUED, RUNNING, SUSPENDED_STATE, Jo
 
 
 class JobEvents:
-    """Handlers named like the event kinds; each takes (time_s, job, extra).
+    """Handlers of job events, named like the event kinds; each takes (time_s, job, extra).
 
     Args:
-        site: whose jobs they are.
+        site: the site of the jobs.
         accounting: totals by the definitions.
-        runners: who is told of them.
-        decision_log: writes what runners made of the end of a run.
+        runners: the runners that receive the events.
+        decision_log: stores what runners learned from the end of a run.
         wanted: called when a job has become decidable.
         opened: called when a machine may have become free.
-        estimator: says how long a job will run; None: the user's own estimate counts.
+        estimator: predicts how long a job will run; None: the user's own estimate is used.
 
     Attributes:
-        listening: the runners that are told; none while history is told silently.
-        silent: history is told: nothing is recorded.
-        tells_all: ends that no policy learns from are told to the decision log, too: those of
+        listening: the runners that receive events; none while history is replayed silently.
+        silent: history is being replayed: nothing is recorded.
+        logs_all_ends: ends that no policy learns from go to the decision log, too: those of
             completed runs and of jobs that leave the queue.
     """
 
@@ -45,7 +45,7 @@ class JobEvents:
     ) -> None:
         self.listening = runners
         self.silent = False
-        self.tells_all = False
+        self.logs_all_ends = False
         self._site = site
         self._accounting = accounting
         self._decision_log = decision_log
@@ -54,7 +54,7 @@ class JobEvents:
         self._estimator = estimator
 
     def submitted(self, time_s: float, subject: int, extra: JobSpec) -> None:
-        """It enters the queue."""
+        """Handle a job that enters the queue."""
         submit_s = time_s if extra.seen_submit else None
         if self._estimator is not None:
             extra = _estimated(extra, self._estimator.estimate(extra, time_s))
@@ -65,7 +65,7 @@ class JobEvents:
         self._wanted()
 
     def started(self, time_s: float, subject: int, extra: tuple[int, int]) -> None:
-        """A run of it begins."""
+        """Handle a run that begins."""
         site = self._site
         job = site.jobs[subject]
         machine, cpus = job.machine, job.cpus = extra
@@ -84,7 +84,7 @@ class JobEvents:
         self._accounting.run_started(job, machine, time_s, site.now)
 
     def _end_run(self, job: Job, time_s: float, ending: str, reason: str) -> None:
-        """Common end of every run: accounting, machine, outcome to every runner."""
+        """End a run in any way: accounting, machine, outcome to every runner."""
         site, accounting, machine = self._site, self._accounting, job.machine
         run_s = job.run_s(time_s)
         cluster = site.machine_cluster[machine]
@@ -105,26 +105,26 @@ class JobEvents:
             site.resources.end(job.number)
         if site.runs is not None:
             site.runs.drop(job)
-        told = self.silent or (ending is COMPLETED_RUN and not self.tells_all)
+        recorded = self.silent or (ending is COMPLETED_RUN and not self.logs_all_ends)
         for runner in self.listening:
             runner.judge(job, ending, reason, run_s, site.now)
             if runner.learns:
-                told = True
+                recorded = True
                 reward, on_policy = runner.ended(job, ending, reason, run_s, site)
                 self._decision_log.ended(runner.name, job, ending, reason, run_s, reward, on_policy)
-        if not told:
+        if not recorded:
             self._decision_log.ended("", job, ending, reason, run_s, None, False)
         self._opened()
 
     def completed(self, time_s: float, subject: int, extra: None) -> None:
-        """It is done."""
+        """Handle a job that completed."""
         job = self._site.jobs.pop(subject)
         self._end_run(job, time_s, COMPLETED_RUN, "")
         if self._estimator is not None:
             self._estimator.learn(job, job.work_s(time_s), time_s)
 
     def evicted(self, time_s: float, subject: int, extra: str) -> None:
-        """Its run is thrown away, and it is queued again."""
+        """Handle an eviction: the run is wasted, and the job is queued again."""
         job = self._site.jobs[subject]
         self._end_run(job, time_s, EVICTED_RUN, extra)
         job.state, job.machine = QUEUED, -1
@@ -133,23 +133,23 @@ class JobEvents:
         self._wanted()
 
     def removed(self, time_s: float, subject: int, extra: str) -> None:
-        """It is gone without completing."""
+        """Handle a job that is gone without completing."""
         job = self._site.jobs.pop(subject)
         self._accounting.job_removed(job)
         if job.state in (RUNNING, SUSPENDED_STATE):
             self._end_run(job, time_s, REMOVED_RUN, extra)
             return
-        told = self.silent or not self.tells_all
+        recorded = self.silent or not self.logs_all_ends
         for runner in self.listening:
             reward = runner.removed(job, extra, self._site)
             if runner.learns:
-                told = True
+                recorded = True
                 self._decision_log.ended(runner.name, job, REMOVED_RUN, extra, 0.0, reward, True)
-        if not told:
+        if not recorded:
             self._decision_log.ended("", job, REMOVED_RUN, extra, 0.0, None, False)
 
     def suspended(self, time_s: float, subject: int, extra: str | None) -> None:
-        """Its run pauses; if it gives its CPUs back, it waits for some to be resumed on."""
+        """Pause the run; if it gave its CPUs back, the job waits for some to be resumed on."""
         site = self._site
         job = site.jobs[subject]
         self._accounting.run_paused(job, site.now)
@@ -166,7 +166,7 @@ class JobEvents:
             self._opened()
 
     def resumed(self, time_s: float, subject: int, extra: tuple[int, int] | None) -> None:
-        """Its run goes on, where it was or on other CPUs."""
+        """Resume the run, where it was or on other CPUs."""
         site = self._site
         job = site.jobs[subject]
         if extra is not None:
@@ -184,7 +184,7 @@ class JobEvents:
         self._accounting.run_resumed(job, site.now)
 
     def resized(self, time_s: float, subject: int, extra: int) -> None:
-        """Its run has other CPUs from now on."""
+        """Change the number of CPUs of the run from now on."""
         site = self._site
         job = site.jobs[subject]
         if job.state == RUNNING:
@@ -201,20 +201,20 @@ class JobEvents:
         self._opened()
 
     def disconnected(self, time_s: float, subject: int, extra: None) -> None:
-        """Return whether its run goes on is not known: until it is, it counts as running."""
+        """Do nothing: a run counts as running until its fate is known."""
 
     def reconnected(self, time_s: float, subject: int, extra: None) -> None:
-        """Its run has gone on all the time."""
+        """Do nothing: the run has continued all the time."""
 
     def held(self, time_s: float, subject: int, extra: str | None) -> None:
-        """It waits, but may not start."""
+        """Handle a hold: the job waits, but may not start."""
         job = self._site.jobs[subject]
         job.state, job.held_because = HELD_STATE, extra or ""
         for runner in self.listening:
             runner.dequeue(subject, self._site)
 
     def released(self, time_s: float, subject: int, extra: None) -> None:
-        """It may start again."""
+        """Handle a release: the job may start again."""
         job = self._site.jobs[subject]
         job.state, job.held_because = QUEUED, ""
         for runner in self.listening:
@@ -222,7 +222,7 @@ class JobEvents:
         self._wanted()
 
     def changed(self, time_s: float, subject: int, extra: JobSpec) -> None:
-        """It is declared anew."""
+        """Handle a new declaration of the job."""
         job = self._site.jobs[subject]
         self._accounting.job_changed(job, extra, self._site.now)
         if self._estimator is not None:
@@ -233,7 +233,7 @@ class JobEvents:
 
 
 def _estimated(spec: JobSpec, estimate: RunTimeEstimate | None) -> JobSpec:
-    """What its user said of a job, but for the run time, if somebody knows better."""
+    """Return the job's declaration with the estimator's run time, if there is one."""
     if estimate is None:
         return spec
     return msgspec.structs.replace(spec, estimate_s=estimate.median_s)

@@ -1,4 +1,4 @@
-"""The two ports out of the engine: an actuator for decisions, and a log of them."""
+"""Ports out of the engine: an actuator that executes decisions, and a log of them."""
 
 from typing import Protocol, runtime_checkable
 
@@ -7,7 +7,7 @@ from outrider.model.jobs import Job
 
 
 class Actuator(Protocol):
-    """What carries decisions out: the simulation in replay; in the daemon nothing does yet."""
+    """Port that executes decisions: the simulation in replay; nothing yet in the daemon."""
 
     def start(self, job: int, machine: int) -> None:
         """Start a job on a machine, now."""
@@ -20,10 +20,10 @@ class Actuator(Protocol):
 
 @runtime_checkable
 class PlanActuator(Actuator, Protocol):
-    """What also carries out the plans of policies that do more than start jobs."""
+    """Actuator that also executes the plans of policies that do more than start jobs."""
 
     def shrink(self, job: int, machine: int, cpus: int) -> None:
-        """Start a queued job on fewer CPUs than it asks for, or change those of a running one."""
+        """Start a queued job on fewer CPUs than it requests, or change those of a running one."""
         ...
 
     def preempt(self, job: int) -> None:
@@ -31,24 +31,24 @@ class PlanActuator(Actuator, Protocol):
         ...
 
     def resume(self, job: int, cpus: int) -> None:
-        """A preempted job goes on, on its machine."""
+        """Resume a preempted job on its machine."""
         ...
 
 
 class DecisionLog(Protocol):
-    """What keeps decisions and outcomes."""
+    """Port that stores decisions and outcomes."""
 
     def decided(self, decision: Decision, /) -> None:
-        """A decision was made, to be acted on or not."""
+        """Store a decision, whether it is executed or not."""
         ...
 
     def ended(
         self, policy: str, job: Job, ending: str, reason: str, run_s: float,
         reward: float | None, on_policy: bool,
     ) -> None:  # fmt: skip
-        """A run ended, or a job left the queue, and a policy learned from it.
+        """Store the end of a run, or of a queued job, and what a policy learned from it.
 
-        Of a run that was thrown away and that no policy learns from, called once, with "". So of
-        every other end, where the engine was told to (`Engine.tell_every_end`).
+        If no policy learns from it, called once with the policy "": for every wasted run, and for
+        every other end after `Engine.log_every_end`.
         """
         ...

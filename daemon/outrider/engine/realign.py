@@ -1,9 +1,9 @@
-"""After a fault of Outrider itself: everything that is derived is counted anew from what is known.
+"""Recompute all derived state from the primary state after an internal error.
 
 An event that raised half way may have left a machine's CPUs taken by no job, or a job in two
-queues. What is known for certain is which jobs there are, where they run and what each machine is;
+queues. The primary state is which jobs there are, where they run and what each machine is;
 all else follows from that and is rebuilt here. It costs a walk over jobs and machines, and it is
-called only when an error was raised, so the path of an event pays nothing for it.
+called only after an error, so normal events pay nothing for it.
 """
 
 from collections import Counter
@@ -23,10 +23,10 @@ def realign(
     """Make site, accounting and runners agree with the jobs that are known.
 
     Args:
-        site: its jobs, and whether its machines are shut, are taken for the truth.
+        site: its jobs, and whether its machines are shut, are trusted.
         accounting: what runs now is corrected; totals so far stay as they are.
-        runners: those that are told of events.
-        known: numbers of the jobs that stay; every other is taken out whole, as removed.
+        runners: those that receive events.
+        known: numbers of the jobs that stay; every other job is removed entirely.
     """
     for number in [number for number in site.jobs if number not in known]:
         accounting.job_removed(site.jobs.pop(number))
@@ -45,7 +45,7 @@ def _holds_cpus(job: Job) -> bool:
 
 
 def _count_machines(site: Site) -> None:
-    """CPUs in use, the machines of each cluster, and which machines are free."""
+    """Recount the CPUs in use, the machines of each cluster, and which machines are free."""
     busy: Counter[int] = Counter()
     for job in site.jobs.values():
         if _holds_cpus(job):

@@ -16,7 +16,7 @@ from outrider.engine.accounting.accounting import Accounting
 from outrider.engine.ingest.machine_registry import inferred_machine
 from outrider.engine.scheduling.placement import Possible, fits, kind_of
 from outrider.engine.state.machines import FREE, Machines, Room
-from outrider.engine.state.site import Site, told_of_machines
+from outrider.engine.state.site import Site, machine_events
 from outrider.forecast.closures import ClosureHistory, RecentClosures, closure_history, usable_cpus
 from outrider.forecast.queue_state import Floats, Jobs, QueueState, RecentArrivals
 from outrider.forecast.recent_jobs import KEPT_S, RecentJobs, groups_in
@@ -83,7 +83,7 @@ def _initial_state(seq: int, state: dict[str, Any]) -> InitialState:
         for job in site.jobs.values()
     }
     first_s = min((event[0] for events in jobs.values() for event in events), default=site.now)
-    machines = list(told_of_machines(site, machine_names, first_s))
+    machines = list(machine_events(site, machine_names, first_s))
     awaited = [_event_of(event) for _, _, _, event in state["merger"]["waiting"]]
     return InitialState(seq, site.now, machines, jobs, awaited)
 
@@ -158,7 +158,7 @@ class FollowedSite:
             initial_seq = -1
             if self._initial is not None:
                 # the snapshot knows the machines; of the first look's, some may have left since
-                self._recorded.go_on_after(self.seq)
+                self._recorded.resume_after(self.seq)
                 for time_s, events in self._recorded.read(journal, self._initial.seq):
                     yield from self._advance(time_s, events)
                 self._take_initial_state(self._initial)
@@ -190,7 +190,7 @@ class FollowedSite:
         is_known = self._merger.normaliser.known_by
         of_jobs = [e for job, of in initial.jobs.items() if is_known(job) is None for e in of]
         awaited = [] if self.seq else initial.awaited  # else the journal had them, too
-        self._recorded.go_on_after(initial.seq)
+        self._recorded.resume_after(initial.seq)
         before, started_n = self.recent.arrivals, len(self.started)
         self._merger.arrive("snapshot", [*initial.machines, *of_jobs, *awaited])
         self._engine.feed(self._watched(self._merger.advance(initial.time_s)))

@@ -1,7 +1,7 @@
-"""The ledger: inputs, decisions and outcomes on disk, so that a restart loses nothing.
+"""Journal on disk: inputs, decisions and outcomes, so that a restart loses nothing.
 
-The journal is the truth: inputs, decisions, outcomes and cursors under one sequence number.
-Snapshots only save the time it takes to feed a long journal again.
+The journal is the primary record: inputs, decisions, outcomes and cursors under one sequence
+number. Snapshots only save the time it takes to replay a long journal.
 """
 
 from outrider.journal.journal import Journal
@@ -17,7 +17,7 @@ from outrider.journal.records import (
 )
 from outrider.journal.snapshots import SnapshotStore
 from outrider.journal.tables import rows_of
-from outrider.journal.verify import Report, check_end, open_or_begin_anew, verify
+from outrider.journal.verify import Report, check_end, open_or_replace, verify
 from outrider.journal.writer import Writer
 
 __all__ = [
@@ -35,7 +35,7 @@ __all__ = [
     "SnapshotStore",
     "Writer",
     "check_end",
-    "open_or_begin_anew",
+    "open_or_replace",
     "rows_of",
     "verify",
 ]

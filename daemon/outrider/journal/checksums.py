@@ -1,8 +1,8 @@
-"""Checksums of rows, by which a flipped bit in a value is found: SQLite itself does not look.
+"""Checksums of rows, which detect flipped bits in values: SQLite itself does not check them.
 
-Numbered rows are summed up in blocks of consecutive numbers, in the transaction that writes them
-and from what it reads back; the block that is still growing stands in the table ``counter``.
-Other rows (cursors, meta, runs, commands) carry a checksum of their own.
+The checksum of numbered rows covers blocks of consecutive numbers. It is computed in the
+transaction that writes them, from what it reads back. The block that is still growing is stored in
+the table ``counter``. Other rows (cursors, meta, runs, commands) carry a checksum of their own.
 """
 
 # ruff: noqa: S608 - names of tables and columns are constants of ours; values are bound.
@@ -16,7 +16,7 @@ from zlib import crc32
 import msgspec
 
 BLOCK_ROWS: Final = 256
-"""Rows after which a block is closed. What is wrong is told to the block."""
+"""Rows after which a block is closed. A fault is located to the block."""
 
 _CHECKED: Final = (
     ("inputs", "seq, adapter, time_s, kind, subject, extra"),
@@ -25,7 +25,7 @@ _CHECKED: Final = (
     ("outcomes", "seq, time_s, job, machine, ending, reason, run_s, policy, reward, on_policy"),
     ("set_aside", "seq, adapter, time_s, kind, subject, extra, reason, detail"),
 )  # fmt: skip
-"""A column may be appended: values at the end that are NULL do not count."""
+"""Tables and columns of numbered rows; a column may be appended: trailing NULLs do not count."""
 
 _OWN: Final = (
     ("cursors", "adapter", "adapter, cursor, seq"),
@@ -34,7 +34,7 @@ _OWN: Final = (
      "after_seq, at_s, command, uid, user, from_mode, to_mode, outcome, why, detail"),
     ("runs", "id", "job, vo, job_class, machine, cpus, submit_s, start_s, end_s, run_s, reason"),
 )  # fmt: skip
-"""Rows with a checksum of their own: the table, what names a row, what is summed up."""
+"""Rows with a checksum of their own: the table, the row's name, the columns it covers."""
 
 _encode: Final = msgspec.msgpack.Encoder().encode
 
@@ -48,12 +48,12 @@ class Block(NamedTuple):
 
 
 def row_crc(values: tuple[Any, ...]) -> int:
-    """The checksum of a row by itself."""
+    """Return the checksum of a single row."""
     return crc32(_encode(values))
 
 
 def sum_up(connection: sqlite3.Connection, before: int, last: int) -> None:
-    """Sum up the rows after a sequence number, in the transaction that wrote them."""
+    """Add the rows after a sequence number to the checksums, in the same transaction."""
     open_block = "SELECT open_first_seq, open_crc FROM counter"
     first, crc = connection.execute(open_block).fetchone()
     first = first or before + 1
@@ -67,11 +67,11 @@ def sum_up(connection: sqlite3.Connection, before: int, last: int) -> None:
 
 
 def wrong_blocks(connection: sqlite3.Connection, newest: int | None = None) -> Iterator[str]:
-    """Blocks whose rows are not what was written, as sentences.
+    """Yield a sentence for each block whose rows are not what was written.
 
     Args:
-        connection: reads text that is no UTF-8, too (`lenient`).
-        newest: only so many of the newest blocks; None: all.
+        connection: must also read text that is not UTF-8 (`lenient`).
+        newest: check only so many of the newest blocks; None: all.
     """
     query = "SELECT last_seq, pruned_seq, pruned_inputs_seq, open_first_seq, open_crc FROM counter"
     last, pruned, pruned_inputs, open_first, open_crc = connection.execute(query).fetchone()
@@ -88,7 +88,7 @@ def wrong_blocks(connection: sqlite3.Connection, newest: int | None = None) -> I
     expected = None
     for block in blocks:
         if expected is not None and block.first_seq != expected:
-            yield f"the checksums do not say what stands from {expected} to {block.first_seq - 1}"
+            yield f"there are no checksums for rows {expected} to {block.first_seq - 1}"
         expected = block.last_seq + 1
         crc, last_read = 0, block.first_seq
         for seq, data in _rows(connection, block.first_seq, block.last_seq):
@@ -96,11 +96,11 @@ def wrong_blocks(connection: sqlite3.Connection, newest: int | None = None) -> I
         if crc != block.crc or last_read != block.last_seq:
             yield f"a value was changed among rows {block.first_seq} to {block.last_seq}"
     if expected is not None and expected != last + 1:
-        yield f"the checksums do not say what stands from {expected} to {last}"
+        yield f"there are no checksums for rows {expected} to {last}"
 
 
 def wrong_rows(connection: sqlite3.Connection, tables: tuple[str, ...]) -> Iterator[str]:
-    """Rows with a checksum of their own that does not match, as sentences; names are quoted."""
+    """Yield a sentence for each row whose own checksum does not match; names are quoted."""
     for table, name, columns in _OWN:
         if table not in tables:
             continue
@@ -111,12 +111,12 @@ def wrong_rows(connection: sqlite3.Connection, tables: tuple[str, ...]) -> Itera
 
 
 def lenient(text: bytes) -> str:
-    """A `sqlite3.Connection.text_factory` that a flipped bit in a text cannot make fail."""
+    """Decode text; a `sqlite3.Connection.text_factory` that no flipped bit can make fail."""
     return text.decode("utf-8", "backslashreplace")
 
 
 def _rows(connection: sqlite3.Connection, first: int, last: int) -> Iterator[tuple[int, bytes]]:
-    """The numbered rows of all tables, in order."""
+    """Return the numbered rows of all tables, in order."""
     return heapq.merge(*(_of(connection, n, first, last) for n in range(len(_CHECKED))))
 
 

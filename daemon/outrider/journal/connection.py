@@ -1,4 +1,4 @@
-"""Open and back up the SQLite file, with errors that name file, cause and remedy."""
+"""Opening and backup of the SQLite file, with errors that name file, cause and fix."""
 
 import os
 import sqlite3
@@ -15,23 +15,23 @@ from outrider.journal.schema import migrate, version_of
 from outrider.model.errors import LedgerError
 
 BUSY_S: Final = 5.0
-"""How long to wait for another process that holds the write lock."""
+"""Seconds to wait for another process that holds the write lock."""
 WAL_LIMIT_BYTES: Final = 64 * 1024 * 1024
 """Size to which the write-ahead log is truncated after a checkpoint."""
 _ADVICE: Final = (
     ("is full", "free some space on its file system"),
     ("readonly", "make the file and its directory writable for this user"),
     ("unable to open", "its directory must exist, and be writable where the journal is written"),
-    ("disk I/O", "look into the system's log for the disk, and at limits on file size"),
+    ("disk I/O", "check the system log for disk errors, and limits on file size"),
     ("locked", "another process is writing to it; stop that one"),
-    ("not a database", "name a journal of Outrider's, or move this file away"),
-    ("malformed", "the file is damaged; move it away and begin a new one"),
+    ("not a database", "use a journal of Outrider, or move this file away"),
+    ("malformed", "the file is damaged; move it away and start a new one"),
 )
 
 
 @contextmanager
 def naming_errors(path: Path, doing: str) -> Iterator[None]:
-    """Turn errors of SQLite into a `LedgerError` that names file, cause and remedy."""
+    """Turn errors of SQLite into a `LedgerError` that names file, cause and fix."""
     try:
         yield
     except (sqlite3.Error, OSError) as error:
@@ -42,10 +42,10 @@ def naming_errors(path: Path, doing: str) -> Iterator[None]:
 
 
 def open_to_write(path: Path) -> sqlite3.Connection:
-    """Open the file, created if missing, in the present schema, for one writer.
+    """Open the file for one writer, in the present schema; create it if missing.
 
     Raises:
-        LedgerError: it cannot be opened, made or migrated.
+        LedgerError: it cannot be opened, created or migrated.
     """
     with naming_errors(path, "open the journal for writing"):
         connection = sqlite3.connect(
@@ -73,15 +73,15 @@ def open_to_write(path: Path) -> sqlite3.Connection:
 def open_to_read(path: Path) -> sqlite3.Connection:
     """Open the file for reading; a process that writes it at the same time is not disturbed.
 
-    Reading a journal needs the small files ``-wal`` and ``-shm`` beside it. Where they are
-    missing and cannot be made (a read-only directory), nobody writes the journal either, and it
-    is read as an immutable file.
+    Reading a journal needs the small files ``-wal`` and ``-shm`` next to it. Where they are missing
+    and cannot be created (a read-only directory), no process writes the journal either, and it is
+    read as an immutable file.
 
     Raises:
         LedgerError: it is missing, damaged, of another version or not a journal.
     """
     if not path.is_file():
-        raise LedgerError(f"{path}: there is no journal here")
+        raise LedgerError(f"{path}: no such journal")
     with naming_errors(path, "read the journal"):
         connection = _connect_to_read(path, "mode=ro")
         try:
@@ -103,7 +103,7 @@ def open_to_read(path: Path) -> sqlite3.Connection:
                 f"{path}: schema version {version}, this Outrider reads version {schema.VERSION}; "
                 "open it once for writing to bring it up to date"
                 if version
-                else f"{path}: the file holds no journal yet"
+                else f"{path}: the file contains no journal yet"
             )
     except LedgerError:
         connection.close()
@@ -119,41 +119,41 @@ def _connect_to_read(path: Path, options: str) -> sqlite3.Connection:
 
 
 # -- backup ----------------------------------------------------------------------------------------
-# Backups of a journal, also of one that a daemon is writing.
+# Backups of a journal, also while a daemon is writing it.
 
 log = structlog.get_logger()
 
 
 def write_backup(source: sqlite3.Connection, target: Path) -> None:
-    """Copy an open journal as it is at one moment; the file takes its name when it is whole.
+    """Copy an open journal as of one moment; the target appears when it is complete.
 
     Args:
-        source: open; it may be read and written meanwhile.
-        target: replaced if it is there.
+        source: open; it may be read and written during the copy.
+        target: replaced if it exists.
 
     Raises:
-        OSError, sqlite3.Error: it could not be written; there is no such file from this.
+        OSError, sqlite3.Error: it could not be written; no new target file is left.
     """
-    beside = target.with_name(f"{target.name}.part")
+    partial = target.with_name(f"{target.name}.part")
     try:
-        beside.unlink(missing_ok=True)
-        with closing(sqlite3.connect(beside)) as copy:
-            source.backup(copy)  # in one piece: in several it begins again after every write
-        beside.chmod(0o600)  # it tells when owners sat at their machines
-        sync_path(beside)
-        beside.replace(target)
+        partial.unlink(missing_ok=True)
+        with closing(sqlite3.connect(partial)) as copy:
+            source.backup(copy)  # in one step: in several it restarts after every write
+        partial.chmod(0o600)  # it contains when owners used their machines
+        sync_path(partial)
+        partial.replace(target)
         sync_path(target.parent)
     except (OSError, sqlite3.Error):
         with suppress(OSError):  # the first error is raised
-            beside.unlink(missing_ok=True)
+            partial.unlink(missing_ok=True)
         raise
 
 
 def back_up_before_migration(source: sqlite3.Connection, path: Path, version: int) -> Path | None:
-    """Keep a journal of an older version beside it, before it is brought up to date.
+    """Keep a copy of a journal of an older version, before it is migrated.
 
     Returns:
-        Where it is; None if it could not be written, which the log tells: each step of a migration
+        Path of the copy; None if it could not be written, which is logged: each step of a migration
         is a transaction, and a full disk must not keep a daemon from starting.
     """
     target = path.with_name(f"before-schema-{version + 1}-{path.name}")
@@ -167,13 +167,13 @@ def back_up_before_migration(source: sqlite3.Connection, path: Path, version: in
 
 
 def refuse_same_file(source: Path, target: Path) -> None:
-    """Raise `LedgerError` where a backup would overwrite what it is made of."""
+    """Raise `LedgerError` where a backup would overwrite its source."""
     if target.exists() and source.exists() and source.samefile(target):
         raise LedgerError(f"{target}: this is the journal itself; expected another file")
 
 
 def sync_path(path: Path) -> None:
-    """Make a file, or the names in a folder, safe against a power failure."""
+    """Flush a file, or the names in a folder, so that they survive a power failure."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -1,7 +1,7 @@
-"""Jobs in a journal by the short form of their names, without reading all rows."""
+"""Search for jobs in a journal by the short form of their names, by index."""
 
 # ruff: noqa: S608 - names of tables are constants of ours; values are bound.
-# ruff: noqa: S608 - words of our own; values are bound.
+# ruff: noqa: S608 - constants of ours; values are bound.
 
 from collections.abc import Callable, Iterator
 from typing import Any, Final, NamedTuple, TypeAlias
@@ -11,7 +11,7 @@ from outrider.journal.schema import JOB_ENDS
 from outrider.model.events import KIND_NUMBERS
 from outrider.model.jobs import AFTER_SHORT_FORM, stands_for, system_of
 
-_MOST_SYSTEMS: Final = 100
+_MAX_SYSTEMS: Final = 100
 _LAST: Final = "\U0010ffff"
 _AFTER_DIGITS: Final = ":"
 _OF_JOB: Final = """seq IN (
@@ -22,7 +22,7 @@ Fetch: TypeAlias = Callable[[str, dict[str, Any]], list[Row]]
 
 
 def find_jobs(fetch: Fetch, table: str, short: str, limit: int) -> list[str]:
-    """Names of the jobs that a short form can mean, at most `limit` of them.
+    """Return the names of the jobs that a short form can mean, at most `limit` of them.
 
     A name begins with that of its system, or with the id if the system comes after it. So the query
     takes a few index lookups for each system, however many decisions there are.
@@ -46,9 +46,9 @@ def find_jobs(fetch: Fetch, table: str, short: str, limit: int) -> list[str]:
 
 
 def _systems(fetch: Fetch, table: str) -> Iterator[str]:
-    """The parts before the ids in the job names of the journal."""
+    """Yield the parts before the ids in the job names of the journal."""
     after = ""
-    for _ in range(_MOST_SYSTEMS):
+    for _ in range(_MAX_SYSTEMS):
         [(name,)] = fetch(f"SELECT min(job) FROM {table} WHERE job > :after", {"after": after})
         if name is None:
             return
@@ -66,17 +66,17 @@ def _between(fetch: Fetch, table: str, low: str, high: str, limit: int) -> list[
 
 
 def about(job: str | None) -> tuple[str, dict[str, Any]]:
-    """The condition for decisions about a job, alone or among alike jobs, and its values."""
+    """Return the condition for decisions about a job, alone or among others, and its values."""
     if job is None:
         return "1", {}
     return _OF_JOB, {"job": job, "quoted": encode_json(job)}
 
 
 # -- job ends --------------------------------------------------------------------------------------
-# How jobs left, as the journal's inputs tell it.
+# How jobs left, from the journal's inputs.
 
 ENDED_JOBS: Final = f"(SELECT subject AS job FROM inputs WHERE {JOB_ENDS})"
-"""In the place of a table of jobs."""
+"""Subquery that replaces a table of jobs."""
 _LAST_END: Final = (
     f"SELECT time_s, kind, extra FROM inputs WHERE subject = :job AND {JOB_ENDS} "
     "ORDER BY seq DESC LIMIT 1"
@@ -84,7 +84,7 @@ _LAST_END: Final = (
 
 
 class JobEnd(NamedTuple):
-    """How a job left.
+    """End of a job: when and how it left.
 
     Attributes:
         time_s: when.
@@ -98,7 +98,7 @@ class JobEnd(NamedTuple):
 
 
 def last_end(fetch: Fetch, job: str) -> JobEnd | None:
-    """The last end of a job; None where no input tells of one.
+    """Return the last end of a job; None where no input reports one.
 
     Args:
         fetch: runs a query on a journal that has the index for it.

@@ -1,4 +1,4 @@
-"""The journal: all inputs, decisions and outcomes, in order, in one SQLite file."""
+"""Journal: all inputs, decisions and outcomes, in order, in one SQLite file."""
 
 # ruff: noqa: S608 - names of tables and columns are constants of ours; values are bound.
 
@@ -31,25 +31,25 @@ from outrider.journal.records import (
 from outrider.model.errors import LedgerError
 
 _STEPS: Final = 1_000
-"""Instructions of SQLite between two calls of who watches: some 30 us, or a third of the pages that
-are given back at a time."""
+"""SQLite instructions between two progress calls: about 30 us, or a third of a vacuum step."""
 
 
 class Journal(JournalReading):
-    """One journal file, open for one writer or for reading.
+    """Open journal file, for one writer or for reading.
 
     What `append` has returned for survives the end of this process at any moment, ``kill -9``
     included: it has been handed to the operating system (WAL, ``synchronous=NORMAL``). When the
-    power fails or the kernel stops, the last few transactions may be lost, whole ones and from
-    the end; the adapters' cursors go back with them, so the events come again from their source.
-    `sync` makes sure of everything so far.
+        power
+    fails or the kernel stops, the last few transactions may be lost, complete ones from the end.
+    The adapters' cursors go back with them, so the events come again from their source. `sync`
+    makes everything so far durable.
 
-    A connection may move between threads but serves one at a time: give the writer and every
-    reader a `Journal` of their own.
+    A connection may move between threads but serves one at a time: give the writer and every reader
+    a separate `Journal`.
 
     Args:
         path: the file; created if missing, unless `read_only`.
-        read_only: never change anything; a daemon may be writing meanwhile.
+        read_only: never change anything; a daemon may be writing at the same time.
 
     Raises:
         LedgerError: it cannot be opened, belongs to another program or to a newer Outrider.
@@ -62,9 +62,9 @@ class Journal(JournalReading):
         self._progress: Callable[[], None] | None = None
 
     def watch(self, progress: Callable[[], None]) -> None:
-        """Call this again and again while SQLite works, and not while it waits for the disk.
+        """Call a function periodically while SQLite works, but not while it waits for the disk.
 
-        It is called in the thread that uses the journal, also after `reopen`.
+        The function is called in the thread that uses the journal, also after `reopen`.
         """
         self._progress = progress
         self._connection.set_progress_handler(progress, _STEPS)
@@ -99,7 +99,7 @@ class Journal(JournalReading):
                 self._connection.execute("COMMIT")
             except (TypeError, ValueError, OverflowError, IndexError) as error:
                 raise LedgerError(
-                    f"{self.path}: an entry holds what a journal cannot: {error}"
+                    f"{self.path}: an entry contains what a journal cannot store: {error}"
                 ) from error
             finally:
                 if self._connection.in_transaction:
@@ -107,16 +107,16 @@ class Journal(JournalReading):
         return seqs
 
     def probe(self) -> None:
-        """Ask for every column, and for what each write needs, but for no rows.
+        """Query every column, and what each write needs, but no rows.
 
         Raises:
-            LedgerError: a table is not as the schema has it.
+            LedgerError: a table differs from the schema.
         """
         with naming_errors(self.path, "read the journal"):
             probe_reading(self._connection)
 
     def probe_writing(self) -> None:
-        """Write a row into every table, as the next entry would, and take it back.
+        """Write a row into every table, as the next entry would, and roll back.
 
         Raises:
             LedgerError: it cannot be written.
@@ -124,8 +124,8 @@ class Journal(JournalReading):
         with naming_errors(self.path, "record"):
             probe_writing(self._connection)
 
-    def mend_counter(self) -> bool:
-        """Let the counter go on after the last row, should it be behind it; whether it was.
+    def repair_counter(self) -> bool:
+        """Set a counter that is behind to the last row; return whether it was.
 
         Raises:
             LedgerError: it cannot be read or written.
@@ -148,19 +148,20 @@ class Journal(JournalReading):
     ) -> int:
         """Delete rows older than a time; return how many.
 
-        What goes is always a front piece of the sequence: the first row that is not older ends
-        it, unless its time is beyond all that can be. Cursors and meta stay.
+        The deleted rows are always the front of the sequence: the first row that is not older ends
+            it,
+        unless its time is impossible. Cursors and meta stay.
 
         Args:
             before_time_s: event time in seconds.
-            oldest_snapshot_seq: `SnapshotStore.oldest_seq`; inputs after it are kept whatever
-                their age, since a restart may have to feed them again. 0 keeps every input.
-            latest_time_s: rows of a later time are dated wrongly, and keep nothing.
-            runs_before_s: runs that ended, and commands that were given, before this time go,
-                too; None: all are kept.
+            oldest_snapshot_seq: `SnapshotStore.oldest_seq`; inputs after it are kept at any age,
+                since a restart may have to replay them. 0 keeps every input.
+            latest_time_s: rows of a later time have a wrong date, and keep no others.
+            runs_before_s: runs that ended, and commands that were given, before this time are
+                deleted, too; None: all are kept.
 
         Raises:
-            LedgerError: as `append`; pieces done before the failure stay done.
+            LedgerError: see `append`; steps done before the failure stay done.
         """
         with naming_errors(self.path, "prune"):
             gone = prune_journal(
@@ -173,30 +174,30 @@ class Journal(JournalReading):
             return gone
 
     def keep_within(self, budget_bytes: int, *, oldest_snapshot_seq: int) -> int:
-        """Delete the oldest rows while the journal takes more than its budget; return how many.
+        """Delete the oldest rows while the journal exceeds its budget; return how many.
 
-        Events go before runs. Inputs after the oldest snapshot stay, whatever they take.
+        Events are deleted before runs. Inputs after the oldest snapshot stay, at any size.
 
         Args:
-            budget_bytes: what the file may take, without its log.
-            oldest_snapshot_seq: as for `prune`.
+            budget_bytes: maximum size of the file, without its log.
+            oldest_snapshot_seq: see `prune`.
 
         Raises:
-            LedgerError: as `append`; pieces done before the failure stay done.
+            LedgerError: see `append`; steps done before the failure stay done.
         """
         with naming_errors(self.path, "prune"):
             return prune_to_size(self._connection, budget_bytes, oldest_snapshot_seq)
 
     def used_bytes(self) -> int:
-        """Bytes of the file that hold something; without its log."""
+        """Return the bytes of the file in use, without its log."""
         with naming_errors(self.path, "measure the journal"):
             return used_bytes(self._connection)
 
     def back_up(self, target: Path) -> None:
-        """Copy the journal as it is at one moment, while it may be written.
+        """Copy the journal as of one moment; it may be written during the copy.
 
         Raises:
-            LedgerError: it could not be written; there is no such file from this.
+            LedgerError: it could not be written; no new target file is left.
         """
         refuse_same_file(self.path, target)
         with naming_errors(target, "write the backup"):
@@ -205,8 +206,9 @@ class Journal(JournalReading):
     def sync(self) -> None:
         """Flush the file to disk, so that all recorded rows survive a power failure.
 
-        The log is flushed by itself first: a checkpoint does not do it where a long reader (a
-        backup) keeps it from taking the newest rows.
+        The log is flushed separately first: a checkpoint does not do it where a long reader (a
+            backup)
+        keeps it from taking the newest rows.
         """
         with naming_errors(self.path, "flush to disk"):
             log = self.path.with_name(f"{self.path.name}-wal")
@@ -232,7 +234,7 @@ class Journal(JournalReading):
 
 
 # -- probes ----------------------------------------------------------------------------------------
-# Whether a journal is as its schema says, tried before anything rests on it.
+# Checks that a journal is as its schema says, made before it is used.
 
 _NUMBERED: Final = ("inputs", "decisions", "outcomes", "set_aside")
 _COLUMNS: Final = {
@@ -264,11 +266,11 @@ _PROBES: Final = (
     "UPDATE meta SET crc = 0",
     "UPDATE counter SET last_seq = last_seq + 1",
 )
-"""None of these stays."""
+"""Statements that are always rolled back."""
 
 
 def probe_reading(connection: Connection) -> None:
-    """Ask for every column, and for what each write needs, but for no rows."""
+    """Query every column, and what each write needs, but no rows."""
     for table, columns in _COLUMNS.items():
         connection.execute(f"SELECT {columns} FROM {table} WHERE 0").fetchall()
     counters = "SELECT last_seq + pruned_seq + pruned_inputs_seq + open_crc FROM counter"
@@ -277,7 +279,7 @@ def probe_reading(connection: Connection) -> None:
 
 
 def probe_writing(connection: Connection) -> None:
-    """Write a row into every table, as the next entry would, and take it back."""
+    """Write a row into every table, as the next entry would, and roll back."""
     connection.execute("BEGIN IMMEDIATE")
     try:
         for statement in _PROBES:
@@ -288,30 +290,30 @@ def probe_writing(connection: Connection) -> None:
 
 
 def last_numbered(connection: Connection) -> int:
-    """The greatest sequence number of any row that is there; 0 if there is none."""
+    """Return the greatest sequence number of any row; 0 if there is none."""
     newest = " UNION ALL ".join(f"SELECT max(seq) AS seq FROM {table}" for table in _NUMBERED)
     query = f"SELECT coalesce(max(seq), 0) FROM ({newest})"
     return int(connection.execute(query).fetchall()[0][0])
 
 
 # -- retention -------------------------------------------------------------------------------------
-# Retention: pruning of old rows of the journal, but none that a restart needs.
+# Pruning of old rows of the journal, but of none that a restart needs.
 
 PIECE: Final = 20_000
 """Sequence numbers per transaction; readers and the writer can work in between."""
 _SMALL_PIECE: Final = PIECE // 10
-"""The same where rows are deleted until there is room: not many more than need be."""
+"""Sequence numbers per transaction when space is needed: not many more than necessary."""
 
-# Rows dated wrongly, by a garbled record or a clock, must not keep all behind them for ever.
+# Rows with a wrong date, from a garbled record or a clock, must not keep all behind them.
 _KEPT_FROM: Final = """SELECT min(seq) FROM (
     SELECT min(seq) AS seq FROM inputs WHERE time_s BETWEEN :before AND :latest
     UNION ALL SELECT min(seq) FROM decisions WHERE time_s BETWEEN :before AND :latest
     UNION ALL SELECT min(seq) FROM outcomes WHERE time_s BETWEEN :before AND :latest)"""
 _NOT_FED_AGAIN: Final = ("decisions", "outcomes", "set_aside")
-MOST_COMMANDS: Final = 100_000
-"""Some 30 MB."""
+MAX_COMMANDS: Final = 100_000
+"""Maximum number of commands kept: some 30 MB."""
 _PAGES: Final = 2_000
-"""Free pages given back to the file system at a time: 8 MB."""
+"""Free pages returned to the file system per step: 8 MB."""
 _ROOM_RATIO: Final = 0.95
 """Part of the budget down to which rows are deleted, so that not every batch deletes some."""
 
@@ -328,13 +330,13 @@ def prune_journal(
         connection: open for writing.
         before_time_s: event time in seconds; rows from then on are kept.
         oldest_snapshot_seq: inputs after this sequence number are kept.
-        latest_time_s: rows of a later time keep nothing: they are dated wrongly.
+        latest_time_s: rows of a later time have a wrong date, and keep no others.
 
     Returns:
         Rows deleted.
 
     Raises:
-        sqlite3.Error: pieces done before the failure stay done.
+        sqlite3.Error: steps done before the failure stay done.
     """
     counters = "SELECT last_seq, pruned_inputs_seq, pruned_seq FROM counter"
     last_seq, pruned_inputs_seq, pruned_seq = connection.execute(counters).fetchone()
@@ -352,10 +354,10 @@ def prune_journal(
 
 
 def prune_runs(connection: sqlite3.Connection, before_time_s: float) -> int:
-    """Delete the runs before the first one that did not end before a time; returns how many.
+    """Delete the runs before the first one that ended after a time; return how many.
 
     Raises:
-        sqlite3.Error: pieces done before the failure stay done.
+        sqlite3.Error: steps done before the failure stay done.
     """
     query = "SELECT id FROM runs WHERE end_s >= ? ORDER BY id LIMIT 1"
     kept = connection.execute(query, (before_time_s,)).fetchone()
@@ -365,16 +367,16 @@ def prune_runs(connection: sqlite3.Connection, before_time_s: float) -> int:
 
 
 def prune_commands(connection: sqlite3.Connection, before_time_s: float) -> int:
-    """Delete the commands that were given before a time, and all but the last; returns how many.
+    """Delete the commands given before a time, or beyond the maximum; return how many.
 
-    A script may command every second: no more than `MOST_COMMANDS` are kept.
+    A script may command every second: at most `MAX_COMMANDS` are kept.
 
     Raises:
         sqlite3.Error: none is deleted.
     """
     gone = connection.execute(
         "DELETE FROM commands WHERE at_s < ? OR id <= (SELECT max(id) FROM commands) - ?",
-        (before_time_s, MOST_COMMANDS),
+        (before_time_s, MAX_COMMANDS),
     )
     return gone.rowcount
 
@@ -382,18 +384,18 @@ def prune_commands(connection: sqlite3.Connection, before_time_s: float) -> int:
 def prune_to_size(
     connection: sqlite3.Connection, budget_bytes: int, oldest_snapshot_seq: int
 ) -> int:
-    """Delete the oldest rows while those that there are take more than a budget.
+    """Delete the oldest rows while the used size exceeds a budget; return how many.
 
     Args:
         connection: open for writing.
-        budget_bytes: what they may take.
+        budget_bytes: maximum size in use.
         oldest_snapshot_seq: inputs after this sequence number are kept.
 
     Returns:
         Rows deleted.
 
     Raises:
-        sqlite3.Error: pieces done before the failure stay done.
+        sqlite3.Error: steps done before the failure stay done.
     """
     if used_bytes(connection) <= budget_bytes:
         return 0
@@ -416,7 +418,7 @@ def prune_to_size(
 
 
 def used_bytes(connection: sqlite3.Connection) -> int:
-    """Bytes of the pages that hold something."""
+    """Return the bytes of the pages in use."""
     pages, free, size = (
         int(connection.execute(f"PRAGMA {name}").fetchone()[0])
         for name in ("page_count", "freelist_count", "page_size")
@@ -425,15 +427,15 @@ def used_bytes(connection: sqlite3.Connection) -> int:
 
 
 def give_back_pages(connection: sqlite3.Connection) -> None:
-    """Make the file smaller by its free pages. A journal of before schema 4 keeps them, for use."""
+    """Shrink the file by its free pages. A journal from before schema 4 keeps them for reuse."""
     free = int(connection.execute("PRAGMA freelist_count").fetchone()[0])
     for _ in range(0, free, _PAGES):
-        # it gives a row without columns for each page, at the first of which `execute` would end
+        # it returns an empty row for each page, and `execute` would stop at the first
         connection.executescript(f"PRAGMA incremental_vacuum({_PAGES})")
 
 
 def _delete_runs(connection: sqlite3.Connection, before_id: int | None, most: int | None) -> int:
-    """Delete the first runs, in pieces; returns how many."""
+    """Delete the first runs, in steps; return how many."""
     gone = 0
     while most is None or gone < most:
         done = connection.execute(

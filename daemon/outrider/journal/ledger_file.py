@@ -1,6 +1,6 @@
-"""The ledger file of a replay: a journal written once, fast, and either complete or absent."""
+"""Journal file of a replay: written once, fast, and either complete or absent."""
 
-# ruff: noqa: S608 - columns are constants of ours; words are quoted as SQL demands.
+# ruff: noqa: S608 - columns are constants of ours; text is quoted as in SQL.
 
 import hashlib
 import sqlite3
@@ -28,16 +28,17 @@ BATCH_ROWS: Final = 20_000
 
 
 class LedgerFile:
-    """Decisions and outcomes of a run, in a file that a `Journal` opened read-only can read.
+    """Decisions and outcomes of a run, in a file that a read-only `Journal` can open.
 
-    Nothing here guards against a crash half way: rows go to a file beside, which takes the name
-    when the ``with`` block ends well and is removed when it does not::
+    Nothing protects against a crash half way: rows go to a temporary file, which gets the final
+        name
+    when the ``with`` block ends without an error and is removed otherwise::
 
         with LedgerFile(path) as ledger:
             ledger.add(DecisionRow(0.0, "1", "start", "m1", 1, "first", "fifo", "active"))
 
     Args:
-        path: the file; one that is there already is replaced at the end.
+        path: the file; an existing one is replaced at the end.
 
     Attributes:
         meta: properties of the run, by name, as JSON types; `Journal.meta` reads them.
@@ -48,7 +49,7 @@ class LedgerFile:
 
     def __init__(self, path: Path | str) -> None:
         self.path = Path(path)
-        self._beside = self.path.with_name(f"{self.path.name}.part")
+        self._partial = self.path.with_name(f"{self.path.name}.part")
         self.meta: dict[str, Any] = {}
         self._seq = 0
         self._flushed_seq = 0
@@ -56,8 +57,8 @@ class LedgerFile:
         self._alike_rows: list[Row] = []
         self._outcome_rows: list[Row] = []
         with naming_errors(self.path, "write the ledger"):
-            self._beside.unlink(missing_ok=True)
-            self._connection = sqlite3.connect(self._beside, isolation_level=None)
+            self._partial.unlink(missing_ok=True)
+            self._connection = sqlite3.connect(self._partial, isolation_level=None)
         try:
             with naming_errors(self.path, "write the ledger"):
                 self._open()
@@ -75,7 +76,7 @@ class LedgerFile:
             self.discard()
 
     def add(self, decision: DecisionRow) -> None:
-        """Add one decision; one that alike jobs share counts once.
+        """Add one decision; one that several jobs share counts once.
 
         Raises:
             LedgerError: the file cannot be written.
@@ -97,7 +98,7 @@ class LedgerFile:
             self._flush()
 
     def add_outcome(self, outcome: OutcomeRecord) -> None:
-        """Add how a run ended.
+        """Add the end of a run.
 
         Raises:
             LedgerError: the file cannot be written.
@@ -108,7 +109,7 @@ class LedgerFile:
             self._flush()
 
     def finish(self) -> None:
-        """Write the rest and give the file its name; done at the end of the ``with`` block.
+        """Write the rest and give the file its name; called at the end of the ``with`` block.
 
         Raises:
             LedgerError: it could not be written; there is no file of that name from this run.
@@ -117,21 +118,21 @@ class LedgerFile:
             with naming_errors(self.path, "write the ledger"):
                 self._flush()
                 self._seal()
-                self._beside.replace(self.path)
+                self._partial.replace(self.path)
         except LedgerError:
             self.discard()
             raise
 
     def discard(self) -> None:
-        """Drop everything; a file that was there before stays."""
+        """Drop everything; a file that existed before stays."""
         self._connection.close()
         with naming_errors(self.path, "remove the unfinished ledger"):
-            self._beside.unlink(missing_ok=True)
+            self._partial.unlink(missing_ok=True)
 
     def _open(self) -> None:
         for setting in ("journal_mode = MEMORY", "synchronous = OFF", "locking_mode = EXCLUSIVE"):
             self._connection.execute(f"PRAGMA {setting}")
-        migrate(self._connection, self._beside)
+        migrate(self._connection, self._partial)
         self._indexes = self._drop_indexes()
         self._connection.execute("BEGIN")
 
@@ -157,7 +158,7 @@ class LedgerFile:
         self._flushed_seq = self._seq
 
     def _drop_indexes(self) -> list[str]:
-        """Drop indexes: building them once at the end costs half as much as updating them."""
+        """Drop the indexes: building them once at the end costs half as much as updating them."""
         query = "SELECT name, sql FROM sqlite_master WHERE type = 'index' AND sql IS NOT NULL"
         indexes = self._connection.execute(query).fetchall()
         for name, _ in indexes:
@@ -166,7 +167,7 @@ class LedgerFile:
 
 
 def _insert_from(source: tuple[str, str, str]) -> str:
-    """An INSERT that contains the values common to all rows of a run: a fifth faster."""
+    """Return an INSERT with the values common to all rows of a run: a fifth faster."""
     policy, mode, input_kind = ("'" + word.replace("'", "''") + "'" for word in source)
     return (
         f"INSERT INTO decisions ({DECISION_COLUMNS}) "
@@ -178,18 +179,18 @@ def _insert_from(source: tuple[str, str, str]) -> str:
 # The hash by which the decisions of two runs are compared.
 
 BLOCK_LINES: Final = 2048
-"""Lines hashed at a time: about 64 KiB, for full speed of SHA-256."""
+"""Lines hashed together: about 64 KiB, for full speed of SHA-256."""
 
 
 class LedgerHash:
-    r"""The ``ledger_sha256`` of decisions added in order.
+    r"""Hash ``ledger_sha256`` of decisions added in order.
 
     Over (time in ms, job, action, machine, cpus), one line for each job that was decided::
 
         {round(time_s * 1000)}\t{job}\t{action}\t{machine, or nothing}\t{cpus}\n
 
-    in UTF-8. No scores, no floats, no clock: equal for equal decisions in any process. A row
-    shared by alike jobs counts a line for each of them, so sharing changes nothing.
+    in UTF-8. No scores, no floats, no clock: equal for equal decisions in any process. A row shared
+    by several jobs counts a line for each of them, so sharing changes nothing.
     """
 
     __slots__ = ("_digest", "_lines")
@@ -199,20 +200,20 @@ class LedgerHash:
         self._lines: list[str] = []
 
     def add(self, time_s: float, job: str, action: str, machine: str | None, cpus: int) -> None:
-        """Count one decision about one job."""
+        """Add one decision about one job."""
         lines = self._lines
         lines.append(f"{round(time_s * 1000)}\t{job}\t{action}\t{machine or ''}\t{cpus}\n")
         if len(lines) >= BLOCK_LINES:
             self._flush()
 
     def add_decision(self, decision: DecisionRow) -> None:
-        """Count one row: a line for its job, or one for each of its alike jobs."""
+        """Add one row: a line for its job, or one for each of the jobs that share it."""
         jobs = decision.jobs if isinstance(decision, AlikeDecision) else (decision.job,)
         for job in jobs:
             self.add(decision.time_s, job, decision.action, decision.machine, decision.cpus)
 
     def hexdigest(self) -> str:
-        """The hash of the decisions so far; more may be added afterwards."""
+        """Return the hash of the decisions so far; more may be added afterwards."""
         self._flush()
         return self._digest.hexdigest()
 
@@ -222,7 +223,7 @@ class LedgerHash:
 
 
 def ledger_sha256(decisions: Iterable[tuple[int, DecisionRow]]) -> str:
-    """The hash of decisions as `Journal.decisions` gives them."""
+    """Return the hash of decisions in the form `Journal.decisions` returns them."""
     total = LedgerHash()
     for _, decision in decisions:
         total.add_decision(decision)

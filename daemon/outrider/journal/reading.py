@@ -1,4 +1,4 @@
-"""Everything that is read from a journal."""
+"""Queries that read a journal."""
 
 # ruff: noqa: S608 - names of tables and columns are constants of ours; values are bound.
 
@@ -38,14 +38,14 @@ from outrider.model.errors import LedgerError
 from outrider.model.events import KIND_NUMBERS, TICK, NamedEvent
 
 # -- queries ---------------------------------------------------------------------------------------
-# How a journal is asked, whoever opened it and whatever is asked.
+# Access to a journal by SQL, common to all queries.
 
 PAGE_ROWS: Final = 4096
-"""Rows read at a time: a long read must not hold a transaction open, or the log would grow."""
+"""Rows read together: a long read must not keep a transaction open, or the log would grow."""
 
 
 class JournalQueries:
-    """Asks a journal by SQL.
+    """Base of the queries of a journal.
 
     Every method raises `LedgerError`, which names the file, if rows cannot be read.
 
@@ -59,7 +59,7 @@ class JournalQueries:
         self._connection = connection
 
     def _has(self, name: str) -> bool:
-        """Return whether there is a table or an index: a journal of an older version is read as it is."""
+        """Return whether a table or an index exists; journals of older versions lack some."""
         return bool(self._fetch("SELECT 1 FROM sqlite_master WHERE name = :name", {"name": name}))
 
     def _pages(
@@ -91,7 +91,7 @@ class JournalQueries:
 
 
 # -- run reading -----------------------------------------------------------------------------------
-# What is read from a journal about runs: one row of each, and sums of many.
+# Queries about runs: single ones, and sums of many.
 
 _RUNS: Final = f"SELECT id, {RUN_COLUMNS} FROM runs WHERE id > :after ORDER BY id LIMIT :limit"
 _RUNS_OF_JOB: Final = (
@@ -108,26 +108,26 @@ _EVENTS_OF: Final = (
 
 
 class RunReading(JournalQueries):
-    """The questions about runs, machines' runs and how jobs left; errors as `JournalQueries`."""
+    """Queries about runs, machines' runs and how jobs left; errors as `JournalQueries`."""
 
     def runs(self, after: int = 0) -> Iterator[tuple[int, RunRecord]]:
-        """Runs after one of these numbers, with their numbers, in the order in which they ended."""
+        """Yield runs after a number, with their numbers, in the order in which they ended."""
         while rows := self._fetch(_RUNS, {"after": after, "limit": PAGE_ROWS}):
             for row in rows:
                 yield row[0], RunRecord(*row[1:])
             after = rows[-1][0]
 
     def runs_of(self, job: str, limit: int) -> list[RunRecord]:
-        """The last runs of a job, at most `limit`, the oldest first."""
+        """Return the last runs of a job, at most `limit`, the oldest first."""
         if not self._has("runs"):
             return []
         rows = self._fetch(_RUNS_OF_JOB, {"job": job, "limit": limit})
         return [RunRecord(*row) for row in reversed(rows)]
 
     def runs_on(self, machine: str, limit: int) -> list[RunRecord] | None:
-        """The last runs on a machine that have ended, at most `limit`, the newest first.
+        """Return the last ended runs on a machine, at most `limit`, the newest first.
 
-        None: the journal is of a version that cannot be asked by machine.
+        None: the journal is of a version that has no index by machine.
         """
         if not self._has("runs_by_machine"):
             return None
@@ -135,9 +135,9 @@ class RunReading(JournalQueries):
         return [RunRecord(*row) for row in rows]
 
     def events_of_machine(self, machine: str, limit: int) -> list[tuple[float, str]] | None:
-        """Time and kind of the last events of a machine, at most `limit`, the oldest first.
+        """Return time and kind of the last events of a machine, at most `limit`, oldest first.
 
-        Those of `MACHINE_EVENTS`. None: as for `runs_on`.
+        Only kinds of `MACHINE_EVENTS`. None: as for `runs_on`.
         """
         if not self._has("events_by_machine"):
             return None
@@ -152,7 +152,7 @@ class RunReading(JournalQueries):
         waits: bool = True,
         watts: Mapping[str, float] = NO_WATTS,
     ) -> RunSums | None:
-        """Runs that ended since a time, in bins of time; None in a journal older than runs.
+        """Return runs that ended since a time, in bins; None in a journal older than runs.
 
         Args:
             begin_s: when the first bin begins.
@@ -168,7 +168,7 @@ class RunReading(JournalQueries):
             return sum_up(self._connection, begin_s, step_s, until_s, within_s, waits, watts)
 
     def runs_reach(self, within_s: float) -> RunsReach | None:
-        """How far back the runs go that `run_sums` looks at; None: there is none.
+        """Return how far back the runs that `run_sums` reads go; None if there is none.
 
         Args:
             within_s: seconds this may take; longer is a `LedgerError`.
@@ -191,11 +191,11 @@ class RunReading(JournalQueries):
         return rows[0][0] if rows else None
 
     def end_of(self, job: str) -> JobEnd | None:
-        """How a job left; None where that is not known."""
+        """Return how a job left; None where that is not known."""
         return last_end(self._fetch, job) if self._has("ends_by_job") else None
 
     def runs_and_end_of(self, job: str, limit: int) -> tuple[list[RunRecord], JobEnd | None]:
-        """The last runs of a job, at most `limit`, the oldest first, and how it left.
+        """Return the last runs of a job, at most `limit`, the oldest first, and how it left.
 
         The end is read first: it is written with or after the job's last run, so a journal that
         grows between the two reads never shows a job that left without the run it had.
@@ -212,16 +212,16 @@ _COMMANDS: Final = (
 
 
 class JournalReading(RunReading):
-    """The questions that can be asked of a journal; errors as `JournalQueries`."""
+    """All queries that a journal supports; errors as `JournalQueries`."""
 
     def inputs_after(
         self, seq: int, left_out: list[str] | None = None
     ) -> Iterator[tuple[int, str, NamedEvent]]:
-        """Every input after a sequence number, as (its number, adapter, event), in order.
+        """Yield every input after a sequence number, as (its number, adapter, event), in order.
 
         Args:
             seq: only later ones.
-            left_out: gets a sentence for each row that cannot be read, and the others follow.
+            left_out: receives a sentence for each row that cannot be read, and is skipped.
 
         Raises:
             LedgerError: a row cannot be read, and `left_out` is None; or too many cannot.
@@ -251,7 +251,7 @@ class JournalReading(RunReading):
     def decisions(
         self, after: int = 0, limit: int | None = None, job: str | None = None
     ) -> Iterator[tuple[int, DecisionRow]]:
-        """Decisions after a sequence number with their numbers, in order.
+        """Yield the decisions after a sequence number with their numbers, in order.
 
         Args:
             after: only later ones.
@@ -263,7 +263,7 @@ class JournalReading(RunReading):
             yield decision_from(row)
 
     def latest_decisions(self, limit: int, job: str | None = None) -> list[tuple[int, DecisionRow]]:
-        """The last decisions (about one job, or all) with their numbers, the newest first."""
+        """Return the last decisions (about one job, or all) with their numbers, newest first."""
         where, values = about(job)
         query = (
             f"SELECT {DECISION_COLUMNS} FROM decisions WHERE {where} ORDER BY seq DESC LIMIT :limit"
@@ -271,7 +271,7 @@ class JournalReading(RunReading):
         return [decision_from(row) for row in self._fetch(query, values | {"limit": limit})]
 
     def jobs_meant(self, short: str, limit: int = 20) -> list[str]:
-        """Names of jobs with decisions, runs or an end that a short form can mean: `limit`."""
+        """Return names of jobs with decisions, runs or an end that a short form can mean."""
         tables = ["decisions"]
         tables += ["runs"] if self._has("runs") else []
         tables += [ENDED_JOBS] if self._has("ends_by_job") else []
@@ -279,24 +279,24 @@ class JournalReading(RunReading):
         return list(dict.fromkeys(found))[:limit]
 
     def outcomes(self, after: int = 0) -> Iterator[tuple[int, OutcomeRecord]]:
-        """Outcomes after a sequence number with their numbers, in order."""
+        """Yield the outcomes after a sequence number with their numbers, in order."""
         for row in self._pages("outcomes", OUTCOME_COLUMNS, after=after):
             yield outcome_from(row)
 
     def latest_set_aside(self, limit: int) -> list[tuple[int, SetAsideRecord]]:
-        """The last events that were set aside with their numbers, the newest first."""
+        """Return the last rejected events with their numbers, the newest first."""
         query = f"SELECT {SET_ASIDE_COLUMNS} FROM set_aside ORDER BY seq DESC LIMIT :limit"
         rows = self._fetch(query, {"limit": limit})
         return [(row[0], SetAsideRecord(*row[1:])) for row in rows]
 
     def set_aside_after(self, seq: int, reason: str) -> Iterator[tuple[int, SetAsideRecord]]:
-        """Events set aside for a reason, after a sequence number, with their numbers, in order."""
+        """Yield the events rejected for a reason, after a number, with their numbers, in order."""
         where, values = "reason = :reason", {"reason": reason}
         for row in self._pages("set_aside", SET_ASIDE_COLUMNS, seq, None, where, values):
             yield row[0], SetAsideRecord(*row[1:])
 
     def commands(self) -> Iterator[tuple[int, CommandRecord]]:
-        """Every command that is kept, each with the sequence number it came after, in order."""
+        """Yield every stored command, with the sequence number before it, in order."""
         after, there = 0, self._has("commands")
         while there and (rows := self._fetch(_COMMANDS, {"after": after, "limit": PAGE_ROWS})):
             for row in rows:
@@ -304,61 +304,61 @@ class JournalReading(RunReading):
             after = rows[-1][0]
 
     def latest_commands(self, limit: int) -> list[tuple[int, CommandRecord]]:
-        """The last commands, each with the sequence number it came after, the newest first."""
+        """Return the last commands, each with the sequence number before it, newest first."""
         if not self._has("commands"):
             return []
         query = f"SELECT {COMMAND_COLUMNS} FROM commands ORDER BY id DESC LIMIT :limit"
         return [(row[0], CommandRecord(*row[1:])) for row in self._fetch(query, {"limit": limit})]
 
     def last_seq(self) -> int:
-        """The last sequence number given out; 0 in a new journal. Outlives pruning."""
+        """Return the last sequence number given out; 0 in a new journal. Survives pruning."""
         return int(self._fetch("SELECT last_seq FROM counter")[0][0])
 
     def last_decision_seq(self) -> int:
-        """The sequence number of the last decision that is kept, or 0."""
+        """Return the sequence number of the last decision that is kept, or 0."""
         return int(self._fetch("SELECT coalesce(max(seq), 0) FROM decisions")[0][0])
 
     def pruned_seq(self) -> int:
-        """Decisions and outcomes up to this sequence number were pruned; 0: none yet."""
+        """Return the number up to which decisions and outcomes were pruned; 0: none yet."""
         return int(self._fetch("SELECT pruned_seq FROM counter")[0][0])
 
     def pruned_inputs_seq(self) -> int:
-        """Inputs up to this sequence number were pruned; 0: none yet."""
+        """Return the number up to which inputs were pruned; 0: none yet."""
         return int(self._fetch("SELECT pruned_inputs_seq FROM counter")[0][0])
 
     def cursor(self, adapter: str) -> Any:
-        """The cursor from which an adapter resumes, or None if there is none.
+        """Return the cursor from which an adapter resumes, or None if there is none.
 
         Raises:
-            LedgerError: it cannot be read, or is not what was written.
+            LedgerError: it cannot be read, or differs from what was written.
         """
         rows = self._fetch("SELECT * FROM cursors WHERE adapter = :a", {"a": adapter})
         if not rows:
             return None
         name, cursor, seq, *crc = rows[0]
         if crc not in ([], [None], [row_crc((name, cursor, seq))]):
-            raise LedgerError(f"{self.path}: the cursor of {adapter} is not what was written")
+            raise LedgerError(f"{self.path}: the cursor of {adapter} differs from what was written")
         try:
             return decode_json(cursor)
         except (TypeError, ValueError) as error:
             raise LedgerError(
-                f"{self.path}: the cursor of {adapter} is no JSON: {error}"
+                f"{self.path}: the cursor of {adapter} is not valid JSON: {error}"
             ) from error
 
     def meta(self, key: str, default: Any = None) -> Any:
-        """The value that an entry recorded under this name, or the default."""
+        """Return the value that was recorded under a name, or the default."""
         rows = self._fetch("SELECT value FROM meta WHERE key = :key", {"key": key})
         return decode_json(rows[0][0]) if rows else default
 
 
 # -- salvage ---------------------------------------------------------------------------------------
-# Reading on in a damaged journal, past the rows that cannot be read.
+# Reading of a damaged journal, skipping the rows that cannot be read.
 
 Fetch: TypeAlias = Callable[[str, dict[str, Any]], list[Row]]
 
 _PAGE_ROWS: Final = 4096
-_MOST_FAILURES: Final = 20_000
-"""Reads that may fail: some hundred damaged pages, a few seconds. Then the file is no good."""
+_MAX_FAILURES: Final = 20_000
+"""Reads that may fail: some hundred damaged pages, a few seconds. Then the file is given up."""
 
 _FROM: Final = (
     f"SELECT {INPUT_COLUMNS} FROM inputs WHERE seq > :after AND seq <= :until ORDER BY seq "
@@ -367,16 +367,16 @@ _FROM: Final = (
 
 
 def readable_inputs(fetch: Fetch, after: int, last: int, left_out: list[str]) -> Iterator[Row]:
-    """The inputs after a sequence number that can be read, in order.
+    """Yield the inputs after a sequence number that can be read, in order.
 
     Args:
         fetch: runs a query on the journal; raises `LedgerError`.
         after: only later ones.
         last: the journal's last sequence number.
-        left_out: gets a sentence for each stretch that cannot be read.
+        left_out: receives a sentence for each range that cannot be read.
 
     Raises:
-        LedgerError: there is no end to what cannot be read.
+        LedgerError: too many reads failed.
     """
     failures = 0
     while after < last:
@@ -387,7 +387,7 @@ def readable_inputs(fetch: Fetch, after: int, last: int, left_out: list[str]) ->
                 rows = fetch(_FROM, {"after": begin, "until": until, "limit": _PAGE_ROWS})
             except LedgerError as error:
                 failures += 1
-                if failures > _MOST_FAILURES:
+                if failures > _MAX_FAILURES:
                     raise
                 if until - begin == 1:
                     left_out.append(f"input {until}: {error}")
@@ -402,10 +402,10 @@ def readable_inputs(fetch: Fetch, after: int, last: int, left_out: list[str]) ->
 
 
 def check_types(adapter: object, time_s: object, kind: int, subject: object) -> None:
-    """Raise `TypeError` or `ValueError` where a value is none that a source could have given."""
+    """Raise `TypeError` or `ValueError` where a value cannot have come from a source."""
     if not (isinstance(adapter, str) and isinstance(subject, str)):
-        raise TypeError(f"adapter {adapter!r} and subject {subject!r} should be text")
+        raise TypeError(f"adapter {adapter!r}, subject {subject!r}: expected text")
     if not isinstance(time_s, int | float):
-        raise TypeError(f"time {time_s!r} should be a number")
+        raise TypeError(f"time {time_s!r}: expected a number")
     if kind == TICK and not FIRST_S <= time_s <= LAST_S:
-        raise ValueError(f"a clock at {time_s!r}")
+        raise ValueError(f"impossible clock time {time_s!r}")

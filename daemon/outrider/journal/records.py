@@ -1,4 +1,4 @@
-"""Records of the journal, and their table rows."""
+"""Records of the journal, and their conversion to table rows."""
 
 # ruff: noqa: S608 - names of tables and columns are constants of ours; values are bound.
 
@@ -31,11 +31,11 @@ from outrider.model.machines import MachineSpec, Resources
 TIMEZONE_KEY: Final = "timezone"
 """Name of the meta entry with the site's time zone, in which times are shown to people."""
 Row = tuple[Any, ...]
-"""One row of a table, its sequence number first."""
+"""Row of a table, its sequence number first."""
 
 
 class AlikeDecision(DecisionRow, gc=False):
-    """One decision for several jobs that look alike; `job` is the first of `jobs`.
+    """One decision for several equal jobs; `job` is the first of `jobs`.
 
     Attributes:
         jobs: all of them, in the order in which they were decided.
@@ -45,7 +45,7 @@ class AlikeDecision(DecisionRow, gc=False):
 
 
 class OutcomeRecord(msgspec.Struct, gc=False):
-    """How a run ended, by names, and the reward that one policy computed.
+    """End of a run, by names, and the reward that one policy computed.
 
     Attributes:
         time_s: event time of the end, in seconds.
@@ -56,7 +56,7 @@ class OutcomeRecord(msgspec.Struct, gc=False):
         run_s: seconds of work in the run.
         policy: the policy that observed it; empty for an evicted run that no policy observes.
         reward: the reward of that policy, or None.
-        on_policy: whether the run was as that policy decided.
+        on_policy: whether the run followed that policy's decision.
     """
 
     time_s: float
@@ -71,7 +71,7 @@ class OutcomeRecord(msgspec.Struct, gc=False):
 
 
 class SetAsideRecord(msgspec.Struct, gc=False):
-    """An event that could not be applied, by names, and why.
+    """Rejected event, which could not be applied, by names, and the reason.
 
     Attributes:
         adapter: its source; empty for a tick.
@@ -80,7 +80,7 @@ class SetAsideRecord(msgspec.Struct, gc=False):
         subject: the job or machine.
         extra: its extra as JSON text, or None.
         reason: one of `outrider.engine.ingest.set_aside.REASONS`.
-        detail: the error, where Outrider itself failed on it; else empty.
+        detail: the error, if the reason is a fault of Outrider; else empty.
     """
 
     adapter: str
@@ -93,7 +93,7 @@ class SetAsideRecord(msgspec.Struct, gc=False):
 
     @classmethod
     def of(cls, put: SetAside) -> "SetAsideRecord":
-        """The record of an event that was set aside."""
+        """Return the record of a rejected event."""
         time_s, kind, subject, extra = put.event
         text = None if extra is None else encode_extra(kind, extra)
         return cls(put.source, time_s, KIND_NAMES[kind], subject, text, put.reason, put.detail)
@@ -112,7 +112,7 @@ class RunRecord(msgspec.Struct, gc=False):
         start_s: when the run began.
         end_s: when it ended.
         run_s: seconds of work in it.
-        reason: why it was thrown away; empty: it completed its job.
+        reason: why it was wasted; empty: it completed its job.
     """
 
     job: str
@@ -128,19 +128,19 @@ class RunRecord(msgspec.Struct, gc=False):
 
 
 class CommandRecord(msgspec.Struct, gc=False):
-    """A command that was given to the daemon, or a change of its mode that nobody commanded.
+    """Command that was given to the daemon, or an automatic change of its mode.
 
     Attributes:
         at_s: when, Unix seconds by the clock of the daemon's host.
-        command: ``mode``, ``promote``, ``release``; ``fall_back``: a guard broke;
-            ``configuration``: what is in force follows the file, after a start or a reload;
+        command: ``mode``, ``promote``, ``release``; ``fall_back``: a guard was violated;
+            ``configuration``: the active mode follows the file, after a start or a reload;
             ``trial``: a step of a canary trial.
-        uid: number of the user who gave it; None: nobody did.
+        uid: number of the user who gave it; None: an automatic change.
         user: that user's name; empty where it is not known.
-        from_mode: the mode in force before; empty: there was none.
-        to_mode: the mode in force after.
+        from_mode: the mode before; empty: there was none.
+        to_mode: the mode after.
         outcome: ``done``, ``refused`` or ``failed``.
-        why: what was given as the reason.
+        why: the reason that was given.
         detail: what it did, or why it was refused or failed.
     """
 
@@ -156,21 +156,21 @@ class CommandRecord(msgspec.Struct, gc=False):
 
 
 class Entry(msgspec.Struct):
-    """Rows recorded together: all of them, or none.
+    """Rows recorded together, in one transaction.
 
     Attributes:
-        inputs: (adapter, event) in order of arrival. An event of kind ``tick`` whose subject is
-            the adapter says: everything of this adapter up to `time_s` has been seen.
+        inputs: (adapter, event) in order of arrival. An event of kind ``tick`` whose subject is the
+            adapter means: everything of this adapter up to `time_s` has been seen.
         decisions: the decisions that followed, in order.
         outcomes: runs that ended, in order.
         cursors: adapter to the cursor from which it resumes after these inputs, as JSON types.
         meta: values by name, as JSON types; a later value replaces an earlier one.
         set_aside: events that could not be applied, in order. They are among the inputs too, of
-            this entry or of one before, and are set aside again when those are fed again; but
-            those of reason ``implausible_time`` were set aside before they became inputs.
+            this entry or an earlier one, and are rejected again in a replay. Those of reason
+            ``implausible_time`` were rejected before they became inputs.
         runs: runs that ended, in order. They have no sequence numbers.
-        commands: what was commanded, in order. They have none either, but keep the last one that
-            was given out before them.
+        commands: commands that were given, in order. They have no sequence numbers either, but
+            store the last one that was given out before them.
     """
 
     inputs: Sequence[tuple[str, NamedEvent]] = ()
@@ -183,7 +183,7 @@ class Entry(msgspec.Struct):
     commands: Sequence[CommandRecord] = ()
 
     def rows(self) -> int:
-        """Number of rows, each with its sequence number."""
+        """Return the number of rows that get sequence numbers."""
         return len(self.inputs) + len(self.decisions) + len(self.outcomes) + len(self.set_aside)
 
 
@@ -203,7 +203,7 @@ SET_ASIDE_COLUMNS: Final = "seq, adapter, time_s, kind, subject, extra, reason, 
 
 
 def input_rows(entry: Entry, seq: int) -> list[Row]:
-    """The inputs of an entry as rows numbered after `seq`."""
+    """Return the inputs of an entry as rows numbered after `seq`."""
     return [
         (
             number,
@@ -218,7 +218,7 @@ def input_rows(entry: Entry, seq: int) -> list[Row]:
 
 
 def decision_rows(decisions: Sequence[DecisionRow], seq: int) -> list[Row]:
-    """Decisions as rows numbered after `seq`."""
+    """Return decisions as rows numbered after `seq`."""
     return [
         (
             number,
@@ -242,7 +242,7 @@ def decision_rows(decisions: Sequence[DecisionRow], seq: int) -> list[Row]:
 
 
 def decision_from(row: Row) -> tuple[int, DecisionRow]:
-    """The sequence number and the decision of a row of `DECISION_COLUMNS`."""
+    """Return the sequence number and the decision of a row of `DECISION_COLUMNS`."""
     (seq, time_s, job, jobs, action, machine, cpus, reason, policy, mode) = row[:10]
     (propensity, scores, input_kind, input_age_s, gate) = row[10:]
     plain = DecisionRow(
@@ -266,7 +266,7 @@ def decision_from(row: Row) -> tuple[int, DecisionRow]:
 
 
 def outcome_rows(outcomes: Sequence[OutcomeRecord], seq: int) -> list[Row]:
-    """Outcomes as rows numbered after `seq`."""
+    """Return outcomes as rows numbered after `seq`."""
     return [
         (number, *msgspec.structs.astuple(outcome))
         for number, outcome in enumerate(outcomes, seq + 1)
@@ -274,7 +274,7 @@ def outcome_rows(outcomes: Sequence[OutcomeRecord], seq: int) -> list[Row]:
 
 
 def outcome_from(row: Row) -> tuple[int, OutcomeRecord]:
-    """The sequence number and the outcome of a row of `OUTCOME_COLUMNS`."""
+    """Return the sequence number and the outcome of a row of `OUTCOME_COLUMNS`."""
     (seq, time_s, job, machine, ending, reason, run_s, policy, reward, on_policy) = row
     return seq, OutcomeRecord(
         time_s, job, machine, ending, reason, run_s, policy, reward, bool(on_policy)
@@ -282,23 +282,23 @@ def outcome_from(row: Row) -> tuple[int, OutcomeRecord]:
 
 
 def set_aside_rows(events: Sequence[SetAsideRecord], seq: int) -> list[Row]:
-    """Events set aside as rows numbered after `seq`."""
+    """Return rejected events as rows numbered after `seq`."""
     return [
         (number, *msgspec.structs.astuple(event)) for number, event in enumerate(events, seq + 1)
     ]
 
 
 # -- extras ----------------------------------------------------------------------------------------
-# The fourth part of an event as JSON text: lossless, and fast for what is common.
+# The fourth part of an event as JSON text: lossless, and fast for common values.
 #
-# msgspec writes and reads nearly everything. JSON has no word for an infinite or undefined float,
-# and msgspec makes ``null`` of one, so a text with a ``null`` in it is written once more by the
-# standard library, which spells ``Infinity`` and ``NaN`` and reads them back. Strict readers stop
-# at these words; that is the sign to read with the standard library too.
+# msgspec writes and reads nearly everything. JSON cannot represent an infinite or undefined float,
+# and msgspec writes ``null`` for it. A text with a ``null`` in it is therefore written again by the
+# standard library, which writes ``Infinity`` and ``NaN`` and reads them back. A strict parser fails
+# at these words; then the text is read with the standard library, too.
 
 
 class _Start(NamedTuple):
-    """The extra of a start as JSON has it; the slot may be missing."""
+    """The extra of a start in JSON; the slot may be missing."""
 
     machine: str
     cpus: int
@@ -338,11 +338,11 @@ _decoders: Final[tuple[Any, ...]] = tuple(
 
 
 def encode_extra(kind: int, extra: Any) -> str | None:
-    """The extra of an event as JSON text, or None for None.
+    """Return the extra of an event as JSON text, or None for None.
 
     Args:
-        kind: an event kind; it decides nothing here and everything in `decode_extra`.
-        extra: what `outrider.model.events` says belongs to that kind, machines by name.
+        kind: an event kind; it has no effect here and determines the type in `decode_extra`.
+        extra: the extra of that kind (`outrider.model.events`), with machines by name.
 
     Raises:
         TypeError: the extra is not made of plain data.
@@ -354,10 +354,10 @@ def encode_extra(kind: int, extra: Any) -> str | None:
 
 
 def decode_extra(kind: int, text: str | None) -> Any:
-    """The extra that `encode_extra` wrote.
+    """Return the extra that `encode_extra` wrote.
 
     Raises:
-        msgspec.MsgspecError, ValueError: the text is no JSON, or not of the kind's shape.
+        msgspec.MsgspecError, ValueError: the text is not JSON, or not of the kind's type.
     """
     if text is None:
         return None
@@ -373,7 +373,7 @@ def decode_extra(kind: int, text: str | None) -> Any:
 
 
 def encode_json(value: Any) -> str:
-    """Plain data as JSON text; infinite and undefined floats as ``Infinity`` and ``NaN``."""
+    """Return plain data as JSON text; infinite and undefined floats are ``Infinity``, ``NaN``."""
     text: str = _encode(value).decode()
     if "null" in text:
         return json.dumps(msgspec.to_builtins(value), ensure_ascii=False, separators=(",", ":"))
@@ -381,17 +381,17 @@ def encode_json(value: Any) -> str:
 
 
 def decode_json(text: str) -> Any:
-    """What `encode_json` wrote. Raises `ValueError` if it is no JSON."""
+    """Return what `encode_json` wrote. Raises `ValueError` if it is not JSON."""
     try:
         return msgspec.json.decode(text)
     except msgspec.DecodeError:
         return json.loads(text)
     except TypeError as error:  # a flipped bit made a number of it
-        raise ValueError(f"{text!r} is no text") from error
+        raise ValueError(f"{text!r} is not text") from error
 
 
 # -- appending -------------------------------------------------------------------------------------
-# How an entry becomes rows of a journal.
+# Conversion of an entry into rows of a journal.
 
 _INSERT_INPUT: Final = f"INSERT INTO inputs ({INPUT_COLUMNS}) VALUES ({', '.join('?' * 6)})"
 INSERT_DECISION: Final = (
@@ -410,7 +410,7 @@ _PUT_META: Final = "INSERT OR REPLACE INTO meta VALUES (?, ?, ?)"
 
 
 def append_entries(write: Connection, entries: Iterable[Entry], last_seq: int) -> list[int]:
-    """Write entries in order, within the transaction that is open.
+    """Write entries in order, within the open transaction.
 
     Args:
         write: the journal's connection.
@@ -451,7 +451,7 @@ def append_entries(write: Connection, entries: Iterable[Entry], last_seq: int) -
 
 
 def _run_row(run: RunRecord) -> Row:
-    # as the columns give them back: an integer in a column of real numbers would be another value
+    # as the columns return them: an integer in a column of real numbers would be another value
     values = (
         run.job, run.vo, run.job_class, run.machine, run.cpus,
         None if run.submit_s is None else float(run.submit_s),

@@ -1,6 +1,6 @@
-"""Runs of a journal summed up in bins of time, by SQLite itself: no run becomes an object here."""
+"""Sums of a journal's runs in bins of time, computed by SQLite without an object per run."""
 
-# ruff: noqa: S608 - words of our own; values are bound.
+# ruff: noqa: S608 - constants of ours; values are bound.
 
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -10,16 +10,16 @@ from typing import Any, Final, NamedTuple
 
 from outrider.journal.records import encode_json
 
-MOST_RUNS: Final = 500_000
-"""Of the newest runs that are looked at."""
+MAX_RUNS: Final = 500_000
+"""Number of the newest runs that are read at most."""
 _LOOK_AT_CLOCK_EVERY: Final = 100_000
-"""Steps of SQLite's machine: some milliseconds."""
+"""SQLite instructions between two looks at the clock: some milliseconds."""
 
 _FIRST: Final = "SELECT id, end_s FROM runs WHERE id > :before ORDER BY id LIMIT 1"
 _TAKEN: Final = "id >= :first AND end_s BETWEEN :begin AND :until"
 _BIN: Final = "CASE WHEN {at} < :begin THEN -1 ELSE CAST(({at} - :begin) / :step AS INT) END"
 _WATTS: Final = "coalesce(cpus * watts_each * run_s / nullif(end_s - start_s, 0.0), 0.0)"
-"""Mean of a run from its start to its end: while it was suspended it drew nothing."""
+"""Mean watts of a run from its start to its end: while suspended it drew nothing."""
 _RUNS: Final = (
     "WITH table_w AS MATERIALIZED "
     "(SELECT key AS machine, value AS watts_each FROM json_each(:watts)) "
@@ -27,7 +27,7 @@ _RUNS: Final = (
     f"cpus * run_s AS cpu_s, watts_each ISNULL AS is_unknown, {_WATTS} AS watts "
     f"FROM runs LEFT JOIN table_w USING (machine) WHERE {_TAKEN} LIMIT -1"
 )
-"""With a limit that is none, so that SQLite works out each column once for each row."""
+"""Runs in the period; the limit of -1 makes SQLite compute each column once per row."""
 _OFFSET_BIN: Final = "CASE WHEN {at} < 0.0 THEN -1 ELSE CAST({at} / :step AS INT) END"
 _SUMS: Final = (
     f"SELECT {_OFFSET_BIN.format(at='start_s')} AS begun, "
@@ -38,12 +38,12 @@ _SUMS: Final = (
     f"FROM ({_RUNS}) GROUP BY begun, ended, is_lost"
 )
 _BEFORE: Final = "(SELECT max(end_s) FROM runs AS p WHERE p.job = r.job AND p.id < r.id)"
-"""When the run before it ended, of the same job; the index ``runs_by_job`` finds it."""
+"""End of the same job's run before; the index ``runs_by_job`` finds it."""
 _WAITED: Final = (
     f"(SELECT start_s, coalesce({_BEFORE}, submit_s) AS begun_s "
     f"FROM runs AS r WHERE {_TAKEN} LIMIT -1)"
 )
-"""With a limit that is none, so that SQLite looks for the run before once for each row."""
+"""Waits for runs; the limit of -1 makes SQLite search for the run before once per row."""
 _WAITS: Final = (
     f"SELECT {_BIN.format(at='begun_s')} AS begun, {_BIN.format(at='start_s')} AS ended, "
     "count(*), sum(begun_s - :begin), sum(start_s - :begin) "
@@ -55,18 +55,18 @@ _IS_FIRST: Final = "SELECT NOT EXISTS (SELECT 1 FROM runs WHERE id < :first)"
 
 
 COMPLETED: Final = "completed"
-THROWN_AWAY: Final = "thrown_away"
-FATES: Final = (COMPLETED, THROWN_AWAY)
-"""What became of a run that has ended."""
+WASTED: Final = "thrown_away"
+FATES: Final = (COMPLETED, WASTED)
+"""Outcomes of a run that has ended."""
 
 
 class AtBins(NamedTuple):
-    """Moments of one kind in one bin.
+    """Count and sum of moments of one kind in one bin.
 
     Attributes:
         bin: its number; -1: before the first bin.
-        n: how many, or their CPUs or watts.
-        sum_s: of their seconds since the first bin begins, each times its CPUs or watts.
+        n: their number, or the sum of their CPUs or watts.
+        sum_s: sum of their seconds since the first bin begins, each times its CPUs or watts.
     """
 
     bin: int
@@ -75,21 +75,21 @@ class AtBins(NamedTuple):
 
 
 class RunSums(NamedTuple):
-    """All runs that ended since a time, in bins.
+    """Sums of all runs that ended since a time, in bins.
 
     Attributes:
         starts: of runs.
         ends: of runs.
         wait_starts: when the jobs of these runs began to wait for them: at submission, or when
-            the run before it ended. Waits whose begin is not known are left out.
+            the run before it ended. Waits with an unknown beginning are left out.
         wait_ends: of the same waits.
-        cpu_starts: of CPUs, by what became of their runs (`FATES`).
+        cpu_starts: of CPUs, by the outcome of their runs (`FATES`).
         cpu_ends: of the same CPUs.
-        watt_starts: of the watts of runs by the table, by the same.
+        watt_starts: of the watts of runs by the table, by outcome.
         watt_ends: of the same watts.
-        cpu_s: CPU-seconds that the runs were at work.
-        cpu_s_with_watts: of these, on machines whose watts are known.
-        kept_from_s: when the oldest run ended that was looked at; None: there is no run.
+        cpu_s: CPU-seconds of work of the runs.
+        cpu_s_with_watts: the part on machines whose watts are known.
+        kept_from_s: when the oldest run that was read ended; None: there is no run.
     """
 
     starts: list[AtBins]
@@ -106,7 +106,7 @@ class RunSums(NamedTuple):
 
 
 class RunsReach(NamedTuple):
-    """How far back the runs go that are looked at.
+    """Period that the runs which are read cover.
 
     Attributes:
         is_all: no older run is kept.
@@ -120,14 +120,14 @@ class RunsReach(NamedTuple):
 
 
 def reach_of(connection: Connection, within_s: float) -> RunsReach | None:
-    """How far back the newest runs go, at most `MOST_RUNS`; None: there is none.
+    """Return how far back the newest `MAX_RUNS` runs go; None if there is none.
 
     Args:
         connection: to a journal that has the table.
         within_s: seconds this may take.
 
     Raises:
-        sqlite3.Error: as `sum_up`.
+        sqlite3.Error: see `sum_up`.
     """
     with _within(connection, within_s):
         first = _first(connection)
@@ -149,7 +149,7 @@ def sum_up(
     waits: bool,
     watts: Mapping[str, float],
 ) -> RunSums:
-    """Sum up the newest runs, at most `MOST_RUNS`, that ended from `begin_s` to `until_s`.
+    """Sum up the newest runs, at most `MAX_RUNS`, that ended from `begin_s` to `until_s`.
 
     Args:
         connection: to a journal that has the table and its index.
@@ -157,8 +157,9 @@ def sum_up(
         step_s: length of a bin, seconds.
         until_s: when the last bin ends.
         within_s: seconds this may take.
-        waits: whether waits are summed up, too; it takes the index ``runs_by_job``, and longer.
-        watts: of one busy CPU, by machine; of others they are not known, and count nothing.
+        waits: whether waits are summed up, too; that needs the index ``runs_by_job``, and more
+            time.
+        watts: of one busy CPU, by machine; on other machines they are unknown, and count as 0.
 
     Raises:
         sqlite3.Error: it cannot be read, or not in that time (``interrupted``).
@@ -184,7 +185,7 @@ def sum_up(
 
 
 def _runs(connection: Connection, values: dict[str, Any]) -> RunSums:
-    """All but the waits."""
+    """Return the sums without the waits."""
     starts, ends = _ByFate(), _ByFate()
     cpu_starts, cpu_ends = _ByFate(), _ByFate()
     watt_starts, watt_ends = _ByFate(), _ByFate()
@@ -216,7 +217,7 @@ def _runs(connection: Connection, values: dict[str, Any]) -> RunSums:
 
 
 class _ByFate:
-    """Moments by what became of their runs."""
+    """Sums of moments by the outcome of their runs."""
 
     def __init__(self) -> None:
         self._found: dict[str, dict[int, AtBins]] = {fate: {} for fate in FATES}
@@ -236,10 +237,10 @@ class _ByFate:
 
 
 def _first(connection: Connection) -> tuple[int, float] | None:
-    """Number and end of the oldest run that is looked at."""
+    """Return number and end of the oldest run that is read."""
     (last,) = connection.execute("SELECT coalesce(max(id), 0) FROM runs").fetchone()
     found: tuple[int, float] | None
-    found = connection.execute(_FIRST, {"before": last - MOST_RUNS}).fetchone()
+    found = connection.execute(_FIRST, {"before": last - MAX_RUNS}).fetchone()
     return found
 
 
@@ -253,14 +254,14 @@ def _in_order(found: dict[int, AtBins]) -> list[AtBins]:
 
 
 def last_end_s(connection: Connection, job: str) -> float | None:
-    """Return when the last run of a job ended that is kept, or None."""
+    """Return when the last stored run of a job ended, or None."""
     found: tuple[float | None] = connection.execute(_LAST_END, {"job": job}).fetchone()
     return found[0]
 
 
 @contextmanager
 def _within(connection: Connection, within_s: float) -> Iterator[None]:
-    """What takes longer is interrupted."""
+    """Interrupt the query if it takes longer."""
     connection.set_progress_handler(_later_than(time.monotonic() + within_s), _LOOK_AT_CLOCK_EVERY)
     try:
         yield

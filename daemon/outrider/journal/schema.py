@@ -1,4 +1,4 @@
-"""The tables of the journal, and the steps from one version of them to the next."""
+"""Tables of the journal, and the migrations from one version to the next."""
 
 import sqlite3
 from pathlib import Path
@@ -7,16 +7,16 @@ from typing import Final
 from outrider.model.errors import LedgerError
 
 APPLICATION_ID: Final = 0x4F555452
-"""``OUTR``, in the header, so that a file of another program is not taken for a journal."""
+"""``OUTR``, in the header, so that a file of another program is not mistaken for a journal."""
 
 JOB_ENDS: Final = "kind IN ('completed', 'removed')"
-"""Of inputs: those after which a job is not here any more. Queries need it word for word."""
+"""Condition on inputs that end a job. Queries need it verbatim, to use the index."""
 
 MACHINE_EVENTS: Final = (
     "kind IN ('owner_came', 'owner_went', 'usable', 'rebooted', 'joined', 'left', 'asleep', "
     "'woken', 'drained')"
 )
-"""Of inputs: what happens to a machine, but for its meter. Queries need it word for word."""
+"""Condition on inputs about machines, except meters. Queries need it verbatim."""
 
 _VERSION_1: Final = (
     f"PRAGMA application_id = {APPLICATION_ID}",
@@ -87,16 +87,16 @@ MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
     _VERSION_1, _VERSION_2, _VERSION_3, _VERSION_4, _VERSION_5, _VERSION_6,
     _VERSION_7, _VERSION_8,
 )  # fmt: skip
-"""``MIGRATIONS[n]`` migrates version n to n + 1. Append; never change a released one."""
+"""Migrations: ``MIGRATIONS[n]`` leads from version n to n + 1. Append; never change one."""
 
 VERSION: Final = len(MIGRATIONS)
 
 READABLE_FROM: Final = 3
-"""The oldest version that is read as it is; an older one is brought up to date first."""
+"""Oldest version that is read as it is; an older one has to be migrated first."""
 
 
 def version_of(connection: sqlite3.Connection, path: Path) -> int:
-    """The schema version of an open file; 0 for an empty one.
+    """Return the schema version of an open file; 0 for an empty one.
 
     Raises:
         LedgerError: the file belongs to another program, or to a newer Outrider.
@@ -106,13 +106,13 @@ def version_of(connection: sqlite3.Connection, path: Path) -> int:
     tables = int(connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0])
     if owner != APPLICATION_ID and (tables or version):
         raise LedgerError(
-            f"{path}: this SQLite file is no journal of Outrider's (application id {owner:#x}, "
-            f"ours is {APPLICATION_ID:#x}); name another file"
+            f"{path}: this SQLite file is no journal of Outrider (application id {owner:#x}, "
+            f"ours is {APPLICATION_ID:#x}); use another file"
         )
     if version > VERSION:
         raise LedgerError(
-            f"{path}: schema version {version} was written by a newer Outrider; this one knows "
-            f"versions up to {VERSION}. Install the newer one again, or begin a new journal"
+            f"{path}: schema version {version} was written by a newer Outrider; this one reads "
+            f"versions up to {VERSION}. Install the newer one again, or start a new journal"
         )
     return version
 
@@ -125,14 +125,14 @@ def migrate(connection: sqlite3.Connection, path: Path) -> list[int]:
 
     Raises:
         LedgerError: as `version_of`.
-        sqlite3.Error: a step failed; the file stands at the version before it.
+        sqlite3.Error: a step failed; the file is at the version before it.
     """
     passed: list[int] = []
     version_of(connection, path)
     while True:
         connection.execute("BEGIN IMMEDIATE")
         try:
-            # Read again inside the transaction: another process may have migrated it meanwhile.
+            # Read again inside the transaction: another process may have migrated it in between.
             version = version_of(connection, path)
             if version == VERSION:
                 return passed

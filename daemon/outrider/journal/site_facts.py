@@ -1,4 +1,4 @@
-"""What a journal holds of its site beside events: the incumbent, and the habits of the site."""
+"""Facts about a site in its journal other than events: the incumbent, and the site's habits."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -12,17 +12,17 @@ from outrider.model.machines import ClusterSpec, OpeningHours, SiteHabits
 from outrider.model.modes import Discipline
 
 INCUMBENT_KEY: Final = "incumbent"
-"""Name of the meta entry with the policy that stands for the batch system."""
+"""Name of the meta entry with the policy that represents the batch system."""
 HABITS_KEY: Final = "site_habits"
 """Name of the meta entry with the habits of the site."""
 
 
 class Incumbent(msgspec.Struct, frozen=True):
-    """The policy that does what the batch system does.
+    """Policy that decides as the batch system does.
 
     Attributes:
         policy: its name.
-        adapter: label of the adapter that says so.
+        adapter: label of the adapter that declares it.
     """
 
     policy: str
@@ -41,12 +41,12 @@ class _Habits(SiteHabits, frozen=True, kw_only=True):
 
 
 class SiteFacts(msgspec.Struct, frozen=True):
-    """What is on record of a site.
+    """Recorded facts about a site.
 
     Attributes:
-        discipline: who may start before a job that does not fit.
+        discipline: which jobs may start before one that does not fit.
         habits: of machines and runs.
-        clusters: with their opening hours and sleep, as the daemon knew them.
+        clusters: with their opening hours and sleep, as known to the daemon.
         incumbent: None: no adapter names one.
     """
 
@@ -56,7 +56,7 @@ class SiteFacts(msgspec.Struct, frozen=True):
     incumbent: Incumbent | None = None
 
     def as_meta(self) -> dict[str, Any]:
-        """Meta entries of the journal, by name."""
+        """Return the meta entries of the journal, by name."""
         clusters = {
             spec.name: _Hours(spec.hours.text, spec.sleep_after_open_s, spec.sleep_after_closed_s)
             for spec in self.clusters
@@ -70,30 +70,30 @@ class SiteFacts(msgspec.Struct, frozen=True):
 
 
 def facts_on_record(path: Path) -> SiteFacts | None:
-    """What a journal holds of its site; None: it is older than that.
+    """Return a journal's facts about its site; None if it is too old to have any.
 
     Raises:
-        LedgerError: the file cannot be read, or holds something else under these names.
+        LedgerError: the file cannot be read, or contains something else under these names.
     """
     with Journal(path, read_only=True) as journal:
         habits, incumbent = journal.meta(HABITS_KEY), journal.meta(INCUMBENT_KEY)
     if habits is None:
         return None
     try:
-        told = msgspec.convert(habits, _Habits)
+        recorded = msgspec.convert(habits, _Habits)
         return SiteFacts(
-            told.discipline,
-            SiteHabits(*(getattr(told, name) for name in SiteHabits.__struct_fields__)),
-            tuple(_specs(told.clusters.items())),
+            recorded.discipline,
+            SiteHabits(*(getattr(recorded, name) for name in SiteHabits.__struct_fields__)),
+            tuple(_specs(recorded.clusters.items())),
             msgspec.convert(incumbent, Incumbent | None),
         )
     except (msgspec.ValidationError, ConfigurationError) as error:
         raise LedgerError(
-            f"{path}: {HABITS_KEY} or {INCUMBENT_KEY} is not what a daemon records: {error}"
+            f"{path}: {HABITS_KEY} or {INCUMBENT_KEY} is not as a daemon writes it: {error}"
         ) from error
 
 
 def _specs(clusters: Iterable[tuple[str, _Hours]]) -> Iterable[ClusterSpec]:
-    for name, told in clusters:
-        hours = OpeningHours(told.open)
-        yield ClusterSpec(name, hours, told.sleep_after_open_s, told.sleep_after_closed_s)
+    for name, recorded in clusters:
+        hours = OpeningHours(recorded.open)
+        yield ClusterSpec(name, hours, recorded.sleep_after_open_s, recorded.sleep_after_closed_s)

@@ -1,4 +1,4 @@
-"""Snapshots: the state of site and policies as of a sequence number of the journal."""
+"""Snapshots of the state of site and policies at a sequence number of the journal."""
 
 import hashlib
 import os
@@ -16,23 +16,23 @@ from outrider.model.errors import LedgerError
 
 MAGIC: Final = b"OUTRIDER"
 FORMAT_VERSION: Final = 1
-LEAST_LEAP_S: Final = 7_200.0
+MIN_LEAP_S: Final = 7_200.0
 LEAP_KEPT_S: Final = 7 * 86_400.0
 _LEAPS_KEPT: Final = 3
 
 _HEADER: Final = struct.Struct(">8sIQ32s")
-"""Magic, format version, sequence number, SHA-256 of version, sequence number and body."""
+"""Header of a file: magic, format version, sequence number, SHA-256 of all but the magic."""
 
 
 class Snapshot(NamedTuple):
-    """A state, and the journal's sequence number to which it belongs."""
+    """State of site and policies, and the journal's sequence number to which it belongs."""
 
     seq: int
     state: Any
 
 
 class Leap(NamedTuple):
-    """The clock leapt ahead between two snapshots, by their dates.
+    """Jump of the clock between two snapshots, by their dates.
 
     Attributes:
         before, after: the files.
@@ -45,10 +45,10 @@ class Leap(NamedTuple):
 
 
 class SnapshotStore:
-    """A folder of snapshots; each is written to a temporary file and renamed, so none is partial.
+    """Folder of snapshots; each is written to a temporary file and renamed, so none is partial.
 
-    A snapshot is made safe against a power failure before `save` returns; the journal is not
-    (see `Journal`). Call `Journal.sync` first, and give `load_latest` the journal's last number.
+    A snapshot is flushed to disk before `save` returns; the journal is not (see `Journal`). Call
+    `Journal.sync` first, and pass the journal's last number to `load_latest`.
 
     Args:
         folder: created if missing.
@@ -56,8 +56,8 @@ class SnapshotStore:
 
     Attributes:
         notes: for the operator: snapshots that could not be used, and why.
-        leap_s: seconds between the dates of two snapshots, one after the other, that are more
-            than time can have gone on: the clock leapt, or nothing ran.
+        leap_s: seconds between the dates of two successive snapshots above which the clock must
+            have jumped, or nothing ran.
     """
 
     def __init__(self, folder: Path | str, keep: int = 3) -> None:
@@ -66,14 +66,14 @@ class SnapshotStore:
         self.folder = Path(folder)
         self.keep = keep
         self.notes: list[str] = []
-        self.leap_s = LEAST_LEAP_S
+        self.leap_s = MIN_LEAP_S
 
     def save(self, seq: int, state: Any, time_s: float | None = None) -> Path:
-        """Write a snapshot: `packed`, then `write`."""
+        """Write a snapshot: encode it with `packed`, then `write` it."""
         return self.write(seq, self.packed(seq, state), time_s)
 
     def packed(self, seq: int, state: Any) -> bytes:
-        """A snapshot as its file holds it.
+        """Return a snapshot in the form of its file.
 
         Args:
             seq: everything up to this sequence number is in the state, nothing after it.
@@ -81,7 +81,7 @@ class SnapshotStore:
                 records as dicts; integers have at most 64 bits.
 
         Raises:
-            LedgerError: the state is no such data.
+            LedgerError: the state cannot be encoded.
         """
         try:
             body = msgspec.msgpack.encode(state)
@@ -93,14 +93,14 @@ class SnapshotStore:
     def write(self, seq: int, packed: bytes, time_s: float | None = None) -> Path:
         """Write a packed snapshot, then remove those beyond `keep`.
 
-        Snapshots of a later sequence number go too: the history they stood in is not this one
-        (`load_latest` passed them over). Those on both sides of a leap of the clock stay for a
-        week (`leaps`): should it have been wrong, the state is made anew from before it.
+        Snapshots of a later sequence number are removed too: they belong to another history
+        (`load_latest` skipped them). Those on both sides of a clock jump stay for a week (`leaps`):
+        if the clock was wrong, the state is rebuilt from before it.
 
         Args:
             seq: its sequence number.
-            packed: what `packed` gave.
-            time_s: Unix seconds now, which the file is dated; None: as the system does it.
+            packed: what `packed` returned.
+            time_s: Unix seconds now, the date of the file; None: the system's date.
 
         Raises:
             LedgerError: it could not be written; the older snapshots are untouched.
@@ -115,7 +115,7 @@ class SnapshotStore:
         return path
 
     def load_latest(self, not_after: int | None = None) -> Snapshot | None:
-        """The newest valid snapshot, or None; `notes` lists those that were skipped.
+        """Return the newest valid snapshot, or None; `notes` lists those that were skipped.
 
         Args:
             not_after: the journal's last sequence number. A snapshot beyond it has seen what
@@ -124,10 +124,10 @@ class SnapshotStore:
         return next(self.newest_first(not_after), None)
 
     def newest_first(self, not_after: int | None = None) -> Iterator[Snapshot]:
-        """The valid snapshots, read one by one; `notes` lists those that were skipped.
+        """Yield the valid snapshots, read one by one; `notes` lists those that were skipped.
 
         Args:
-            not_after: as in `load_latest`.
+            not_after: see `load_latest`.
         """
         for path in reversed(self.paths()):
             try:
@@ -139,20 +139,20 @@ class SnapshotStore:
                 yield snapshot
                 continue
             self.notes.append(
-                f"{path}: stands at {snapshot.seq}, the journal ends at {not_after}; "
+                f"{path}: is at {snapshot.seq}, the journal ends at {not_after}; "
                 "falling back to the snapshot before"
             )
 
     def paths(self) -> list[Path]:
-        """The snapshot files, oldest first."""
+        """Return the snapshot files, oldest first."""
         return sorted(self.folder.glob("snapshot-*.bin"))
 
     def oldest_seq(self) -> int:
-        """Sequence number of the oldest kept snapshot; 0 without one (`Journal.prune`)."""
+        """Return the number of the oldest kept snapshot; 0 without one (`Journal.prune`)."""
         return min((_seq_of(path) for path in self.paths()), default=0)
 
     def leaps(self) -> list[Leap]:
-        """The last few leaps of the clock within a week before the newest snapshot."""
+        """Return the last few clock jumps within a week before the newest snapshot."""
         dated = self._dated()
         return [
             Leap(before, after, before_s)
@@ -161,11 +161,11 @@ class SnapshotStore:
         ][-_LEAPS_KEPT:]
 
     def dated_until(self, time_s: float) -> bool:
-        """Return whether there is a snapshot that was written at a time or before."""
+        """Return whether there is a snapshot written at or before a time."""
         return any(at_s <= time_s for _, at_s in self._dated())
 
     def _dated(self) -> list[tuple[Path, float]]:
-        """The snapshot files with their dates, oldest first."""
+        """Return the snapshot files with their dates, oldest first."""
         dated = []
         for path in self.paths():
             with suppress(FileNotFoundError):  # another thread removes those beyond `keep`
@@ -175,8 +175,8 @@ class SnapshotStore:
     def _remove_surplus(self, newest: Path) -> None:
         paths = self.paths()
         place = paths.index(newest)
-        beside_leaps = {path for leap in self.leaps() for path in (leap.before, leap.after)}
-        surplus = [p for p in paths[: max(0, place + 1 - self.keep)] if p not in beside_leaps]
+        at_leaps = {path for leap in self.leaps() for path in (leap.before, leap.after)}
+        surplus = [p for p in paths[: max(0, place + 1 - self.keep)] if p not in at_leaps]
         for path in surplus + paths[place + 1 :]:
             path.unlink(missing_ok=True)
 
@@ -196,7 +196,7 @@ def read_snapshot(path: Path) -> Snapshot:
     magic, version, seq, checksum = _HEADER.unpack_from(data)
     body = memoryview(data)[_HEADER.size :]
     if magic != MAGIC:
-        raise LedgerError(f"{path}: no snapshot: begins with {magic!r}, not {MAGIC!r}")
+        raise LedgerError(f"{path}: not a snapshot: begins with {magic!r}, not {MAGIC!r}")
     if version > FORMAT_VERSION:
         raise LedgerError(
             f"{path}: snapshot format {version} is newer than this Outrider's {FORMAT_VERSION}"
@@ -221,16 +221,16 @@ def _seq_of(path: Path) -> int:
 
 
 def _write_and_swap(path: Path, data: bytes) -> None:
-    beside = path.with_suffix(".part")
+    partial = path.with_suffix(".part")
     try:
-        with beside.open("wb") as file:
+        with partial.open("wb") as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
-        beside.replace(path)
+        partial.replace(path)
     except OSError:
         with suppress(OSError):  # the first error is raised
-            beside.unlink()
+            partial.unlink()
         raise
     folder = os.open(path.parent, os.O_RDONLY)
     try:

@@ -1,4 +1,4 @@
-"""The tables of a ledger as other programs get them: their columns, and their rows of a journal."""
+"""Tables of a journal for other programs: their columns, and their rows in a journal."""
 
 from collections.abc import Callable, Iterator
 from typing import Final
@@ -24,34 +24,34 @@ _TIME: Final = "event time in seconds: Unix time, or since the start of a trace"
 
 DECISIONS: Final = Table(
     "decisions",
-    "A decision of a policy. A job has a new row whenever what is decided for it changes.",
+    "A decision of a policy. A job has a new row whenever its decision changes.",
     (
         Column("time_s", NUMBER, f"when it was made, {_TIME}"),
-        Column("seq", INTEGER, "number in the ledger; decisions, outcomes and inputs share them"),
-        Column("job", TEXT, "the job; of several alike ones the first"),
-        Column("action", TEXT, "`start`, `defer`, and what plans have beside"),
+        Column("seq", INTEGER, "number in the journal; decisions, outcomes and inputs share them"),
+        Column("job", TEXT, "the job; the first of several that share the row"),
+        Column("action", TEXT, "`start`, `defer`, or another action of a plan"),
         Column("machine", TEXT, "where; null: the action has none", True),
         Column("cpus", INTEGER, "CPUs from then on; 0: the action has none"),
         Column("reason", TEXT, "a word or two from a small closed set"),
         Column("policy", TEXT, "who decided"),
-        Column("mode", TEXT, "`active` in replays, `observe` for what was recorded; of a daemon "
-               "the mode that was in force"),
+        Column("mode", TEXT, "`active` in replays, `observe` for records; of a daemon the mode "
+               "that was active"),
         Column("propensity", NUMBER, "probability with which this was drawn, 0 to 1", True),
-        Column("scores", NUMBERS, "what the policy gave to what it chose from, in its own unit; an "
+        Column("scores", NUMBERS, "score of each alternative, in the policy's own unit; an "
                "infinite or undefined score is null", True),
         Column("input_age_s", NUMBER, "seconds since the newest input; null in replays", True),
         Column("input", TEXT, "`full`, or `inferred` where machines are known by their jobs alone"),
         Column("gate", TEXT, "the gate's answer: `act`, `would`, or refused with the reason; null "
-               "where it was not asked", True),
-        Column("jobs", TEXTS, "all jobs, where several alike ones share the row", True),
+               "without a gate", True),
+        Column("jobs", TEXTS, "all jobs, where several share the row", True),
     ),
 )  # fmt: skip
 OUTCOMES: Final = Table(
     "outcomes",
-    "How a run ended, once for each policy that learned from it.",
+    "The end of a run, once for each policy that learned from it.",
     (
         Column("time_s", NUMBER, f"when it ended, {_TIME}"),
-        Column("seq", INTEGER, "number in the ledger"),
+        Column("seq", INTEGER, "number in the journal"),
         Column("job", TEXT, "the job"),
         Column("machine", TEXT, "where it ran; null: it left the queue without a start", True),
         Column("ending", TEXT, "`completed`, `evicted` or `removed`"),
@@ -60,7 +60,7 @@ OUTCOMES: Final = Table(
         Column("policy", TEXT, "the policy that learned from it; empty: none did"),
         Column("reward", NUMBER, "the sum of its rewards, in the policy's own unit; null: none",
                True),
-        Column("on_policy", FLAG, "whether the run was as that policy had decided"),
+        Column("on_policy", FLAG, "whether the run followed that policy's decision"),
     ),
 )  # fmt: skip
 RUNS: Final = Table(
@@ -76,18 +76,18 @@ RUNS: Final = Table(
         Column("start_s", NUMBER, f"when the run began, {_TIME}"),
         Column("end_s", NUMBER, f"when it ended, {_TIME}"),
         Column("run_s", NUMBER, "seconds of work in it"),
-        Column("reason", TEXT, "why it was thrown away; empty: it completed its job"),
+        Column("reason", TEXT, "why it was wasted; empty: it completed its job"),
     ),
 )
 COMMANDS: Final = Table(
     "commands",
-    "What was commanded, from a daemon's journal, and changes of its mode that nobody commanded.",
+    "A command from a daemon's journal, or an automatic change of its mode.",
     (
-        Column("after_seq", INTEGER, "number of the last row of the ledger before it"),
+        Column("after_seq", INTEGER, "number of the last row of the journal before it"),
         Column("at_s", NUMBER, "when, Unix seconds by the clock of the daemon's host"),
         Column("command", TEXT, "`mode`, `promote`, `release`, `fall_back`, `configuration`, "
                "`trial`"),
-        Column("uid", INTEGER, "number of the user who gave it; null: nobody did", True),
+        Column("uid", INTEGER, "number of the user who gave it; null: an automatic change", True),
         Column("user", TEXT, "name of that user; empty: not known"),
         Column("from_mode", TEXT, "the mode before; empty: there was none"),
         Column("to_mode", TEXT, "the mode after"),
@@ -98,26 +98,26 @@ COMMANDS: Final = Table(
 )  # fmt: skip
 
 TABLES: Final = {table.name: table for table in (DECISIONS, OUTCOMES, RUNS, COMMANDS)}
-"""By the word of ``--rows``."""
+"""Tables by the value of ``--rows``."""
 ABOUT_JOBS: Final = (DECISIONS.name, OUTCOMES.name, RUNS.name)
-"""Those that can be asked for one job."""
+"""Names of the tables that can be filtered by job."""
 
 
 def rows_of(journal: JournalReading, table: str, job: str | None = None) -> Rows:
-    """Rows of a table of a journal, in order; they are read as they are asked for.
+    """Return the rows of a table of a journal, in order, read lazily.
 
     Args:
         journal: open as long as rows are read.
         table: one of `TABLES`.
-        job: only those about this job; None: all.
+        job: only rows about this job; None: all.
 
     Raises:
-        LedgerError: there is no such table, or it cannot be asked for one job.
+        LedgerError: there is no such table, or it cannot be filtered by job.
     """
     if table not in TABLES:
         raise LedgerError(f'{journal.path}: there is no table "{table}"; {nearest(table, TABLES)}')
     if job is not None and table not in ABOUT_JOBS:
-        raise LedgerError(f"{journal.path}: {table} are about no job")
+        raise LedgerError(f"{journal.path}: the table {table} cannot be filtered by job")
     return Rows(TABLES[table], lambda: _READ[table](journal, job))
 
 

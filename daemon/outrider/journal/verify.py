@@ -24,14 +24,14 @@ from outrider.model.events import KIND_NUMBERS
 from outrider.model.modes import MODES
 
 EXAMPLES: Final = 5
-"""Bad rows of one kind that are listed; the rest are counted."""
+"""Number of bad rows of one kind that are listed; the rest are counted."""
 _SUMMED_FROM: Final = 4
-"""Schema version from which on rows have checksums."""
+"""First schema version whose rows have checksums."""
 _COMMANDS_FROM: Final = 6
-"""Schema version from which on there are commands."""
+"""First schema version that has commands."""
 _NEWEST_BLOCKS: Final = 8
-_MOST: Final = 100
-"""Problems of one kind that are listed."""
+_MAX_PROBLEMS: Final = 100
+"""Maximum number of problems of one kind that are listed."""
 NUMBERED: Final = ("inputs", "decisions", "outcomes", "set_aside")
 # Each: what is wrong, the column to show, the table, the condition, values for it.
 _ROW_RULES: Final[tuple[tuple[str, str, str, str, tuple[str, ...]], ...]] = (
@@ -46,7 +46,7 @@ _ROW_RULES: Final[tuple[tuple[str, str, str, str, tuple[str, ...]], ...]] = (
 
 
 class Report(msgspec.Struct):
-    """The result of `verify`.
+    """Result of `verify` for one journal.
 
     Attributes:
         path: the journal.
@@ -78,17 +78,17 @@ class Report(msgspec.Struct):
         return not self.problems
 
     def as_dict(self) -> dict[str, Any]:
-        """The report as JSON types."""
+        """Return the report as JSON types."""
         return {"ok": self.ok, **msgspec.structs.asdict(self)}
 
     def as_text(self) -> str:
-        """The report for people."""
+        """Return the report as text for people."""
         rows = ", ".join(f"{count} {table}" for table, count in self.rows.items())
         lines = [f"{self.path}: {rows or 'no rows read'}; last sequence number {self.last_seq}"]
         if self.pruned_seq or self.pruned_inputs_seq:
             lines.append(f"pruned up to {self.pruned_seq} (inputs: {self.pruned_inputs_seq})")
-        lines += [f"cursor of {adapter} stands at {seq}" for adapter, seq in self.cursors.items()]
-        lines += [f"snapshot {name} stands at {seq}" for name, seq in self.snapshots.items()]
+        lines += [f"cursor of {adapter} is at {seq}" for adapter, seq in self.cursors.items()]
+        lines += [f"snapshot {name} is at {seq}" for name, seq in self.snapshots.items()]
         lines.append(f"ledger_sha256 {self.ledger_sha256 or 'unknown'}")
         lines += [f"PROBLEM: {problem}" for problem in self.problems]
         lines.append("all is well" if self.ok else f"{len(self.problems)} problems")
@@ -96,17 +96,17 @@ class Report(msgspec.Struct):
 
 
 def verify(path: Path | str, snapshots: Path | str | None = None) -> Report:
-    """Check a journal or ledger file, and its snapshots; changes nothing.
+    """Check a journal file, and its snapshots; change nothing.
 
-    A daemon may be writing meanwhile: the journal is checked as of one moment.
+    A daemon may be writing at the same time: the journal is checked as of one moment.
 
     Args:
         path: the journal.
         snapshots: the folder of its snapshots, if they should be checked too.
 
     Raises:
-        LedgerError: there is no journal to check: missing, of another program, of another
-            version. Damage is no error but a problem in the report.
+        LedgerError: there is no journal to check: missing, of another program, of another version.
+            Damage is not an error but a problem in the report.
     """
     path = Path(path)
     report = Report(str(path), problems=[])
@@ -168,12 +168,12 @@ def _check_cursors(connection: sqlite3.Connection, report: Report) -> None:
         report.cursors[adapter] = seq
         if seq > report.last_seq:
             report.problems.append(
-                f"cursor of {adapter} stands at {seq}, beyond the last number, {report.last_seq}"
+                f"cursor of {adapter} is at {seq}, beyond the last number, {report.last_seq}"
             )
         try:
             decode_json(cursor)
         except ValueError as error:
-            report.problems.append(f"cursor of {adapter} is no JSON: {error}")
+            report.problems.append(f"cursor of {adapter} is not valid JSON: {error}")
 
 
 def _check_rows(connection: sqlite3.Connection, report: Report) -> None:
@@ -208,7 +208,7 @@ def _check_decisions(connection: sqlite3.Connection, report: Report) -> None:
                 decode_json(scores)
             for name in alike:
                 total.add(time_s, name, action, machine, cpus)
-        except (TypeError, ValueError) as error:  # a flipped bit may make another type of a value
+        except (TypeError, ValueError) as error:  # a flipped bit may change the type of a value
             bad.append(f"{seq} ({error})")
     if bad:
         report.problems.append(f"decisions that cannot be read: {_some(bad)}")
@@ -221,20 +221,21 @@ def _check_values(connection: sqlite3.Connection, report: Report) -> None:
         return
     before, connection.text_factory = connection.text_factory, lenient
     try:
-        bad = list(islice(wrong_blocks(connection), _MOST))
+        bad = list(islice(wrong_blocks(connection), _MAX_PROBLEMS))
         own = ("cursors", "meta", "runs")
         later = ("commands",) if report.schema_version >= _COMMANDS_FROM else ()
-        bad += islice(wrong_rows(connection, own + later), _MOST)
+        bad += islice(wrong_rows(connection, own + later), _MAX_PROBLEMS)
     finally:
         connection.text_factory = before
     report.problems += bad
 
 
 def check_end(path: Path | str) -> list[str]:
-    """What is wrong with the newest rows, the cursors and the meta entries, as sentences.
+    """Return what is wrong with the newest rows, cursors and meta entries, as sentences.
 
-    Cheap, however long the journal is: for the start of a daemon. At most some 2,000 rows are
-    compared with their checksums; `verify` looks at all.
+    Cheap at any length of the journal: for the start of a daemon. At most some 2,000 rows are
+        compared
+    with their checksums; `verify` checks all.
     """
     path = Path(path)
     try:
@@ -244,8 +245,8 @@ def check_end(path: Path | str) -> list[str]:
     try:
         connection.text_factory = lenient
         with naming_errors(path, "check its end"):
-            bad = list(islice(wrong_blocks(connection, newest=_NEWEST_BLOCKS), _MOST))
-            bad += islice(wrong_rows(connection, ("cursors", "meta")), _MOST)
+            bad = list(islice(wrong_blocks(connection, newest=_NEWEST_BLOCKS), _MAX_PROBLEMS))
+            bad += islice(wrong_rows(connection, ("cursors", "meta")), _MAX_PROBLEMS)
     except LedgerError as error:
         return [str(error)]
     finally:
@@ -263,7 +264,7 @@ def _check_snapshots(store: SnapshotStore, report: Report) -> None:
         report.snapshots[path.name] = seq
         if seq > report.last_seq:
             report.problems.append(
-                f"{path}: stands at {seq}, beyond the journal's last number, {report.last_seq}"
+                f"{path}: is at {seq}, beyond the journal's last number, {report.last_seq}"
             )
 
 
@@ -273,50 +274,50 @@ def _some(items: list[Any]) -> str:
 
 
 # -- damaged ---------------------------------------------------------------------------------------
-# Opening a journal that may be damaged so that nothing can be written to it any more.
+# Opening a journal that may be too damaged to write to.
 
 _OWNER_AT: Final = 68
-"""Where a file of SQLite's has the number of the application it belongs to, in four bytes."""
+"""Offset of the application id in the header of an SQLite file; it has four bytes."""
 _SIGNS: Final = (
     "malformed", "not a database", "unsupported file format", "no such table", "no such column",
     "already exists", "duplicate column", "Could not decode", "file is encrypted", "constraint",
     "corrupt",
 )  # fmt: skip
-"""What SQLite says of damage. A disk that is full, read-only or unreadable is another matter."""
+"""Parts of SQLite's messages that mean damage, unlike a full or unreadable disk."""
 log = structlog.get_logger()
 
 
-def open_or_begin_anew(path: Path) -> tuple[Journal, str | None]:
-    """The journal, open for writing. A damaged one that cannot be is put aside, and begun anew.
+def open_or_replace(path: Path) -> tuple[Journal, str | None]:
+    """Open the journal for writing; move a damaged one away, and start a new one.
 
     Returns:
-        The journal, and what to tell the operator where it was mended or put aside.
+        The journal, and a note for the operator if it was repaired or moved away.
 
     Raises:
-        LedgerError: it cannot be opened for another reason: it is no journal of ours, one of a
-            newer release, or the disk does not let us.
+        LedgerError: it cannot be opened for another reason: it is not a journal of Outrider, one of
+            a newer release, or the disk prevents it.
     """
     try:
         return _opened(path)
     except (LedgerError, IndexError, TypeError, ValueError) as error:
         if not (_is_ours(path) and _is_damage(error)):
             raise
-        aside = _put_aside(path)
+        aside = _move_aside(path)
         note = (
-            f"the journal was damaged and could not be opened ({error}); it was put aside as "
-            f"{aside}, and another was begun: what was learned is learned anew from the sources"
+            f"the journal was damaged and could not be opened ({error}); it was moved to "
+            f"{aside}, and a new one was started: the policies learn again from the sources"
         )
         log.critical("journal_replaced", path=str(path), aside=str(aside), error=str(error))
         return Journal(path), note
 
 
 def _opened(path: Path) -> tuple[Journal, str | None]:
-    """The journal, after a look at what every write needs, and what was mended."""
+    """Open the journal and check what every write needs; return it and any repair made."""
     journal = Journal(path)
     note = None
     try:
         journal.probe()
-        if journal.mend_counter():
+        if journal.repair_counter():
             note = f"{path}: its counter was behind its last row, and was set to it"
             log.error("counter_repaired", path=str(path))
         _probe_writing(journal)
@@ -327,7 +328,7 @@ def _opened(path: Path) -> tuple[Journal, str | None]:
 
 
 def _probe_writing(journal: Journal) -> None:
-    """Raise `LedgerError` where damage would keep rows from being written; a full disk may be."""
+    """Raise `LedgerError` where damage prevents writing; a full disk does not raise."""
     try:
         journal.probe_writing()
     except LedgerError as error:
@@ -337,7 +338,7 @@ def _probe_writing(journal: Journal) -> None:
 
 
 def _is_ours(path: Path) -> bool:
-    """Return whether the header says so, whatever else is damaged."""
+    """Return whether the header names Outrider, even if the rest is damaged."""
     with naming_errors(path, "read the journal"), path.open("rb") as file:
         header = file.read(_OWNER_AT + 4)
     return header[_OWNER_AT:] == APPLICATION_ID.to_bytes(4, "big")
@@ -347,11 +348,11 @@ def _is_damage(error: Exception) -> bool:
     return not isinstance(error, LedgerError) or any(sign in str(error) for sign in _SIGNS)
 
 
-def _put_aside(path: Path) -> Path:
-    """Rename the journal and what belongs to it; returns its new name."""
+def _move_aside(path: Path) -> Path:
+    """Rename the journal and its companion files; return its new name."""
     stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
     aside = path.with_name(f"damaged-{stamp}-{path.name}")
-    with naming_errors(path, "put the damaged journal aside"):
+    with naming_errors(path, "move the damaged journal away"):
         for ending in ("", "-wal", "-shm"):
             part = path.with_name(path.name + ending)
             if part.exists():

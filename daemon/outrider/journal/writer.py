@@ -1,4 +1,4 @@
-"""The thread that writes the journal, so that no other waits for the disk."""
+"""Thread that writes the journal, so that no other thread waits for the disk."""
 
 import threading
 import time
@@ -12,14 +12,14 @@ from outrider.journal.records import Entry
 from outrider.model.errors import LedgerError
 
 QUEUE_ROWS: Final = 100_000
-"""Rows that may wait, some 30 MB: a hundred seconds of a full disk at 1,000 events a second."""
+"""Maximum waiting rows, some 30 MB: a hundred seconds at 1,000 events a second."""
 
 TRANSACTION_ROWS: Final = 10_000
 """Rows after which a transaction takes no further entry: tens of milliseconds."""
 
 
 class _Work(NamedTuple):
-    """Work for the writer: an entry to record, or a task to run on the journal."""
+    """Item for the writer: an entry to record, or a task to run on the journal."""
 
     entry: Entry | None
     task: Callable[[Journal], Any] | None
@@ -28,29 +28,29 @@ class _Work(NamedTuple):
 
 
 class Writer:
-    """Records entries in the order of submission, in its own thread.
+    """Writer thread that records entries in the order of submission.
 
-    Entries that pile up share a transaction. When the journal cannot be written (disk full,
-    read-only, input/output error) the writer stops recording and says so: `failure` holds the
-    reason. From then on
+    Entries that accumulate share a transaction. When the journal cannot be written (disk full,
+    read-only, input/output error) the writer stops recording, and `failure` contains the reason.
+    From then on
 
-    - the futures of all entries on hand fail with `LedgerError`, and the entries are *kept*, in
-      order; so is every entry submitted later, while there is room. A failed future therefore
+    - the futures of all waiting entries fail with `LedgerError`, and the entries are *kept*, in
+      order; so is every entry submitted later, until the queue is full. A failed future therefore
       means "not recorded yet": do not submit its entry again;
-    - an entry for which there is no room is *refused*: `submit` raises. Only the caller has it
-      then, and must hold later ones back until it is taken (an adapter can simply be left
+    - an entry that no longer fits the queue is *refused*: `submit` raises. Only the caller has it
+      then, and must hold later ones back until it is accepted (an adapter can simply be left
       unread: it resumes at its cursor);
     - `retry` tries again, the oldest entry first. Nothing is ever written before an entry that
       was submitted earlier.
 
-    A disk that hangs gives no error, and a thread that waits for it cannot be ended: `stalled_s`
-    tells that.
+    A disk that hangs causes no error, and a thread that waits for it cannot be stopped: see
+    `stalled_s`.
 
     All methods may be called from any thread; only `stop` waits.
 
     Args:
         journal: open for writing; the writer owns it from now on and closes it.
-        queue_rows: how many rows may wait; an entry of any size is taken while fewer do.
+        queue_rows: maximum number of waiting rows; an entry of any size is accepted below it.
     """
 
     def __init__(self, journal: Journal, *, queue_rows: int = QUEUE_ROWS) -> None:
@@ -71,17 +71,17 @@ class Writer:
 
     @property
     def failure(self) -> str | None:
-        """Why nothing can be recorded at present, or None."""
+        """Reason why nothing can be recorded at present, or None."""
         return self._failure
 
     @property
     def waiting_rows(self) -> int:
-        """Rows not yet recorded (an entry without rows, or a task, counts as one)."""
+        """Number of rows not yet recorded (an entry without rows, or a task, counts as one)."""
         return self._waiting_rows
 
     @property
     def stalled_s(self) -> float:
-        """For how long nothing has moved on the disk, though there is work; seconds."""
+        """Seconds for which nothing has moved on the disk, though there is work."""
         moved_at = self._moved_at
         return 0.0 if moved_at is None else time.monotonic() - moved_at
 
@@ -91,8 +91,8 @@ class Writer:
         The entry must not be changed afterwards.
 
         Returns:
-            Resolves with the entry's last sequence number once it is recorded, or fails with
-            `LedgerError` if it is kept for `retry`.
+            A future that resolves with the entry's last sequence number once it is recorded, or
+            fails with `LedgerError` if it is kept for `retry`.
 
         Raises:
             LedgerError: refused, and not kept: too many wait, or the writer was stopped.
@@ -100,11 +100,11 @@ class Writer:
         return self._enqueue(_Work(entry, None, Future(), max(1, entry.rows())))
 
     def run(self, task: Callable[[Journal], Any]) -> "Future[Any]":
-        """Run a task (pruning, `Journal.sync`) on the writing connection, after what waits.
+        """Run a task (pruning, `Journal.sync`) on the writing connection, after the waiting items.
 
         Returns:
-            Resolves with what the task returned, or fails with what it raised; a task is not
-            kept for `retry`, and its failure does not stop the recording.
+            A future that resolves with the task's result, or fails with its exception. A task is
+            not kept for `retry`, and its failure does not stop the recording.
 
         Raises:
             LedgerError: refused: too many wait, or the writer was stopped.
@@ -115,8 +115,8 @@ class Writer:
         """Reopen the journal and record the entries kept since the failure.
 
         Returns:
-            Resolves with the number of entries that were recorded by this (0 if nothing was
-            wrong), or fails with `LedgerError` if the journal still cannot be written.
+            A future that resolves with the number of entries that were recorded by this (0 if
+            nothing was wrong), or fails with `LedgerError` if the journal still cannot be written.
         """
         future: Future[int] = Future()
         future.set_running_or_notify_cancel()
@@ -129,10 +129,13 @@ class Writer:
         return future
 
     def stop(self, timeout_s: float) -> None:
-        """Record what waits (after a failure: try once more), close the journal, end the thread.
+        """Record the waiting entries, close the journal and end the thread.
+
+        After a failure, one last retry is made.
 
         Raises:
-            LedgerError: entries could not be recorded in this time; says how many and why.
+            LedgerError: entries could not be recorded in this time; the message has count and
+                reason.
         """
         deadline = time.monotonic() + timeout_s
         with self._changed:
@@ -186,7 +189,7 @@ class Writer:
             self._journal.close()
 
     def _note_move(self) -> None:
-        """SQLite goes on: long work is no disk that hangs."""
+        """Record progress of SQLite: long work is not a disk that hangs."""
         if self._moved_at is not None:
             self._moved_at = time.monotonic()
 
@@ -196,7 +199,7 @@ class Writer:
             self._moved_at = time.monotonic() if has_more else None
 
     def _wait_for_work(self) -> bool:
-        """Wait until there is work; False if the thread should end."""
+        """Wait until there is work; return False if the thread should end."""
         with self._changed:
             while not self._stopping:
                 if self._retrying or (self._waiting and self._failure is None):
@@ -208,7 +211,7 @@ class Writer:
         return self._retry_now() and bool(self._waiting)
 
     def _next_entries(self) -> list[_Work]:
-        """Entries from the front for one transaction; they stay in the queue meanwhile."""
+        """Return entries from the front for one transaction; they stay queued until recorded."""
         taken = []
         rows = 0
         with self._changed:
@@ -261,7 +264,7 @@ class Writer:
                 future.set_exception(LedgerError(why))
 
     def _retry_now(self) -> bool:
-        """Record the kept entries; returns whether that succeeded."""
+        """Record the kept entries; return whether that succeeded."""
         with self._changed:
             kept = len(self._waiting)
         try:

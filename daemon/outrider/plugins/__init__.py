@@ -1,1 +1,1 @@
-"""Finding plugins by entry points, and making them of names and settings."""
+"""Plugin discovery by entry points, and construction from names and settings."""

@@ -1,4 +1,4 @@
-"""Find plugins by entry points, load them when asked for, and make policies and estimators.
+"""Discovery and loading of plugins, and construction of policies and estimators.
 
 A broken plugin is reported by its name while the rest go on: `find` never imports anything, and
 `load` turns whatever an import raises into a `PluginError`.
@@ -38,13 +38,13 @@ UTILITIES: Final = "outrider.utilities"
 
 
 class Contract(NamedTuple):
-    """What the plugins of a group have in common.
+    """Common properties of the plugins of a group.
 
     Attributes:
-        kind: one of them, in a sentence.
+        kind: the word for one of them, used in messages.
         base: the class of which each is a subclass.
-        version: raised whenever plugins that keep to the former version would no longer work.
-        methods: that each has, where the base cannot ask for them.
+        version: raised whenever plugins written for the former version would no longer work.
+        methods: methods that each must have, where the base cannot require them.
     """
 
     kind: str
@@ -60,17 +60,17 @@ CONTRACTS: Final[dict[str, Contract]] = {
     ESTIMATORS: Contract("estimator", RunTimeEstimator, 1),
     UTILITIES: Contract("utility", Struct, 1, ("unit",)),
 }
-"""By entry point group."""
+"""Contract of each entry point group."""
 
 
 @cache
 def find(group: str) -> dict[str, EntryPoint]:
-    """Names of the plugins of a group, and where each would be loaded from. Imports nothing."""
+    """Return the entry points of a group's plugins, by name. Imports nothing."""
     return {point.name: point for point in sorted(entry_points(group=group))}
 
 
 def load(group: str, name: str) -> Any:
-    """The class of one plugin.
+    """Load the class of one plugin.
 
     Raises:
         PluginError: there is none of that name, or it cannot be imported, or it is no plugin of
@@ -99,7 +99,7 @@ def load(group: str, name: str) -> Any:
 
 
 def not_a_plugin(contract: Contract, plugin: Any) -> str:
-    """Why something is no plugin of a group; empty if it is one."""
+    """Return why something is not a plugin of a group; empty if it is one."""
     if not (isinstance(plugin, type) and issubclass(plugin, contract.base)):
         return f"is no subclass of {contract.base.__name__}"
     missing = [method for method in contract.methods if not hasattr(plugin, method)]
@@ -107,26 +107,26 @@ def not_a_plugin(contract: Contract, plugin: Any) -> str:
 
 
 def wrong_version(contract: Contract, plugin: type[Any]) -> str:
-    """Why a plugin does not fit this version of its contract; empty if it does."""
-    said, right = declared_version(plugin), contract.version
-    if said is None:
+    """Return why a plugin does not fit this version of its contract; empty if it does."""
+    declared, right = declared_version(plugin), contract.version
+    if declared is None:
         return (
             "does not say which version of the contract it was written against; expected "
             f"api_version = {right} in class {plugin.__name__}"
         )
-    if type(said) is not int or said != right:
+    if type(declared) is not int or declared != right:
         return (
-            f"was written against version {said!r} of the contract, this Outrider has version "
+            f"was written against version {declared!r} of the contract, this Outrider has version "
             f"{right}; expected a release of it with api_version = {right}"
         )
     return ""
 
 
 def declared_version(plugin: type[Any]) -> Any:
-    """The ``api_version`` that a plugin's own package declares; None if it does not.
+    """Return the ``api_version`` that a plugin's own package declares; None if it does not.
 
-    What a class inherits from another package comes with that one: from Outrider it would be the
-    version of the Outrider that runs, and the comparison would hold for any plugin.
+    A value inherited from another package belongs to that package. Inherited from Outrider, it
+    would be the version of the running Outrider, and the comparison would hold for any plugin.
     """
     home = _package(plugin)
     for base in plugin.__mro__:
@@ -140,35 +140,35 @@ def _package(plugin: type[Any]) -> str:
 
 
 def load_adapter(name: str) -> type[Adapter]:
-    """The class of an adapter. Raises `PluginError`."""
+    """Load the class of an adapter. Raises `PluginError`."""
     adapter: type[Adapter] = load(ADAPTERS, name)
     return adapter
 
 
 def load_policy(name: str) -> type[Policy]:
-    """The class of a policy. Raises `PluginError`."""
+    """Load the class of a policy. Raises `PluginError`."""
     policy: type[Policy] = load(POLICIES, name)
     return policy
 
 
 def load_reader(name: str) -> type[LogReader]:
-    """The class of a log reader. Raises `PluginError`."""
+    """Load the class of a log reader. Raises `PluginError`."""
     reader: type[LogReader] = load(READERS, name)
     return reader
 
 
 def log_readers() -> list[str]:
-    """Names of the log readers at hand."""
+    """Return the names of the installed log readers."""
     return list(find(READERS))
 
 
 def recognise(head: bytes, broken: dict[str, str]) -> type[LogReader] | None:
-    """The log reader that recognises a file by its first bytes; None if none does.
+    """Return the log reader that recognises a file by its first bytes; None if none does.
 
     Args:
-        head: of the file.
-        broken: readers that cannot be loaded or that fail, and why; they are passed over, and new
-            ones added.
+        head: the first bytes of the file.
+        broken: readers that cannot be loaded or that fail, and why; they are skipped, and new ones
+            added.
     """
     for name in log_readers():
         if name in broken:
@@ -179,22 +179,22 @@ def recognise(head: bytes, broken: dict[str, str]) -> type[LogReader] | None:
                 return kind
         except PluginError as error:
             broken[name] = str(error)
-        except Exception as error:  # noqa: BLE001 - a stranger's code
+        except Exception as error:  # noqa: BLE001 - a plugin's code
             broken[name] = f'reader "{name}" fails: {type(error).__name__}: {error}'
     return None
 
 
 def load_estimator(name: str) -> type[RunTimeEstimator]:
-    """The class of a run time estimator. Raises `PluginError`."""
+    """Load the class of a run time estimator. Raises `PluginError`."""
     estimator: type[RunTimeEstimator] = load(ESTIMATORS, name)
     return estimator
 
 
 def utility_shapes(wanted: Iterable[str]) -> dict[str, type[Any]]:
-    """Time utility functions by shape: those of Outrider, and those wanted of others.
+    """Return time utility functions by shape: Outrider's, and the wanted ones of plugins.
 
     Args:
-        wanted: shapes that are going to be used; a broken plugin among the rest stops nobody.
+        wanted: shapes that will be used; a broken plugin among the others has no effect.
 
     Raises:
         PluginError: a wanted shape under the entry point ``outrider.utilities`` cannot be loaded,
@@ -205,7 +205,7 @@ def utility_shapes(wanted: Iterable[str]) -> dict[str, type[Any]]:
 
 
 # -- making ----------------------------------------------------------------------------------------
-# Making policies, estimators and utilities of names and settings: the same way everywhere.
+# Construction of policies, estimators and utilities from names and settings, the same everywhere.
 
 
 def make_policy(
@@ -216,12 +216,12 @@ def make_policy(
     preset: str | None = None,
     kind: type[Policy] | None = None,
 ) -> Policy:
-    """A policy, ready to be asked.
+    """Create a policy from its name and settings.
 
     Args:
         name: of the plugin.
-        given: settings by name; they win over the preset's.
-        seed: of its chance.
+        given: settings by name; they override the preset's.
+        seed: of its random stream.
         where: the place to name in an error.
         preset: one of the policy's named settings.
         kind: its class, where it is no installed plugin; None: the plugin of that name.
@@ -255,11 +255,11 @@ def make_policy(
 def make_estimator(
     name: str, seed: int, where: str | Place, given: Mapping[str, Any] | None = None
 ) -> RunTimeEstimator:
-    """A run time estimator that has seen nothing yet.
+    """Create a run time estimator that has seen nothing yet.
 
     Args:
         name: of the plugin.
-        seed: of its chance.
+        seed: of its random stream.
         where: the place to name in an error.
         given: settings by name.
 
@@ -274,13 +274,13 @@ def make_estimator(
 def make_utilities(
     given: Mapping[str, Mapping[str, Any]], where: str | Place
 ) -> dict[str, TimeUtility]:
-    """Time utility functions by job class: those declared, over the defaults.
+    """Return time utility functions by job class: those declared, over the defaults.
 
     Args:
         given: by class, ``shape`` and its settings.
         where: the place to name in an error; the class is added.
 
-    Raises:
+    PluginError: a shape of a plugin cannot be loaded.
         PluginError: a shape of others cannot be loaded.
         ConfigurationError: an unknown shape, or settings that do not fit it.
     """
@@ -293,10 +293,10 @@ def make_utilities(
 
 
 # -- random streams --------------------------------------------------------------------------------
-# Named streams of chance: one seed, and no stream changes when another is added or used.
+# Named random streams from one seed; no stream changes when another is added or used.
 
 
 def stream(seed: int, name: str) -> random.Random:
-    """The generator of a name under a seed; the same in every process on every machine."""
+    """Return the random generator of a name under a seed; the same on every machine."""
     digest = hashlib.sha256(f"{seed}:{name}".encode()).digest()
     return random.Random(int.from_bytes(digest[:8], "big"))

@@ -180,7 +180,7 @@ class TraceRun:
     def keep_outcomes(self, keep: KeepOutcome, names: Names) -> None:
         """Pass the end of each run with its rewards to `keep`; call it before the run."""
         self._decision_log.keep_outcomes(keep, names, self.site)
-        self.engine.tell_every_end()
+        self.engine.log_every_end()
 
     def stream(self) -> Iterator[Event]:
         """Yield the events of the run, each after the engine has handled it."""

@@ -153,7 +153,7 @@ def test_joules_that_somebody_else_knows_of_are_added_to_those_of_their_purpose(
 
 def test_when_the_notes_are_worked_out_changes_no_sum(monkeypatch: pytest.MonkeyPatch) -> None:
     def lived(at_once: int) -> dict[str, list[float]]:
-        monkeypatch.setattr(energy, "_AT_ONCE", at_once)
+        monkeypatch.setattr(energy, "_BATCH", at_once)
         made = book(2, ClusterSpec("c", sleep_after_open_s=900.0, sleep_after_closed_s=900.0))
         job = Job(7, JobSpec(), 0.0)
         for n in range(20):

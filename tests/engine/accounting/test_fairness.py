@@ -167,7 +167,7 @@ def test_of_a_hundred_equal_targets_one_vo_without_service_makes_fairness_0() ->
     assert told["utility"] == pytest.approx(0.0)
     note = degenerate(told["target"])
     assert note is not None
-    assert "100 VOs are owed 1.00% each" in note
+    assert "100 VOs have a target of 1.00% each" in note
 
 
 @pytest.mark.parametrize(

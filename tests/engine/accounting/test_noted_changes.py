@@ -105,7 +105,7 @@ def test_noted_changes_give_the_same_sums_whenever_somebody_looks(
 
 
 def test_a_full_log_is_worked_out_unasked(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(energy, "_AT_ONCE", 9)
+    monkeypatch.setattr(energy, "_BATCH", 9)
     small = book_of_all()
     for turn in range(100):
         small.enter(0, OWNED if turn % 2 else IDLING, 10.0 * turn)

@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from outrider.engine.ingest.machine_registry import MachineRegistry, as_told
+from outrider.engine.ingest.machine_registry import MachineRegistry, as_reported
 from outrider.model.events import JOINED
 from outrider.model.machines import MachineSpec
 
@@ -11,7 +11,7 @@ def registry(declared: int) -> MachineRegistry:
     def describe(name: str) -> MachineSpec:
         return MachineSpec(inferred=True, cpus=declared if name.startswith("node") else 1)
 
-    return MachineRegistry(describe, as_told, Counter())
+    return MachineRegistry(describe, as_reported, Counter())
 
 
 def cpus_after(made: MachineRegistry, name: str, cpus: int) -> int:

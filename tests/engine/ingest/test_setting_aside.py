@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from outrider.engine.ingest.set_aside import MOST_CPUS, REASONS
+from outrider.engine.ingest.set_aside import MAX_CPUS, REASONS
 from outrider.model import events as ev
 from outrider.model.events import NamedEvent
 from outrider.model.jobs import Job, JobSpec
@@ -32,7 +32,7 @@ DONE = run_of("1.0", "a1", 1.0, 2.0, 3.0)
         (QUEUED, (-1e12, ev.COMPLETED, "1.0", None), "impossible_time"),
         (QUEUED, (9.0, ev.STARTED, "1.0", ("a1", 0)), "impossible_value"),
         (QUEUED, (9.0, ev.STARTED, "1.0", ("a1", -4)), "impossible_value"),
-        (QUEUED, (9.0, ev.STARTED, "1.0", ("a1", MOST_CPUS + 1)), "impossible_value"),
+        (QUEUED, (9.0, ev.STARTED, "1.0", ("a1", MAX_CPUS + 1)), "impossible_value"),
         (RUNNING, (9.0, ev.RESIZED, "1.0", 0), "impossible_value"),
         (RUNNING, (9.0, ev.CHANGED, "1.0", {"cpus": 0}), "impossible_value"),
         (RUNNING, (9.0, ev.CHANGED, "1.0", {"estimate_s": nan}), "impossible_value"),

@@ -5,7 +5,13 @@ from typing import Any
 import pytest
 
 from outrider.engine.ingest import job_registry, machine_registry
-from outrider.engine.ingest.bounded_names import OTHER, SWEEP_EVERY_S, BoundedNames, Most, Names
+from outrider.engine.ingest.bounded_names import (
+    OTHER,
+    SWEEP_EVERY_S,
+    BoundedNames,
+    NameLimits,
+    Names,
+)
 from outrider.engine.ingest.normaliser import Normaliser
 from outrider.model import events as ev
 from outrider.model.events import Event, NamedEvent
@@ -24,7 +30,7 @@ def told(normaliser: Normaliser, *events: NamedEvent) -> list[Event]:
 def test_of_jobs_that_ended_the_oldest_are_forgotten_and_their_records_then_new(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(job_registry, "ENDED_REMEMBERED", 2)
+    monkeypatch.setattr(job_registry, "MAX_ENDED", 2)
     live = Live()
     for n in range(4):
         live.all_at_once("log", run_of(f"{n}.0", "a1", 10.0 * n, 10.0 * n + 1, 10.0 * n + 2))
@@ -39,7 +45,7 @@ def test_of_jobs_that_ended_the_oldest_are_forgotten_and_their_records_then_new(
 def test_of_events_about_machines_the_oldest_are_not_recognised_any_more(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(machine_registry, "_EVENTS_REMEMBERED", 2)
+    monkeypatch.setattr(machine_registry, "_MAX_SEEN_EVENTS", 2)
     normaliser = Normaliser(guessed)
     spec = MachineSpec("lab")
     events: list[NamedEvent] = [(float(n), ev.JOINED, f"m{n}", spec) for n in range(3)]
@@ -51,7 +57,7 @@ def test_of_events_about_machines_the_oldest_are_not_recognised_any_more(
 
 
 def test_who_a_changed_job_belongs_to_is_named_as_far_as_names_are_followed() -> None:
-    names = Names(Most(user=1, vo=1))
+    names = Names(NameLimits(user=1, vo=1))
     normaliser = Normaliser(guessed, names=names)
     told(normaliser, (1.0, ev.SUBMITTED, "1.0", JobSpec(user="ada", vo="bio")))
     [step] = told(normaliser, (2.0, ev.CHANGED, "1.0", {"user": "bob", "vo": "phys", "cpus": 2}))
@@ -64,7 +70,7 @@ def test_who_a_changed_job_belongs_to_is_named_as_far_as_names_are_followed() ->
 
 
 def test_a_kind_of_eligibility_beyond_the_bound_means_no_machine() -> None:
-    normaliser = Normaliser(guessed, names=Names(Most(eligible=1)))
+    normaliser = Normaliser(guessed, names=Names(NameLimits(eligible=1)))
     told(normaliser, (1.0, ev.JOINED, "a", MachineSpec()))
     steps = told(normaliser, (2.0, ev.ELIGIBLE, "fast", ("a",)), (3.0, ev.ELIGIBLE, "slow", ("a",)))
     assert [step[3] for step in steps] == [("fast", (0,), True)]
@@ -72,7 +78,7 @@ def test_a_kind_of_eligibility_beyond_the_bound_means_no_machine() -> None:
 
 
 def test_a_machine_that_is_forgotten_leaves_before_its_number_is_anothers() -> None:
-    names = Names(Most(machine=2), forget_after_s=YEAR_S)
+    names = Names(NameLimits(machine=2), forget_after_s=YEAR_S)
     normaliser = Normaliser(guessed, names=names)
     for n, machine in enumerate(("old", "kept")):
         told(normaliser, *run_of(f"{n}.0", machine, 1.0, 2.0, 3.0))
@@ -92,7 +98,7 @@ def test_a_machine_that_is_forgotten_leaves_before_its_number_is_anothers() -> N
 
 def test_a_run_beyond_the_bound_ends_no_disconnected_one() -> None:
     """The machine that stands for all others has room for every run."""
-    normaliser = Normaliser(guessed, names=Names(Most(machine=1)))
+    normaliser = Normaliser(guessed, names=Names(NameLimits(machine=1)))
     told(normaliser, *run_of("0.0", "known", 1.0, 2.0, 3.0))
     for n in (1, 2):
         told(normaliser, *run_of(f"{n}.0", f"beyond{n}", 10.0, 11.0, 12.0)[:2])

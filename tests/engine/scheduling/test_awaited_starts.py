@@ -4,7 +4,7 @@ import pytest
 
 from outrider.engine import Engine
 from outrider.engine.scheduling.policy_runner import PolicyRunner, restore_runner, save_runner
-from outrider.engine.scheduling.scheduling_pass import LONGEST_S
+from outrider.engine.scheduling.scheduling_pass import MAX_AWAIT_S
 from outrider.model import events as ev
 from outrider.model.decisions import START
 from outrider.model.jobs import JobSpec
@@ -83,7 +83,7 @@ def test_a_start_that_is_not_made_is_not_awaited_for_ever() -> None:
     site.submit(0)
     site.submit(1)
     assert site.later(1.0) == [0]
-    assert site.later(LONGEST_S - 2.0) == [0]
+    assert site.later(MAX_AWAIT_S - 2.0) == [0]
     assert site.later(2.0) == [0, 1]
 
 

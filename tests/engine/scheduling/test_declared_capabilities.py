@@ -133,7 +133,9 @@ def test_a_method_without_its_declaration_is_refused_when_the_class_is_defined()
 
 
 def test_a_base_after_policy_is_refused_because_its_declaration_would_be_hidden() -> None:
-    with pytest.raises(TypeError, match=r"Late.decides is Decides.PER_JOB, its bases say .*PLAN"):
+    with pytest.raises(
+        TypeError, match=r"Late.decides is Decides.PER_JOB, its bases declare .*PLAN"
+    ):
 
         class Late(Policy, Plans):
             def plan(self, queue: Queue, view: SiteView) -> Iterable[Move]:

@@ -82,7 +82,7 @@ def test_settings_that_are_no_record_are_refused_when_the_class_is_defined() -> 
 
 
 def test_two_different_declarations_are_refused() -> None:
-    with pytest.raises(TypeError, match="settings_type is WarmerSettings, its bases say WarmSett"):
+    with pytest.raises(TypeError, match="settings_type is WarmerSettings, its bases name WarmSet"):
 
         class Two(Policy[WarmSettings]):
             settings_type = WarmerSettings

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from outrider.api import SHRINK, START, Move, Plans, Policy, Queue, SiteView
-from outrider.engine.scheduling.queue_passes import MOST_PLANS
+from outrider.engine.scheduling.queue_passes import MAX_PLANS
 from outrider.model.errors import PolicyError
 from outrider.testing.fixtures import Asked, on_one_machine
 
@@ -40,16 +40,16 @@ WORK = (Asked(0.0, 100.0, 2), Asked(5.0, 1.0))
 
 def test_a_policy_that_moves_runs_to_and_fro_for_ever_is_stopped_by_name_and_time() -> None:
     with pytest.raises(PolicyError, match=r'"to_and_fro".* plans at 5 s moved runs and started'):
-        on_one_machine(ToAndFro(10 * MOST_PLANS), 3, *WORK)
+        on_one_machine(ToAndFro(10 * MAX_PLANS), 3, *WORK)
 
 
 def test_one_that_comes_to_rest_in_time_is_not() -> None:
-    done = on_one_machine(ToAndFro(MOST_PLANS), 3, *WORK)
-    assert len(done.did(0, SHRINK)) == MOST_PLANS
+    done = on_one_machine(ToAndFro(MAX_PLANS), 3, *WORK)
+    assert len(done.did(0, SHRINK)) == MAX_PLANS
     assert done.ended(0) == pytest.approx(100.0), "no time passed between to and fro"
 
 
 def test_rounds_that_start_somebody_end_by_themselves_however_many_there_are() -> None:
-    many = [Asked(5.0, 1.0) for _ in range(MOST_PLANS + 100)]
+    many = [Asked(5.0, 1.0) for _ in range(MAX_PLANS + 100)]
     done = on_one_machine(ToAndFro(0), 2 + len(many), WORK[0], *many)
     assert {done.did(1 + number, START)[0][0] for number in range(len(many))} == {5.0}

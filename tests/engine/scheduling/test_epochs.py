@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from outrider.api import NOWHERE, Choice, Job, Policy, PolicySettings, SiteView
-from outrider.engine.scheduling.scheduling_pass import SHORTEST_DEFERRAL_S
+from outrider.engine.scheduling.scheduling_pass import MIN_DEFERRAL_S
 from outrider.formats.campus.campus import Campus
 from outrider.testing.fixtures import HandSite, chance
 from outrider.testing.hand_campus import HOUR_S, Rules, Session, Work, make_campus
@@ -142,7 +142,7 @@ def test_no_job_is_held_longer_than_the_guard_allows(campus: Campus, most: float
     for policy in (dither, bandit(max_defer_s=most), Deferring(10**6, most)):
         deferred_s = Play(campus, [policy]).report["defer_s"]["max"]
         assert deferred_s <= max(most, 0.0) + 1e-6
-        assert most >= SHORTEST_DEFERRAL_S or deferred_s == 0.0
+        assert most >= MIN_DEFERRAL_S or deferred_s == 0.0
 
 
 def test_the_literal_bandit_has_no_guard_and_the_default_has_one() -> None:

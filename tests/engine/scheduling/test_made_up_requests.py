@@ -2,8 +2,8 @@
 
 import pytest
 
-from outrider.engine.scheduling.pending_queue import MOST_VOS, QueueColumns
-from outrider.engine.scheduling.placement import MOST_KINDS, Possible
+from outrider.engine.scheduling.pending_queue import MAX_VOS, QueueColumns
+from outrider.engine.scheduling.placement import MAX_KINDS, Possible
 from outrider.engine.state.machines import ResourceUse
 from outrider.engine.state.site import Site
 from outrider.model.jobs import Job, JobSpec
@@ -15,10 +15,10 @@ def test_another_amount_of_memory_with_each_job_is_not_remembered_for_ever() -> 
     site = Site(ZoneTime("UTC"), [])
     site.join(0, MachineSpec(resources=Resources(memory_mib=1000.0)))
     possible = Possible(site)
-    for n in range(2 * MOST_KINDS + 10):
+    for n in range(2 * MAX_KINDS + 10):
         fits = possible(JobSpec(resources=Resources(memory_mib=float(n))))
         assert fits == (n <= 1000)
-    assert len(possible._known) <= MOST_KINDS
+    assert len(possible._known) <= MAX_KINDS
 
 
 def test_resources_that_jobs_make_up_leave_nothing_behind_on_a_machine() -> None:
@@ -57,9 +57,9 @@ def test_what_others_still_use_is_known_once_the_machine_tells_that_it_has_it() 
 
 def test_an_empty_queue_forgets_the_vos_of_its_past() -> None:
     columns = QueueColumns()
-    for n in range(MOST_VOS + 2):
+    for n in range(MAX_VOS + 2):
         columns.add(Job(n, JobSpec(vo=f"vo{n}"), 0.0), n + 1, 0.0, 0.0)
         columns.remove(n + 1)
     assert len(columns.vo_names) < 10
-    columns.add(Job(1, JobSpec(vo="a"), 0.0), MOST_VOS + 9, 0.0, 0.0)
+    columns.add(Job(1, JobSpec(vo="a"), 0.0), MAX_VOS + 9, 0.0, 0.0)
     assert columns.vo_names[columns.vo[0]] == "a"

@@ -41,7 +41,7 @@ class Site:
         self.trial_lost = ""
         self.recording = SimpleNamespace(failure=None)
         self.view = SimpleNamespace(twin=SimpleNamespace(file=None))
-        engine = SimpleNamespace(silent=False, events=1, decide_anew=self._decide_anew)
+        engine = SimpleNamespace(silent=False, events=1, decide_again=self._decide_again)
         self.core = SimpleNamespace(
             engine=engine, site=SimpleNamespace(now=SUNDAY_S), trial=self._followed(),
         )  # fmt: skip
@@ -66,7 +66,7 @@ class Site:
         parts: Any = SimpleNamespace(trial=None), SimpleNamespace(tally=None)
         return FollowedTrial(*parts)
 
-    def _decide_anew(self) -> None:
+    def _decide_again(self) -> None:
         self.decided_again += 1
 
     async def _record(self, record: CommandRecord, meta: Mapping[str, Any]) -> None:

@@ -99,7 +99,7 @@ def test_a_file_that_is_not_ours_stays_where_it_is(state: Path) -> None:
     damaged = bytearray(path.read_bytes())
     damaged[68:72] = b"SOME"
     path.write_bytes(damaged)
-    with pytest.raises(LedgerError, match="no journal of Outrider's"):
+    with pytest.raises(LedgerError, match="no journal of Outrider"):
         Recording(state)
     assert path.read_bytes() == damaged
 

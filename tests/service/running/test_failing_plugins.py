@@ -63,7 +63,7 @@ def test_a_policy_that_cannot_explain_or_show_itself_says_so_and_keeps_its_seat(
     found = explanation.explain(core, "1", [])
     assert found is not None
     explanations = {policy["name"]: policy["explanation"] for policy in found["policies"]}
-    assert explanations["bandit"].startswith("bandit could not say why: KeyError")
+    assert explanations["bandit"].startswith("bandit could not explain this: KeyError")
     assert explanations["fifo"]
     shown = {policy["name"]: policy for policy in status.status(core, {})["policies"]}
     assert shown["bandit"]["learned"]["title"].startswith("bandit could not show it")

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from outrider.api import JobSpec, events
-from outrider.journal.snapshots import LEAST_LEAP_S
+from outrider.journal.snapshots import MIN_LEAP_S
 from outrider.model.errors import ConfigurationError
 from outrider.service.web.endpoints.status import whole_status
 from tests.service.running.scripted import Scripted, batch_of, loaded, running, scripts, until
@@ -78,7 +78,7 @@ async def test_where_what_was_learned_does_not_fit_nothing_changes(
 async def test_snapshots_are_kept_over_a_leap_of_the_clock_of_two_intervals_at_least(
     tmp_path: Path, scripts: dict[str, list[Any]]
 ) -> None:
-    for every_s, leap_s in ((60.0, LEAST_LEAP_S), (5_000.0, 10_000.0)):
+    for every_s, leap_s in ((60.0, MIN_LEAP_S), (5_000.0, 10_000.0)):
         state = tmp_path / f"{every_s:g}"
         async with running(loaded(state, "a", snapshot_every_s=every_s), state) as daemon:
             snapshots = daemon.view.recording.snapshots

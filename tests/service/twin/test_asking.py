@@ -68,8 +68,8 @@ def test_a_second_look_reads_the_same_and_a_new_journal_from_its_beginning(
 @pytest.mark.parametrize(
     ("state", "says"),
     [
-        ("missing", "there is no journal here"),
-        ("empty", "holds no journal yet"),
+        ("missing", "no such journal"),
+        ("empty", "contains no journal yet"),
         ("damaged", "journal.sqlite: cannot read the journal"),
         ("of text", "file is not a database"),
     ],

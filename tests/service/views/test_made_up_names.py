@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from outrider.engine.ingest.bounded_names import OTHER, Most
+from outrider.engine.ingest.bounded_names import OTHER, NameLimits
 from outrider.model import events as ev
 from outrider.model.events import NamedEvent
 from outrider.model.jobs import JobSpec
@@ -96,8 +96,8 @@ def test_the_bounds_are_generous_and_the_status_stays_small() -> None:
     assert len(told["wait_s"]["by_vo"]) == 1_001
     assert told["names"]["vo"] == {"named": 1_000, "most": 1_000, "folded": 200}
     assert len(json.dumps(told)) < 1_000_000
-    assert Most().user == 10_000
-    assert Most().machine == 50_000
+    assert NameLimits().user == 10_000
+    assert NameLimits().machine == 50_000
 
 
 def test_what_is_beyond_the_bound_is_counted_as_other_and_said() -> None:

@@ -28,6 +28,6 @@ async def test_the_newest_come_first_and_those_after_a_number_in_their_order(
 
 
 def test_a_journal_that_is_gone_is_not_made_anew_by_looking(tmp_path: Path) -> None:
-    with pytest.raises(LedgerError, match="there is no journal here"):
+    with pytest.raises(LedgerError, match="no such journal"):
         asyncio.run(decision_rows(tmp_path / "journal.sqlite", 10))
     assert list(tmp_path.iterdir()) == []

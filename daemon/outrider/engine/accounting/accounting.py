@@ -19,17 +19,17 @@ from outrider.model.localtime import LocalTime
 from outrider.model.utility import DEFAULT_UTILITIES, TimeUtility, utility_of
 
 # -- utility statistics ----------------------------------------------------------------------------
-# What completed jobs were worth to their users: utility, summed up as jobs complete.
+# Utility of completed jobs to their users, summed up as jobs complete.
 
-_AT_ONCE: Final = 1024
+_BATCH: Final = 1024
 
 
 class UtilityStatistics:
-    """Sum of unit utility x CPUs asked for x ideal run time (Vengerov 2005, section 2).
+    """Sum of unit utility x CPUs requested x ideal run time (Vengerov 2005, section 2).
 
-    So a job is worth as much as its CPU-seconds would be in small jobs. The ideal run time is what
-    the job took, had it had all the CPUs it asked for. Rows are valued a fixed number at a
-    time, so that the sum does not depend on how many come at once.
+    So a job is worth as much as its CPU-seconds would be in small jobs. The ideal run time is the
+    run time on all the CPUs that the job requested. Rows are evaluated a fixed number at a time, so
+    that the sum does not depend on how many come together.
 
     Args:
         utilities: time utility functions by job class.
@@ -44,32 +44,32 @@ class UtilityStatistics:
         self, job_class: str, turnaround_s: NDArray[np.float64], ideal_s: NDArray[np.float64],
         cpu_s: NDArray[np.float64],
     ) -> None:  # fmt: skip
-        """Jobs of a class completed; `cpu_s`: CPU-seconds of their runs."""
+        """Add completed jobs of a class; `cpu_s`: CPU-seconds of their runs."""
         rows = np.column_stack((turnaround_s, ideal_s, cpu_s))
         if job_class in self._rows:
             rows = np.concatenate((self._rows[job_class], rows))
-        whole = len(rows) // _AT_ONCE * _AT_ONCE
-        for first in range(0, whole, _AT_ONCE):
-            self._summed += self._worth(job_class, rows[first : first + _AT_ONCE])
+        whole = len(rows) // _BATCH * _BATCH
+        for first in range(0, whole, _BATCH):
+            self._summed += self._utility_of(job_class, rows[first : first + _BATCH])
         self._rows[job_class] = rows[whole:]
 
-    def _worth(self, job_class: str, rows: NDArray[np.float64]) -> float:
+    def _utility_of(self, job_class: str, rows: NDArray[np.float64]) -> float:
         turnaround_s, ideal_s, cpu_s = np.ascontiguousarray(rows.T)
         unit = utility_of(self._utilities, job_class).unit(turnaround_s, ideal_s)
         return float((unit * cpu_s).sum())
 
     @property
     def total(self) -> float:
-        """The sum until now, in CPU-seconds of unit utility."""
-        return self._summed + sum(self._worth(name, rows) for name, rows in self._rows.items())
+        """Sum until now, in CPU-seconds of unit utility."""
+        return self._summed + sum(self._utility_of(name, rows) for name, rows in self._rows.items())
 
     def save(self) -> dict[str, Any]:
-        """Everything as plain data."""
+        """Return everything as plain data."""
         rows = {name: rows.tolist() for name, rows in self._rows.items()}
         return {"summed": self._summed, "rows": rows}
 
     def restore(self, saved: dict[str, Any]) -> None:
-        """Go on from what `save` gave."""
+        """Resume from what `save` returned."""
         self._summed = saved["summed"]
         self._rows = {
             name: np.array(rows, dtype=float).reshape(-1, 3) for name, rows in saved["rows"].items()
@@ -77,51 +77,53 @@ class UtilityStatistics:
 
 
 # -- job statistics --------------------------------------------------------------------------------
-# What jobs got: waits, goodput, overhead, slowdown and utility, worked out many at a time.
+# Statistics of jobs: waits, goodput, overhead, slowdown and utility, computed in batches.
 
 Floats: TypeAlias = NDArray[np.float64]
 Key: TypeAlias = tuple[str, str]
-"""Job class and VO."""
+"""Key of statistics: job class and VO."""
 N = TypeVar("N", int, float)
 
 START: Final = ("whose", "submit_s", "eligible_s", "start_s")
-"""What is noted of a first start."""
+"""Columns that are recorded of a first start."""
 COMPLETION: Final = (
     "whose", "submit_s", "eligible_s", "start_s", "end_s", "run_s", "cpu_s", "cpus", "more_cpu_s",
 )  # fmt: skip
-"""What is noted of a completion: the first start, seconds and CPU-seconds of the last run, the CPUs
-asked for, and the goodput beyond that run's. `submit_s` is None if it was not seen."""
+"""Columns that are recorded of a completion.
 
-AT_ONCE: Final = 4096 * len(START)
-"""So many numbers of first starts are worked out unasked."""
+The first start, seconds and CPU-seconds of the last run, the CPUs requested, and the goodput beyond
+that run's. `submit_s` is None if it was not seen."""
+
+BATCH: Final = 4096 * len(START)
+"""Batch size, in numbers of first starts, at which the figures are computed."""
 _SHORTEST_RUN_S: Final = 10.0
 
 
 class Numbers(dict[Key, int]):
-    """Numbers of job classes and VOs; a new pair gets the next."""
+    """Numbering of pairs of job class and VO; a new pair gets the next number."""
 
     def __missing__(self, key: Key) -> int:
-        """The pair's number."""
+        """Add a new pair and return its number."""
         self[key] = number = len(self)
         return number
 
 
 class JobStatistics:
-    """Figures of jobs that started and of jobs that are done (docs/reference/definitions.md).
+    """Figures of jobs that started and of jobs that completed (docs/reference/definitions.md).
 
-    Accounting extends `starts` and `completions` by flat numbers; `work_out` brings the
-    figures up to them. They are the same whenever it is called.
+    Accounting extends `starts` and `completions` by flat numbers; `work_out` updates the figures
+    from them. The figures do not depend on when it is called.
 
     Args:
         exact: keep every value, so that reports have exact percentiles.
         utilities: time utility functions by job class.
 
     Attributes:
-        numbers: of whose the noted jobs are.
-        starts, completions: what is not worked out yet, as `START` and `COMPLETION` say.
+        numbers: of the job classes and VOs of the recorded jobs.
+        starts, completions: rows not computed yet, with the columns `START` and `COMPLETION`.
         waits: until the first start, by job class and VO.
         overhead, slowdown: of completed jobs whose submission was seen.
-        utility: the same jobs', to their users.
+        utility: of the same jobs, to their users.
         goodput: CPU-seconds of runs that completed their job, by job class and VO.
     """
 
@@ -137,7 +139,7 @@ class JobStatistics:
         self.goodput: dict[Key, float] = {}
 
     def work_out(self) -> None:
-        """Bring the figures up to what is noted."""
+        """Update the figures with everything recorded."""
         if self.starts:
             self._count_waits(*np.array(self.starts).reshape(-1, len(START)).T)
             self.starts.clear()
@@ -148,7 +150,7 @@ class JobStatistics:
             self.completions.clear()
 
     def _by_key(self, whose: Floats) -> Iterator[tuple[Key, NDArray[np.intp]]]:
-        """Whose the rows are, in the order in which they come first, and which are theirs."""
+        """Yield each job class and VO, in order of first row, with the indices of its rows."""
         keys, its = list(self.numbers), np.argsort(whose, kind="stable")
         ends = np.flatnonzero(np.diff(whose[its], append=np.nan)) + 1
         begins = np.append(0, ends[:-1])
@@ -179,12 +181,12 @@ class JobStatistics:
         self.overhead.extend(np.maximum(0.0, turnaround_s - run_s))
         self.slowdown.extend(np.maximum(1.0, slowed_s / np.maximum(run_s, _SHORTEST_RUN_S)))
         firsts: dict[str, int] = {}
-        first_alike = [firsts.setdefault(key[0], k) for k, key in enumerate(self.numbers)]
-        for (job_class, _), its in self._by_key(np.array(first_alike)[whose.astype(np.intp)]):
+        first_of_class = [firsts.setdefault(key[0], k) for k, key in enumerate(self.numbers)]
+        for (job_class, _), its in self._by_key(np.array(first_of_class)[whose.astype(np.intp)]):
             self.utility.completed(job_class, turnaround_s[its], (cpu_s / cpus)[its], cpu_s[its])
 
     def merge_vos(self, vos: Collection[str], into: str) -> None:
-        """What these VOs' jobs got is another's from now on."""
+        """Merge the figures of these VOs' jobs into those of another VO."""
         self.work_out()
         self.numbers.clear()
         for key in [key for key in self.waits if key[1] in vos]:
@@ -194,7 +196,7 @@ class JobStatistics:
         merge_keys(self.goodput, vos, into)
 
     def save(self) -> dict[str, Any]:
-        """Everything as plain data."""
+        """Return everything as plain data."""
         self.work_out()
         return {
             "waits": [[*key, waits.save()] for key, waits in self.waits.items()],
@@ -205,7 +207,7 @@ class JobStatistics:
         }
 
     def restore(self, saved: dict[str, Any]) -> None:
-        """Go on from what `save` gave."""
+        """Resume from what `save` returned."""
         self.waits = {(c, vo): Distribution.restore(w) for c, vo, w in saved["waits"]}
         self.overhead = Distribution.restore(saved["overhead"])
         self.slowdown = Distribution.restore(saved["slowdown"])
@@ -222,7 +224,7 @@ def merge_keys(sums: MutableMapping[Key, N], vos: Collection[str], into: str) ->
 
 
 def _waited_s(submit_s: Floats, eligible_s: Floats, start_s: Floats) -> Floats:
-    """As `Job.wait_s`."""
+    """Return the seconds waited, as `Job.wait_s` does."""
     waited_s: Floats = np.maximum(0.0, start_s - np.maximum(eligible_s, submit_s))
     return waited_s
 
@@ -231,7 +233,7 @@ def _waited_s(submit_s: Floats, eligible_s: Floats, start_s: Floats) -> Floats:
 
 
 class Accounting:
-    """Totals since the beginning (of the trace, or of the daemon's first start).
+    """Totals since the beginning of the trace, or since the daemon's first start.
 
     Args:
         local_time: the site's wall clock, for machines that sleep by opening hours.
@@ -271,7 +273,7 @@ class Accounting:
     def restart(self, now: float | None) -> None:
         """Forget all totals from `now` on (None: nothing has happened yet).
 
-        What is running and who sits where stays known.
+        What is running and which machines have an owner stays known.
         """
         self._clear()
         self.begin_s = now
@@ -279,7 +281,7 @@ class Accounting:
             self.energy.restart(now)
 
     def work_out(self) -> None:
-        """Bring all figures up to what is noted: until more is noted, reading changes nothing."""
+        """Update all figures with everything recorded; reading then changes nothing."""
         self._jobs.work_out()
         self.energy.work_out()
 
@@ -294,7 +296,7 @@ class Accounting:
 
     @property
     def overhead(self) -> Distribution:
-        """Seconds between submission and completion in which a job's last run did not run."""
+        """Seconds between submission and completion outside a job's last run."""
         return self._worked_out().overhead
 
     @property
@@ -304,7 +306,7 @@ class Accounting:
 
     @property
     def utility(self) -> UtilityStatistics:
-        """What completed jobs were worth to their users."""
+        """Utility of completed jobs to their users."""
         return self._worked_out().utility
 
     @property
@@ -319,16 +321,16 @@ class Accounting:
 
     @property
     def badput_s(self) -> float:
-        """CPU-seconds of runs that were thrown away."""
+        """CPU-seconds of runs that were wasted."""
         return sum(self.badput.values())
 
     def job_submitted(self, job: Job, time_s: float) -> None:
-        """A job entered the queue."""
+        """Count a job that entered the queue."""
         self.submitted += 1
         self.fairness.submitted(job.spec.vo, time_s)
 
     def run_started(self, job: Job, machine: int, time_s: float, now: float) -> None:
-        """A run began; `job.first_start_s` is set if it is the first."""
+        """Count a run that began; `job.first_start_s` is set if it is the first."""
         self.starts += 1
         submit_s = job.submit_s
         if job.runs == 1 and submit_s is not None:
@@ -337,40 +339,40 @@ class Accounting:
                 jobs.numbers[spec.job_class, spec.vo], submit_s,
                 submit_s if spec.eligible_s is None else spec.eligible_s, time_s,
             ))  # fmt: skip
-            if len(jobs.starts) >= AT_ONCE:
+            if len(jobs.starts) >= BATCH:
                 jobs.work_out()
         self.energy.work(machine, job.number, job.cpus, now)
         self.fairness.change(job.spec.vo, job.cpus, time_s, now)
 
     def job_changed(self, job: Job, spec: JobSpec, now: float) -> None:
-        """A job is declared anew; what it gets from now on is its new VO's."""
+        """Handle a new declaration of a job; from now on its service counts for its new VO."""
         if job.state == RUNNING and spec.vo != job.spec.vo:
             self.fairness.change(job.spec.vo, -job.cpus, now, now)
             self.fairness.change(spec.vo, job.cpus, now, now)
 
     def job_removed(self, job: Job) -> None:
-        """A job left the queue or its machine without completing."""
+        """Count a job that left the queue or its machine without completing."""
         self.removed += 1
         if job.first_start_s is None:
             key = (job.spec.job_class, job.spec.vo)
             self.never_started[key] = self.never_started.get(key, 0) + 1
 
     def run_paused(self, job: Job, now: float) -> None:
-        """A running job is suspended: neither goodput nor badput, and no energy of its own."""
+        """Handle a suspension: neither goodput nor badput, and no energy of its own."""
         self.energy.pause(job.machine, job.number, job.cpus, now)
         self.fairness.change(job.spec.vo, -job.cpus, now, now)
 
     def run_resumed(self, job: Job, now: float) -> None:
-        """A suspended job works again."""
+        """Handle a suspended job that works again."""
         self.energy.work(job.machine, job.number, job.cpus, now)
         self.fairness.change(job.spec.vo, job.cpus, now, now)
 
     def run_completed(
         self, job: Job, run_s: float, cluster: int, time_s: float, more_cpu_s: float = 0.0
     ) -> None:
-        """The run finished its job: goodput, and the job's overhead and slowdown.
+        """Count a run that completed its job: goodput, and the job's overhead and slowdown.
 
-        `more_cpu_s`: CPU-seconds of goodput besides those of this run.
+        `more_cpu_s`: CPU-seconds of goodput other than those of this run.
         """
         self.completed += 1
         self._ending = (GOODPUT, cluster, run_s)
@@ -383,20 +385,20 @@ class Accounting:
         ))  # fmt: skip
 
     def run_wasted(self, job: Job, run_s: float, cluster: int, reason: str) -> None:
-        """The run was thrown away: badput."""
+        """Count a wasted run: badput."""
         _add(self.badput, job.spec, job.run_cpu_s(run_s))
         self._ending = (BADPUT, cluster, run_s)
         key = (reason, cluster)
         self.evictions[key] = self.evictions.get(key, 0) + 1
 
     def run_closed(self, job: Job, time_s: float, now: float) -> None:
-        """After either: its energy is counted, the machine is idle and the VO's meter stops."""
+        """Close a counted run: add its energy, set its CPUs idle and stop the VO's meter."""
         self.energy.end_run(*self._ending, job, now)
         if job.state == RUNNING:  # a suspended one has paused already
             self.fairness.change(job.spec.vo, -job.cpus, time_s, now)
 
     def merge_vos(self, vos: Collection[str], into: str) -> None:
-        """What these VOs got is another's from now on; none of them may have a job here."""
+        """Merge what these VOs got into another; none of them may have a job here."""
         self._jobs.merge_vos(vos, into)
         merge_keys(self.badput, vos, into)
         merge_keys(self.never_started, vos, into)
@@ -404,14 +406,14 @@ class Accounting:
         self.merged_vos_n += len(vos)
 
     def evictions_by_reason(self) -> dict[str, int]:
-        """Counts over all clusters, every reason of the closed list named."""
+        """Return counts over all clusters, with every reason of the closed list."""
         out = dict.fromkeys(EVICTION_REASONS, 0)
         for (reason, _), n in self.evictions.items():
             out[reason] += n
         return out
 
     def save(self) -> dict[str, Any]:
-        """Everything as plain data."""
+        """Return everything as plain data."""
         return {
             "counts": [self.submitted, self.completed, self.removed, self.starts],
             **self._jobs.save(),
@@ -424,7 +426,7 @@ class Accounting:
         }
 
     def restore(self, saved: dict[str, Any], clusters: list[int]) -> None:
-        """Go on from what `save` gave; `clusters[i]` is today's number of saved cluster i."""
+        """Resume from what `save` returned; `clusters[i]` is today's number of saved cluster i."""
         self.submitted, self.completed, self.removed, self.starts = saved["counts"]
         self._jobs.restore(saved)
         self.badput = {(c, vo): cpu_s for c, vo, cpu_s in saved["badput"]}
@@ -436,6 +438,6 @@ class Accounting:
 
 
 def _add(work: dict[tuple[str, str], float], spec: JobSpec, cpu_s: float) -> None:
-    """CPU-seconds of one run, under its job's class and VO."""
+    """Add the CPU-seconds of one run under its job's class and VO."""
     key = (spec.job_class, spec.vo)
     work[key] = work.get(key, 0.0) + cpu_s

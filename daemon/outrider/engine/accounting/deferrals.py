@@ -1,8 +1,8 @@
-"""Jobs that a policy deferred, and what became of them: was it right to defer them?
+"""Statistics of jobs that a policy deferred: was it right to defer them?
 
-A policy defers jobs that it takes for bad (they would never end), or that had better wait. A good
-job taken for bad is a false positive: a user waited for nothing. Replay knows afterwards which jobs
-were bad; live only how a deferred job ended later is seen.
+A policy defers jobs that it considers bad (they would never end), or that had better wait. A
+good job considered bad is a false positive: a user waited for nothing. A replay knows afterwards
+which jobs were bad; live, only how a deferred job ended later is known.
 """
 
 from collections.abc import Mapping
@@ -21,7 +21,7 @@ _HOUR_S: Final = 3600.0
 
 
 class Deferrals:
-    """Jobs that one policy deferred, for one decision epoch or longer in all.
+    """Record of the jobs that one policy deferred, for one decision epoch or longer in all.
 
     In shadow the batch system does not wait: a job that it starts while the policy would defer
     it counts too, however short that was.
@@ -38,23 +38,23 @@ class Deferrals:
     def __init__(self, epoch_s: float, exact: bool = False) -> None:
         self.jobs = dict.fromkeys(LATER, 0)
         self.seconds = dict.fromkeys(LATER, 0.0)
-        self._least_s = epoch_s - _SLACK_S
+        self._min_s = epoch_s - _SLACK_S
         self._deferred_s: dict[int, float] = {}  # of jobs that are not gone
         self._cut_short: set[int] = set()  # of those, started while the policy would defer them
         self._gone_s: dict[int, float] | None = {} if exact else None
 
     def add(self, job: int, deferred_s: float) -> None:
-        """A deferral ended: the job started or left."""
+        """Add a deferral that ended: the job started or left."""
         self._deferred_s[job] = self._deferred_s.get(job, 0.0) + deferred_s
 
     def cut_short(self, job: int) -> None:
-        """The batch system started a job that the policy would have deferred."""
+        """Record that the batch system started a job that the policy would have deferred."""
         self._cut_short.add(job)
 
     def end(self, job: int, later: str) -> None:
-        """A job is gone: completed, or removed."""
+        """Record that a job is gone: completed, or removed."""
         deferred_s = self._deferred_s.pop(job, 0.0)
-        if deferred_s < self._least_s and job not in self._cut_short:
+        if deferred_s < self._min_s and job not in self._cut_short:
             return
         self._cut_short.discard(job)
         self.jobs[later] += 1
@@ -63,7 +63,7 @@ class Deferrals:
             self._gone_s[job] = deferred_s
 
     def by_job(self, waiting: Mapping[int, float]) -> dict[int, float]:
-        """Seconds for which each deferred job was deferred; of jobs that are gone only where exact.
+        """Return the seconds for which each job was deferred; of gone jobs only where exact.
 
         Args:
             waiting: seconds so far of jobs that wait now, by number.
@@ -71,14 +71,14 @@ class Deferrals:
         by_job = dict(self._deferred_s)
         for job, deferred_s in waiting.items():
             by_job[job] = by_job.get(job, 0.0) + deferred_s
-        return (self._gone_s or {}) | {j: s for j, s in by_job.items() if s >= self._least_s}
+        return (self._gone_s or {}) | {j: s for j, s in by_job.items() if s >= self._min_s}
 
     def report(self) -> dict[str, Any]:
-        """Deferred jobs that are gone, and for how long they were, by how they ended."""
+        """Return the counts and seconds of deferred jobs that are gone, by how they ended."""
         return {"jobs": dict(self.jobs), "defer_s": dict(self.seconds)}
 
     def save(self) -> dict[str, Any]:
-        """Everything as plain data, for the daemon: what only a replay remembers is not in it."""
+        """Return everything as plain data, for the daemon: without what only a replay keeps."""
         return {
             "jobs": dict(self.jobs),
             "seconds": dict(self.seconds),
@@ -87,7 +87,7 @@ class Deferrals:
         }
 
     def restore(self, saved: dict[str, Any]) -> None:
-        """Go on from what `save` gave."""
+        """Resume from what `save` returned."""
         self.jobs, self.seconds = dict(saved["jobs"]), dict(saved["seconds"])
         self._deferred_s = dict(unpack(saved["deferred_s"]))
         self._cut_short = set(unpack(saved["cut_short"]))

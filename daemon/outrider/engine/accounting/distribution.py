@@ -21,7 +21,7 @@ DECISION_BOUNDS_S: Final = (
 
 
 class Distribution:
-    """Values seen so far: sum and buckets always, every value where a report will want it.
+    """Sum and bucket counts of values; every value too where a report needs it.
 
     Args:
         exact: keep every value (8 bytes each), so that percentiles are exact.
@@ -37,14 +37,14 @@ class Distribution:
         self.values: array[float] | None = array("d") if exact else None
 
     def add(self, value: float) -> None:
-        """Count one value."""
+        """Count one value; store it where exact."""
         self.buckets[bisect_left(self.bounds, value)] += 1
         self.total += value
         if self.values is not None:
             self.values.append(value)
 
     def extend(self, values: NDArray[np.float64]) -> None:
-        """Count many values; their sum is as if they were added one by one."""
+        """Count many values; their sum is the same as if they were added one by one."""
         at = np.searchsorted(self.bounds, values)
         counts = np.bincount(at, minlength=len(self.buckets)).tolist()
         self.buckets = [n + more for n, more in zip(self.buckets, counts, strict=True)]
@@ -53,7 +53,7 @@ class Distribution:
             self.values.frombytes(values.tobytes())
 
     def merge(self, other: "Distribution") -> None:
-        """Count what another has counted, too."""
+        """Add the counts of another distribution."""
         self.buckets = [n + more for n, more in zip(self.buckets, other.buckets, strict=True)]
         self.total += other.total
         if self.values is not None and other.values is not None:
@@ -61,11 +61,11 @@ class Distribution:
 
     @property
     def n(self) -> int:
-        """How many values were counted."""
+        """Number of values that were counted."""
         return sum(self.buckets)
 
     def save(self) -> dict[str, Any]:
-        """Everything as plain data."""
+        """Return everything as plain data."""
         values = None if self.values is None else self.values.tolist()
         return {"buckets": self.buckets, "total": self.total, "values": values}
 
@@ -81,10 +81,10 @@ class Distribution:
 
 
 def summary(parts: Iterable[Distribution], censored_n: int = 0) -> dict[str, float | int | None]:
-    """Mean, std (population), median, p90, p95, p99 (linear interpolation), max, n, censored_n.
+    """Return mean, std (population), percentiles (linear interpolation), max, n and censored_n.
 
-    Statistics are None where there is nothing to compute them from: no value, or, for all but
-    the mean, a distribution that kept only its buckets.
+    The percentiles are median, p90, p95 and p99. Statistics are None where there is nothing to
+    compute them from: no value, or, for all but the mean, a distribution with buckets only.
     """
     parts = list(parts)
     n = sum(part.n for part in parts)

@@ -1,9 +1,9 @@
-"""Where the energy goes: joules by purpose and cluster, from meters, states and table watts.
+"""Energy accounting: joules by purpose and cluster, from meters, states and table watts.
 
 A machine's CPUs that run jobs draw their share of its active watts; the rest of it draws what
-its state asks for (owner: active, idle, asleep). So the purposes never count a second twice and
-their sum is the integral of power, also on machines with many CPUs. While a meter's reading of
-a machine holds, the measured watts stand for the table's, and are split as the table's would be.
+its state requires (owner: active, idle, asleep). So no second is counted twice, and the sum over
+purposes is the integral of power, also on machines with many CPUs. While a meter's reading of a
+machine is valid, the measured watts replace the table's, and are split as the table's would be.
 Unknown watts are nan, and stay nan in every sum they enter: missing is not zero.
 """
 
@@ -30,7 +30,7 @@ from outrider.model.localtime import LocalTime
 from outrider.model.machines import NEVER_S, ClusterSpec, MachineSpec
 
 # -- metered energy --------------------------------------------------------------------------------
-# Energy of machines with a meter: booked at once, for each of their runs is counted apart.
+# Energy of machines with a meter: booked immediately, for each of their runs is counted separately.
 
 Columns = dict[str, list[float]]
 """Joules by purpose and cluster number."""
@@ -39,11 +39,11 @@ Columns = dict[str, list[float]]
 class MeteredEnergy:
     """Joules by purpose and cluster number, settled whenever a machine changes its state.
 
-    While a reading of a machine holds, the measured watts stand for the table's.
+    While a reading of a machine is valid, the measured watts replace the table's.
 
     Args:
-        purposes: what joules are booked for.
-        sleeps_at: when a machine of a cluster sleeps that begins to idle at a moment.
+        purposes: the purposes to which joules are booked.
+        sleeps_at: returns when a machine of a cluster sleeps that begins to idle at a moment.
 
     Attributes:
         joules: measured or from the table.
@@ -77,7 +77,7 @@ class MeteredEnergy:
             self.joules[SLEEP][cluster] += rest_s * machine.sleep_w
 
     def _book_measured(self, machine: MachinePower, now: float) -> float:
-        """Book what the meter measured; returns since when the table must tell."""
+        """Book what the meter measured; return the time from which the table applies."""
         meter, cluster = machine.meter, machine.cluster
         if meter is None:
             return machine.since
@@ -88,20 +88,20 @@ class MeteredEnergy:
         return max(machine.since, min(now, meter.until_s))
 
     def enter(self, machine: MachinePower, state: int, now: float) -> None:
-        """The part of the machine that runs no job enters a state."""
+        """Set the state of the part of the machine that runs no job."""
         self.settle(machine, now)
         machine.state = state
         machine.sleeps_at = self._sleeps_at(machine.cluster, now) if state == IDLING else NEVER_S
 
     def work(self, machine: MachinePower, job: int, cpus: int, now: float) -> None:
-        """CPUs begin to work for a job (a start, a resume)."""
+        """Set CPUs to work for a job (a start, a resume)."""
         self.settle(machine, now)
         machine.busy += cpus
         if machine.meter is not None:
             machine.meter.run_works(job)
 
     def rest(self, machine: MachinePower, cpus: int, now: float) -> None:
-        """CPUs stop working for a job; an idle machine begins to idle anew."""
+        """Set CPUs to rest after a job; the idle time of an idle machine restarts."""
         self.settle(machine, now)
         machine.busy -= cpus
         if machine.state == IDLING or machine.state == ASLEEP:
@@ -125,19 +125,19 @@ class MeteredEnergy:
 GOODPUT: Final = "goodput"
 BADPUT: Final = "badput"
 PURPOSES: Final = (GOODPUT, BADPUT, "open", IDLE, SLEEP, OWNER)
-_AT_ONCE: Final = 3 * 16_384
-"""Numbers in a log before it is worked out unasked: enough that its beginning costs nothing."""
+_BATCH: Final = 3 * 16_384
+"""Numbers in a log at which it is evaluated: enough to amortise the fixed cost."""
 
 
 class EnergyStatistics:
     """Joules by purpose and cluster number, up to the last change of each machine.
 
-    An idle machine falls asleep by its cluster's declared habit (`ClusterSpec`), so that no
-    feeder has to send an event for it; one that says so by an event of its own may.
+    An idle machine falls asleep by its cluster's declared sleep delay (`ClusterSpec`), so that no
+    feeder has to send an event for it; a feeder may still send one.
 
-    Changes of machines without a meter, and runs that ended there, are noted only, and worked out
-    many at a time, at the latest when somebody asks. Additions keep the order in which they were
-    noted, so that no sum depends on when that was.
+    Changes of machines without a meter, and runs that ended there, are only recorded, and evaluated
+    many at a time, at the latest when a figure is read. Additions keep the order in which they were
+    recorded, so that no sum depends on when that was.
     """
 
     def __init__(self, local_time: LocalTime) -> None:
@@ -155,46 +155,46 @@ class EnergyStatistics:
         """Return when a machine sleeps that begins to idle now."""
         return now + self._habits[cluster].sleep_after_s(self._local_time.week_second(now))
 
-    # -- to be looked at ----------------------------------------------------------------------
+    # -- figures ------------------------------------------------------------------------------
 
     @property
     def joules(self) -> Columns:
-        """By purpose and cluster number, measured or from the table."""
+        """Joules by purpose and cluster number, measured or from the table."""
         self.work_out()
-        at_once = self._metered.joules
-        return {p: (column + at_once[p]).tolist() for p, column in self._by_table.items()}
+        metered = self._metered.joules
+        return {p: (column + metered[p]).tolist() for p, column in self._by_table.items()}
 
     @property
     def measured(self) -> Columns:
-        """The part of `joules` that meters measured."""
+        """Joules that meters measured: a part of `joules`."""
         return self._metered.measured
 
     @property
     def machines(self) -> Sequence[MachinePower]:
-        """What each machine does and draws, by its number, to be looked at now."""
+        """State and power of each machine, by its number; valid until the next change."""
         self.work_out()
         return self._machines
 
     def machine(self, m: int) -> MachinePower:
-        """The same of one machine."""
+        """Return the state and power of one machine."""
         return self.machines[m]
 
     def is_asleep(self, m: int, now: float) -> bool:
-        """Return whether a machine sleeps now: by an event, or by its cluster's habit."""
+        """Return whether a machine sleeps now: by an event, or by its cluster's sleep delay."""
         return self.machine(m).is_asleep(now)
 
     def table_j(self, m: int, cpu_s: float) -> float:
-        """Joules of so many CPU-seconds of work on a machine, by the table."""
+        """Return the joules of `cpu_s` CPU-seconds of work on a machine, by the table."""
         return self._machines[m].table_j(cpu_s)
 
     def run_j(self, job: Job, run_s: float, now: float) -> float:
-        """Joules so far of the run of a job that has a machine; nan where they are unknown."""
+        """Return the joules so far of a job's run on its machine; nan where they are unknown."""
         return self._machines[job.machine].run_j(job, run_s, now)[0]
 
     # -- machines -----------------------------------------------------------------------------
 
     def join(self, m: int, spec: MachineSpec, cluster: int, habits: ClusterSpec) -> None:
-        """A machine joins, idle, or tells anew what it is; `settle` it first."""
+        """Add a machine, idle, or update what it is; call `settle` for it first."""
         known = self._habits[cluster] if cluster < len(self._habits) else habits
         if m < len(self._machines) or known != habits:
             self.work_out()
@@ -219,31 +219,31 @@ class EnergyStatistics:
         self._table = None
 
     def know_clusters(self, habits: Sequence[ClusterSpec]) -> None:
-        """Clusters by number, also those whose machines have all gone elsewhere."""
+        """Register clusters by number, also those whose machines have all gone elsewhere."""
         for cluster, spec in enumerate(habits):
             self._know(cluster, spec)
 
     def enter(self, m: int, state: int, now: float) -> None:
-        """The part of the machine that runs no job enters a state."""
+        """Set the state of the part of the machine that runs no job."""
         if m in self._with_meter:
             self._metered.enter(self._with_meter[m], state, now)
             return
         changes = self._changes
         changes.extend((m, state, now))
-        if len(changes) >= _AT_ONCE:
+        if len(changes) >= _BATCH:
             self.work_out()
 
     def leave(self, m: int, now: float) -> None:
-        """The machine is gone, and the last reading of its meter with it."""
+        """Remove a machine; the last reading of its meter ends, too."""
         self.enter(m, GONE, now)
         meter = self._machines[m].meter
         if meter is not None:
             meter.until_s = min(meter.until_s, now)
 
     def read_meter(self, m: int, watts: float, time_s: float) -> None:
-        """A machine's meter was read: these watts hold from now on, at most `METER_VALID_S`.
+        """Handle a meter reading: its watts are valid from now on, at most `METER_VALID_S`.
 
-        What is booked already stays, should the reading come late.
+        What is booked already stays, if the reading arrives late.
         """
         if m not in self._with_meter:
             machine = self.machine(m)
@@ -267,21 +267,21 @@ class EnergyStatistics:
     # -- runs ---------------------------------------------------------------------------------
 
     def work(self, m: int, job: int, cpus: int, now: float) -> None:
-        """CPUs begin to work for a job (a start, a resume)."""
+        """Set CPUs to work for a job (a start, a resume)."""
         if m in self._with_meter:
             self._metered.work(self._with_meter[m], job, cpus, now)
         else:
             self._changes.extend((m, WORKED + cpus, now))
 
     def rest(self, m: int, cpus: int, now: float) -> None:
-        """CPUs stop working for a job; an idle machine begins to idle anew."""
+        """Set CPUs to rest after a job; the idle time of an idle machine restarts."""
         if m in self._with_meter:
             self._metered.rest(self._with_meter[m], cpus, now)
         else:
             self._changes.extend((m, RESTED - cpus, now))
 
     def pause(self, m: int, job: int, cpus: int, now: float) -> None:
-        """CPUs rest while their job is suspended."""
+        """Set CPUs to rest while their job is suspended."""
         self.rest(m, cpus, now)
         if m in self._with_meter:
             meter = self._with_meter[m].meter
@@ -298,17 +298,17 @@ class EnergyStatistics:
         runs.extend((m, cluster, job.cpu_s + (run_s - job.counted_s) * job.cpus))
         if job.state == RUNNING:
             self._changes.extend((m, RESTED - job.cpus, now))
-        if len(runs) >= _AT_ONCE:
+        if len(runs) >= _BATCH:
             self.work_out()
 
     def add(self, purpose: str, cluster: int, joules: float) -> None:
-        """Book joules that somebody else knows of."""
+        """Book joules that are computed elsewhere."""
         self._metered.joules[purpose][cluster] += joules
 
     def correct(
         self, m: int, spec: MachineSpec, cluster: int, habits: ClusterSpec, cpus: int, now: float
     ) -> None:
-        """After a fault: the machine is what it is, and so many of its CPUs work now."""
+        """Correct a machine after a fault: what it is, and how many of its CPUs work now."""
         if m >= len(self._machines):
             self.join(m, spec, cluster, habits)
         self.settle(m, now)
@@ -321,7 +321,7 @@ class EnergyStatistics:
     # -- the whole ----------------------------------------------------------------------------
 
     def work_out(self) -> None:
-        """Bring the sums up to what is noted."""
+        """Update the sums with everything recorded."""
         if self._table is None:
             self._table = Table.of(self._machines, self._habits)
             for purpose, sums in self._by_table.items():
@@ -339,7 +339,7 @@ class EnergyStatistics:
                 noted.clear()
 
     def _rests(self, table: Table) -> None:
-        """What the parts of machines drew that ran no job, up to their last noted changes."""
+        """Book the energy of parts that ran no job, up to their last recorded changes."""
         done = work_out(self._changes, self._machines, table, self._local_time)
         for purpose, rows, joules in (
             (IDLE, done.state == IDLING, done.awake_j),
@@ -361,7 +361,7 @@ class EnergyStatistics:
                 column[:] = [0.0] * len(column)
 
     def save(self) -> dict[str, Any]:
-        """What changes, as plain data; watts and habits come again with the machines."""
+        """Return what changes, as plain data; watts and sleep delays come with the machines."""
         self.work_out()
         return {
             "joules": {purpose: sums.tolist() for purpose, sums in self._by_table.items()},
@@ -371,11 +371,11 @@ class EnergyStatistics:
         }
 
     def restore(self, saved: dict[str, Any], clusters: list[int]) -> None:
-        """Go on from what `save` gave; `clusters[i]` is today's number of saved cluster i."""
+        """Resume from what `save` returned; `clusters[i]` is today's number of saved cluster i."""
         self.work_out()
         kept: tuple[tuple[str, Columns | dict[str, Floats]], ...] = (
             ("joules", self._by_table),
-            ("at_once", self._metered.joules),  # not in a snapshot from before it was apart
+            ("at_once", self._metered.joules),  # not in a snapshot from before it was separate
             ("measured", self._metered.measured),
         )
         for name, columns in kept:
@@ -385,8 +385,8 @@ class EnergyStatistics:
                 for old, joules in zip(clusters, column, strict=False):
                     if old < len(fresh):
                         fresh[old] = joules
-        for m, (machine, told) in enumerate(zip(self._machines, saved["machines"], strict=True)):
-            machine.restore(told)
+        for m, (machine, state) in enumerate(zip(self._machines, saved["machines"], strict=True)):
+            machine.restore(state)
             if machine.meter is not None:
                 self._with_meter[m] = machine
         self._table = None

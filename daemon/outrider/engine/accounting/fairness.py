@@ -1,4 +1,4 @@
-"""Fair shares: what each VO was owed, what it got, and one number that says how well they agree.
+"""Fair shares: target and delivered share of each VO, and the fairness utility.
 
 Perez et al. 2008, section IV.B: with target shares w and delivered shares S, the deficit is
 ``D = max_k (w_k - S_k)+``, bounded by ``M = max_k w_k``, and the fairness utility is
@@ -12,31 +12,31 @@ from typing import Any, Final
 from outrider.model.errors import ConfigurationError
 
 _LN2: Final = 0.6931471805599453
-_MOST_DOUBLINGS: Final = 400.0
+_MAX_DOUBLINGS: Final = 400.0
 _NEVER_YET: Final = -inf
 SAMPLE_S: Final = 3600.0
 FEW_VOS: Final = 64
-"""Up to here a submission keeps a copy of what every VO got: the cheapest way for few."""
+"""Limit up to which a submission copies what every VO got: the cheapest way for few."""
 
 MANY_EQUAL: Final = 20
-"""So many equal targets, of 5 % and less, make the fairness utility say next to nothing."""
+"""Number of equal targets (5 % and less) that makes the fairness utility meaningless."""
 
 
 def degenerate(targets: Mapping[str, float | None]) -> str | None:
-    """Why the fairness utility says next to nothing of these targets; None: it does say something.
+    """Return why these targets make the fairness utility meaningless; None if they do not.
 
-    Of n equal targets the greatest possible deficit is 1 / n, and it is there as long as one VO
-    got nothing: then F is 0, however well all others were served.
+    With n equal targets the greatest possible deficit is 1 / n, and it is reached as long as one
+    VO got nothing: then F is 0, however well all others were served.
 
     Args:
-        targets: share owed to each VO; those owed nothing, or nobody knows what, do not count.
+        targets: target share of each VO; those with target 0 or an unknown one do not count.
     """
-    owed = [share for share in targets.values() if share]
-    if len(owed) < MANY_EQUAL or max(owed) > min(owed) * (1 + 1e-6):
+    shares = [share for share in targets.values() if share]
+    if len(shares) < MANY_EQUAL or max(shares) > min(shares) * (1 + 1e-6):
         return None
     return (
-        f"fairness is degenerate: {len(owed)} VOs are owed {max(owed):.2%} each, so it is 0 as "
-        "long as one of them got nothing and shows the one worst served alone; expected "
+        f"fairness is degenerate: {len(shares)} VOs have a target of {max(shares):.2%} each, so it "
+        "is 0 as long as one of them got nothing and depends only on the worst served; expected "
         "fewer VOs (in replays --group-vos-below), or targets that differ"
     )
 
@@ -52,7 +52,7 @@ def check_targets(targets: Mapping[str, float], where: str) -> None:
 
 
 class _Numbers(dict[str, int]):
-    """Positions of VOs; a new VO gets one."""
+    """Numbering of VOs: their positions in the lists; a new VO gets the next."""
 
     def __init__(self, add: Callable[[], int]) -> None:
         super().__init__()
@@ -64,10 +64,10 @@ class _Numbers(dict[str, int]):
 
 
 class Fairness:
-    """CPU-seconds delivered to each VO, running jobs counted to the moment of asking.
+    """CPU-seconds delivered to each VO, running jobs counted to the moment of the call.
 
     Args:
-        targets: share owed to each VO, summing to 1; empty: every VO seen is owed the same.
+        targets: target share of each VO, summing to 1; empty: every VO seen has the same.
         half_life_s: of the windowed figure; service counts half after this many seconds.
     """
 
@@ -83,8 +83,8 @@ class Fairness:
         # The same for fading service, in a measure that doubles every half-life.
         self._faded: list[float] = []
         self._fade_from_s = 0.0
-        # When the last job came, and `_base` and `_running` then; or, of many VOs, in `_before`
-        # what those had whose CPUs changed since.
+        # The last submission: its time, and `_base` and `_running` then. With many VOs, `_before`
+        # holds those values only of the VOs whose CPUs changed since.
         self._submission: tuple[float, list[float], list[int]] | None = None
         self._before: dict[int, tuple[float, int]] = {}
         self._are_many, self._vos_then = False, 0
@@ -94,7 +94,7 @@ class Fairness:
         self._look_at_s = _NEVER_YET
 
     def _add(self) -> int:
-        """The position of a new VO in the lists."""
+        """Return the position of a new VO in the lists."""
         self._running.append(0)
         self._base.append(0.0)
         self._faded.append(0.0)
@@ -104,11 +104,11 @@ class Fairness:
 
     @property
     def vos(self) -> list[str]:
-        """Every VO seen."""
+        """Names of every VO seen."""
         return list(self._number)
 
     def submitted(self, vo: str, now: float) -> None:
-        """A job came: remember the service delivered at this moment."""
+        """Record the service delivered at the moment of a submission."""
         self._number[vo]
         if self._are_many:
             self._before.clear()
@@ -117,7 +117,7 @@ class Fairness:
             self._submission = (now, self._base.copy(), self._running.copy())
 
     def _at_submission(self) -> tuple[float, list[float], list[int]] | None:
-        """Return when the last job came, and `_base` and `_running` as they were; None before any."""
+        """Return the last submission's time, and `_base` and `_running` then; None before any."""
         if self._submission is None or self._submission[1]:
             return self._submission
         base, running = self._base[: self._vos_then], self._running[: self._vos_then]
@@ -127,7 +127,7 @@ class Fairness:
         return self._submission[0], base, running
 
     def _look(self, vo: str, now: float) -> None:
-        """What a change of a VO's CPUs has to be preceded by, if not always."""
+        """Prepare a change of a VO's CPUs: take due samples, record the values before it."""
         if now >= self._next_sample_s:
             self._sample(now)
         if self._are_many:
@@ -137,12 +137,12 @@ class Fairness:
             self._look_at_s = self._next_sample_s
 
     def reach(self, now: float) -> None:
-        """Nothing changed until now: what full hours show is taken once, not at each report."""
+        """Take the samples of full hours until now, in which nothing changed."""
         if now >= self._next_sample_s > _NEVER_YET:
             self._sample(now)
 
     def change(self, vo: str, cpus: int, time_s: float, now: float) -> None:
-        """So many more CPUs work for a VO, fewer if negative; `time_s` < `now` if told late."""
+        """Change the CPUs at work for a VO by `cpus`; `time_s` < `now` if reported late."""
         if now >= self._look_at_s:
             self._look(vo, now)
         k = self._number[vo]
@@ -151,7 +151,7 @@ class Fairness:
         self._faded[k] -= cpus * exp2((now - self._fade_from_s) / self.half_life_s)
 
     def merge(self, vos: Collection[str], into: str) -> None:
-        """What these VOs got is another's from now on; none of their jobs may run."""
+        """Merge what these VOs got into another; none of their jobs may run."""
         then, target = self._at_submission(), self._number[into]
         gone = {self._number[vo] for vo in vos if vo != into and vo in self._number}
         kept = {vo: k for vo, k in self._number.items() if k not in gone}
@@ -172,29 +172,29 @@ class Fairness:
         self._are_many, self._look_at_s = len(kept) > FEW_VOS, _NEVER_YET
 
     def correct(self, running: Mapping[str, int], now: float) -> None:
-        """After a fault: so many CPUs work for each VO now (0 for those not named)."""
+        """Correct the CPUs at work for each VO after a fault (0 for those not named)."""
         for vo in {**self._number, **running}:
             more = running.get(vo, 0) - self._running[self._number[vo]]
             if more:
                 self.change(vo, more, now, now)
 
     def _fade_from(self, now: float) -> None:
-        """The doubling clock begins anew; what it measured so far shrinks by as much."""
+        """Restart the doubling clock now, and scale down what it measured so far."""
         shrink = exp2(max(-1000.0, (self._fade_from_s - now) / self.half_life_s))
         self._faded = [swollen * shrink for swollen in self._faded]
         self._fade_from_s = now
 
     def _recent_service(self, k: int, now: float) -> float:
-        """CPU-seconds of a VO until now, older ones fading by half-life."""
-        age = min((now - self._fade_from_s) / self.half_life_s, 2 * _MOST_DOUBLINGS)
+        """Return the CPU-seconds of a VO until now, older ones fading by half-life."""
+        age = min((now - self._fade_from_s) / self.half_life_s, 2 * _MAX_DOUBLINGS)
         return (self._faded[k] / exp2(age) + self._running[k]) * self.half_life_s / _LN2
 
     def _sample(self, now: float) -> None:
-        """Take F at every full hour since the last one, and keep the doublings countable."""
+        """Sample F at every full hour since the last one, and keep the doublings bounded."""
         if self._next_sample_s == _NEVER_YET:
             self._next_sample_s = (now // SAMPLE_S + 1) * SAMPLE_S
             self._fade_from_s = now
-        elif now - self._fade_from_s > _MOST_DOUBLINGS * self.half_life_s:
+        elif now - self._fade_from_s > _MAX_DOUBLINGS * self.half_life_s:
             self._fade_from(now)
         for utility in self._hourly(self._next_sample_s, now):
             self._sum += utility
@@ -203,7 +203,7 @@ class Fairness:
             self._next_sample_s = (now // SAMPLE_S + 1) * SAMPLE_S
 
     def _hourly(self, first_s: float, now: float) -> Iterator[float]:
-        """F at full hours; exact, for nothing has changed in between."""
+        """Yield F at full hours; exact, for nothing has changed in between."""
         hours = int((now - first_s) // SAMPLE_S) + 1 if now >= first_s > _NEVER_YET else 0
         for hour in range(hours):
             at_s = first_s + hour * SAMPLE_S
@@ -216,7 +216,7 @@ class Fairness:
         return [b + r * now for b, r in zip(base, running, strict=True)]
 
     def target(self, vo: str) -> float:
-        """The share owed to a VO; 0 for one without a target."""
+        """Return the target share of a VO; 0 for one without a target."""
         return self.targets.get(vo, 0.0) if self.targets else 1.0 / len(self._number)
 
     def _utility(self, delivered: list[float]) -> float | None:
@@ -224,12 +224,12 @@ class Fairness:
         if total <= 0:
             return None
         got = {vo: delivered[k] / total for vo, k in self._number.items() if k < len(delivered)}
-        owed = self.targets or {vo: 1.0 / len(got) for vo in got}
-        deficit = max(w - got.get(vo, 0.0) for vo, w in owed.items())
-        return 1.0 - max(0.0, deficit) / max(owed.values())
+        shares = self.targets or {vo: 1.0 / len(got) for vo in got}
+        deficit = max(w - got.get(vo, 0.0) for vo, w in shares.items())
+        return 1.0 - max(0.0, deficit) / max(shares.values())
 
     def report(self, now: float) -> dict[str, Any]:
-        """The ``fairness`` object of reports; None for what has no value yet. Changes nothing."""
+        """Return the ``fairness`` object of reports; None for what has no value yet."""
         delivered = self._delivered(now, self._base, self._running)
         total = sum(delivered)
         recent = [self._recent_service(k, now) for k in range(len(self._number))]
@@ -250,11 +250,11 @@ class Fairness:
         }
 
     def delivered_cpu_s(self, now: float) -> float:
-        """CPU-seconds delivered to all VOs until now."""
+        """Return the CPU-seconds delivered to all VOs until now."""
         return sum(self._delivered(now, self._base, self._running))
 
     def shares(self, now: float) -> dict[str, tuple[float, float]]:
-        """Share of what was delivered until now (0 before anything was), and target, by VO."""
+        """Return each VO's share of what was delivered until now (0 before any), and its target."""
         delivered = self._delivered(now, self._base, self._running)
         total = sum(delivered)
         got = {vo: delivered[k] / total if total > 0 else 0.0 for vo, k in self._number.items()}
@@ -263,7 +263,7 @@ class Fairness:
         }
 
     def save(self) -> dict[str, Any]:
-        """Everything that changes, as plain data."""
+        """Return everything that changes, as plain data."""
         return {
             "vos": list(self._number),
             "running": self._running,
@@ -277,7 +277,7 @@ class Fairness:
         }
 
     def restore(self, saved: dict[str, Any]) -> None:
-        """Go on from what `save` gave."""
+        """Resume from what `save` returned."""
         self._number.clear()
         self._number.update((vo, k) for k, vo in enumerate(saved["vos"]))
         self._running = list(saved["running"])

@@ -1,8 +1,8 @@
-"""What many machines drew between the changes that were noted of them, worked out at once.
+"""Energy of many machines between their recorded changes, computed in one batch.
 
-A log is a flat list of three numbers a change: the machine, what changed, the time. What changed
-is a state (GONE, IDLING, OWNED, ASLEEP: the part that runs no job enters it), or `worked` or
-`rested` by a number of CPUs. Every change ends one stretch of its machine and begins the next.
+A log is a flat list of three numbers per change: the machine, what changed, the time. What
+changed is a state (GONE, IDLING, OWNED, ASLEEP: the part that runs no job enters it), or `worked`
+or `rested` by a number of CPUs. Every change ends one stretch of its machine and begins the next.
 """
 
 from collections.abc import Sequence
@@ -19,15 +19,15 @@ Floats = NDArray[np.float64]
 Numbers = NDArray[np.intp]
 
 WORKED: Final = ASLEEP + 1
-"""And the number of CPUs that begin to work; 0 cuts a stretch in two, and changes nothing."""
+"""Code of work beginning, plus the number of CPUs; 0 CPUs only split a stretch in two."""
 RESTED: Final = -1
-"""Less the number of CPUs that begin to rest."""
+"""Code of work ending, minus the number of CPUs that begin to rest."""
 
 
 class Table(NamedTuple):
-    """What machines are, by their numbers, and how their clusters sleep, by theirs.
+    """Machines' specifications by number, and their clusters' sleep delays, as columns.
 
-    There are more rows than machines, so that most of those that join need no new table.
+    There are more rows than machines, so that most machines that join need no new table.
     """
 
     cluster: Numbers
@@ -43,7 +43,7 @@ class Table(NamedTuple):
 
     @classmethod
     def of(cls, machines: Sequence[MachinePower], habits: Sequence[ClusterSpec]) -> "Table":
-        """The table of machines and clusters in the order of their numbers."""
+        """Return the table of machines and clusters in the order of their numbers."""
         open_s = np.array([spec.sleep_after_open_s for spec in habits], dtype=float)
         closed_s = np.array([spec.sleep_after_closed_s for spec in habits], dtype=float)
         distinct: dict[bytes, int] = {}
@@ -66,13 +66,13 @@ class Table(NamedTuple):
         return table
 
     def describe(self, m: int, machine: MachinePower) -> None:
-        """A machine is something else from now on, or joins."""
+        """Store the specification of a machine that changed or joined."""
         self.cluster[m], self.cpus[m] = machine.cluster, machine.cpus
         self.active_w[m], self.idle_w[m] = machine.active_w, machine.idle_w
         self.sleep_w[m] = machine.sleep_w
 
     def sleep_after_s(self, cluster: Numbers, week_second: Floats) -> Floats:
-        """Idle seconds until sleep for idleness that begins then (`ClusterSpec.sleep_after_s`)."""
+        """Return the idle seconds until sleep, by when the idle time began."""
         is_open = self.open_minutes[self.hours[cluster], week_second.astype(np.intp) // 60]
         return np.where(
             is_open, self.sleep_after_open_s[cluster], self.sleep_after_closed_s[cluster]
@@ -80,7 +80,7 @@ class Table(NamedTuple):
 
 
 class Stretches(NamedTuple):
-    """A stretch for every change in the log, in its order: what the change put an end to.
+    """Stretches that the changes in a log ended, one per change, in its order.
 
     Attributes:
         cluster: of the machine.
@@ -88,7 +88,7 @@ class Stretches(NamedTuple):
         counts: whether there was such a part, and any time.
         awake_j: joules it drew while awake, idle or under an owner.
         asleep_s: seconds (of the whole machine) that it slept.
-        asleep_j: joules it drew meanwhile.
+        joules it drew in those seconds.
     """
 
     cluster: Numbers
@@ -102,37 +102,37 @@ class Stretches(NamedTuple):
 def work_out(
     log: Sequence[float], machines: Sequence[MachinePower], table: Table, local_time: LocalTime
 ) -> Stretches:
-    """The stretches that changes have ended; afterwards the machines stand where they left them.
+    """Return the stretches that changes ended; update the machines to their state after them.
 
     Args:
         log: the changes.
-        machines: as they stood before the first change.
+        machines: in their state before the first change.
         table: of the same machines.
         local_time: the site's wall clock.
     """
     rows = np.array(log, dtype=float).reshape(-1, 3)
     named, changed = np.unique(rows[:, 0].astype(np.intp), return_inverse=True)
-    machines, n = [machines[m] for m in named.tolist()], len(named)  # the others stay as they are
+    machines, n = [machines[m] for m in named.tolist()], len(named)  # the others do not change
     since = np.array([machine.since for machine in machines])
-    # How each machine stood comes before its own changes; those stay in the order of the log.
+    # Each machine's initial state comes before its own changes; those stay in the order of the log.
     who = np.concatenate((np.arange(n), changed))
     order = who.astype(np.min_scalar_type(n)).argsort(kind="stable")  # narrow: sorted by radix
-    who, stood = who[order], order < n
+    who, is_initial = who[order], order < n
     when = np.concatenate((since, np.maximum(rows[:, 2], since[changed])))[order]
     change = np.concatenate(([machine.state for machine in machines], rows[:, 1]))[order]
 
     busy = np.maximum(change - WORKED, 0) + np.minimum(change - RESTED, 0)
-    busy[stood] = [machine.busy for machine in machines]
+    busy[is_initial] = [machine.busy for machine in machines]
     total = busy.cumsum()
-    busy = total - (total - busy)[_latest(stood)]
+    busy = total - (total - busy)[_latest(is_initial)]
     state = _states(change)
-    idle_from = _latest(stood | (change == IDLING) | (change <= RESTED))
+    idle_from = _latest(is_initial | (change == IDLING) | (change <= RESTED))
 
     place = np.empty_like(order)
     place[order] = np.arange(len(order))
     ends = place[n:]
     begins = ends - 1
-    last = np.append(np.flatnonzero(stood)[1:], len(order)) - 1
+    last = np.append(np.flatnonzero(is_initial)[1:], len(order)) - 1
 
     asked = np.zeros(len(order), dtype=bool)
     asked[last] = True
@@ -142,11 +142,11 @@ def work_out(
     week_seconds = local_time.week_seconds(when[began])
     sleeps_at = np.full(len(order), NEVER_S)
     sleeps_at[asked] = np.where(
-        stood[began],
+        is_initial[began],
         np.array([machine.sleeps_at for machine in machines])[idler],
         when[began] + table.sleep_after_s(table.cluster[named[idler]], week_seconds),
     )
-    _stand(machines, state[last], busy[last], when[last], sleeps_at[last])
+    _store_states(machines, state[last], busy[last], when[last], sleeps_at[last])
     return _stretches(
         table,
         named[who[begins]],
@@ -159,12 +159,12 @@ def work_out(
 
 
 def _latest(rows: NDArray[np.bool_]) -> Numbers:
-    """At every position, the last one up to it that is True."""
+    """Return for every position the last position up to it that is True."""
     return np.maximum.accumulate(np.where(rows, np.arange(len(rows)), 0))
 
 
 def _states(change: Floats) -> Floats:
-    """The state after every change of machines in turn; CPUs that rest wake a sleeper."""
+    """Return each machine's state after every change; CPUs that rest wake a sleeping machine."""
     state = change[_latest((change >= 0) & (change < WORKED))]
     woken = (state == ASLEEP) & (change <= RESTED)
     if not woken.any():
@@ -172,8 +172,8 @@ def _states(change: Floats) -> Floats:
     return _states(np.where(woken, IDLING, change))
 
 
-def _stand(machines: Sequence[MachinePower], *columns: Floats) -> None:
-    """Write down how machines stand."""
+def _store_states(machines: Sequence[MachinePower], *columns: Floats) -> None:
+    """Store the states of machines."""
     for machine, state, busy, since, sleeps_at in zip(
         machines, *(column.tolist() for column in columns), strict=True
     ):
@@ -185,7 +185,7 @@ def _stretches(
     table: Table, who: Numbers, state: Floats, busy: Floats,
     begin_s: Floats, end_s: Floats, sleeps_at: Floats,
 ) -> Stretches:  # fmt: skip
-    """What machines drew, each from a moment to another."""
+    """Return the stretches of machines between two moments each."""
     rest = 1.0 - busy / table.cpus[who]
     seconds = rest * (end_s - begin_s)
     asleep_s = np.where(state == ASLEEP, seconds, 0.0)

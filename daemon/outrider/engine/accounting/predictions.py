@@ -1,8 +1,8 @@
-"""Predictions scored: is what a policy says of the chance and the length of a run true?
+"""Scores of predictions: eviction probability and run length against what happened.
 
 Eviction probabilities are scored by the Brier score, the mean squared difference between the
 probability and what happened (1 evicted, 0 completed). Its reference is that of a forecaster who
-always says the observed rate o: o (1 - o); the skill is 1 - score / reference (Murphy 1973).
+always predicts the observed rate o: o (1 - o); the skill is 1 - score / reference (Murphy 1973).
 Run lengths are scored by the mean absolute error, over the runs that completed their job.
 """
 
@@ -18,20 +18,22 @@ from outrider.engine.state.packing import pack, unpack
 from outrider.model.decisions import COMPLETED_RUN, REMOVED_RUN
 
 # -- scores ----------------------------------------------------------------------------------------
-# Scores: what was predicted beside what was observed, in bins, now and with the past fading.
+# Scores: predicted and observed values, in bins, in total and with the past fading.
 
 Floats = NDArray[np.float64]
 
 HALF_LIFE_S: Final = 1_209_600.0
-"""A scored run counts half after two weeks: long enough for a week's rhythm not to look like
-drift, short enough for drift to show within a month."""
-_MOST_DOUBLINGS: Final = 400.0
+"""Half-life of a scored run, seconds: two weeks.
+
+Long enough for a week's rhythm not to look like drift, short enough for drift to show within a
+month."""
+_MAX_DOUBLINGS: Final = 400.0
 _COLUMNS: Final = 4
-_MOST_WAITING: Final = 1024 * _COLUMNS
+_MAX_WAITING: Final = 1024 * _COLUMNS
 
 
 class Bins:
-    """Predicted beside observed values, in bins of what was predicted.
+    """Predicted and observed values, in bins of the predicted value.
 
     Attributes:
         n: runs in each bin, or their weights.
@@ -51,9 +53,9 @@ class Bins:
         self, k: NDArray[np.intp], predicted: Floats, observed: Floats, error: Floats,
         weight: NDArray[Any],
     ) -> "Bins":  # fmt: skip
-        """The same with more runs, each in its bin and by its weight.
+        """Return these bins with more runs, each in its bin and by its weight.
 
-        They are added one after the other, so it does not matter how many come at once.
+        They are added one after the other, so the result does not depend on the size of a batch.
         """
         made = Bins(len(self.n))
         made.n = _added(self.n, k, weight)
@@ -63,7 +65,7 @@ class Bins:
         return made
 
     def scaled(self, ratio: float) -> "Bins":
-        """The same with every weight multiplied."""
+        """Return these bins with every weight multiplied."""
         made = Bins(len(self.n))
         made.n = [n * ratio for n in self.n]
         made.predicted = [total * ratio for total in self.predicted]
@@ -72,7 +74,7 @@ class Bins:
         return made
 
     def report(self, names: Sequence[str], error_name: str) -> dict[str, Any]:
-        """Means over all bins and in each; None where there was no run."""
+        """Return the means over all bins and in each; None where there was no run."""
         n = sum(self.n)
         rows = zip(names, self.n, self.predicted, self.observed, strict=True)
         return {
@@ -87,7 +89,7 @@ class Bins:
         }
 
     def save(self) -> list[Any]:
-        """Everything as plain data."""
+        """Return everything as plain data."""
         return [list(self.n), list(self.predicted), list(self.observed), self.error]
 
     @classmethod
@@ -100,14 +102,14 @@ class Bins:
 
 
 class Score:
-    """One predicted quantity, scored since the beginning and with older runs fading.
+    """Score of one predicted quantity, since the beginning and with older runs fading.
 
-    Runs end far more often than anybody asks how true the predictions were, so a run is only
-    noted, and many are counted at once. Who asks gets all of them, but changes nothing: metrics
-    are read while another thread makes a snapshot.
+    Runs end far more often than the score is read, so a run is only recorded, and many are counted
+    together. Reading includes all of them, but changes nothing: metrics are read while another
+    thread makes a snapshot.
 
     Args:
-        bounds: where a bin of predicted values ends and the next begins, ascending.
+        bounds: borders between bins of predicted values, ascending.
     """
 
     def __init__(self, bounds: Sequence[float]) -> None:
@@ -121,12 +123,12 @@ class Score:
     def add(self, predicted: float, observed: float, error: float, now: float) -> None:
         """Score one run that ended now."""
         age = (now - self._fade_from_s) / HALF_LIFE_S
-        if age > _MOST_DOUBLINGS:
+        if age > _MAX_DOUBLINGS:
             self._count()
             self._fading, self._fade_from_s, age = self._fading.scaled(exp2(-age)), now, 0.0
         waiting = self._waiting
         waiting += (predicted, observed, error, exp2(age))
-        if len(waiting) >= _MOST_WAITING:
+        if len(waiting) >= _MAX_WAITING:
             self._count()
 
     def _count(self) -> None:
@@ -134,7 +136,7 @@ class Score:
         self._waiting.clear()
 
     def _counted(self) -> tuple[Bins, Bins]:
-        """All runs so far, and the same fading."""
+        """Return all runs so far, and the same with older ones fading."""
         waiting = self._waiting
         rows = np.fromiter(waiting, np.float64, len(waiting)).reshape(-1, _COLUMNS)
         predicted, observed, error, weight = rows.T
@@ -147,26 +149,26 @@ class Score:
 
     @property
     def all(self) -> Bins:
-        """The runs so far, each counting one."""
+        """Bins of all runs so far, each counting one."""
         return self._counted()[0]
 
     def recent(self, now: float) -> Bins:
-        """The runs so far, each counting half for every half-life that passed since it ended."""
+        """Return the runs so far, halving each one's weight per half-life since it ended."""
         return self._counted()[1].scaled(exp2((self._fade_from_s - now) / HALF_LIFE_S))
 
     def save(self) -> list[Any]:
-        """Everything as plain data."""
+        """Return everything as plain data."""
         return [*(bins.save() for bins in self._counted()), self._fade_from_s]
 
     def restore(self, saved: list[Any]) -> None:
-        """Go on from what `save` gave."""
+        """Resume from what `save` returned."""
         self._all, self._fading = Bins.restore(saved[0]), Bins.restore(saved[1])
         self._fade_from_s = saved[2]
         self._waiting.clear()
 
 
 def _added(totals: list[float], k: NDArray[np.intp], values: NDArray[Any]) -> list[float]:
-    """Totals, and to each of them the values of its own, in their order."""
+    """Return the totals, each with its own values added, in their order."""
     added = np.array(totals, dtype=values.dtype)
     np.add.at(added, k, values)
     made: list[float] = added.tolist()
@@ -187,15 +189,16 @@ RUN_BINS: Final = (
 )  # fmt: skip
 WINDOWS: Final = ("all", "recent")
 BY_COMMAND: Final = frozenset({"removed", "held", "killed"})
-"""Reasons of runs that ended because somebody wanted it, which no policy is asked to foresee. A
-job that is gone for an unknown reason may be one of those: it is not scored either."""
+"""Reasons of runs ended by a person, which no policy has to predict.
+
+A job that is gone for an unknown reason may be one of those: it is not scored either."""
 
 
 class Predictions:
-    """What one policy predicted of the runs, kept until they end and scored then.
+    """Predictions of one policy, kept until the runs end and scored then.
 
     Attributes:
-        open: predictions of the runs that are going on, by job number.
+        open: predictions of the current runs, by job number.
         neither: runs predicted that neither completed nor were evicted, and are not scored.
         evictions: eviction probabilities against 1 (evicted) or 0; errors squared.
         run_s: run lengths in seconds, of runs that completed; absolute errors.
@@ -208,7 +211,7 @@ class Predictions:
         self.run_s = Score(RUN_BOUNDS_S)
 
     def keep(self, job: int, prediction: Prediction | None) -> None:
-        """A run begins. Raises `ValueError` if what is predicted of it cannot be."""
+        """Store the prediction of a run that begins. Raises `ValueError` if it is invalid."""
         if prediction is None:
             return
         chance, run_s = prediction
@@ -219,7 +222,7 @@ class Predictions:
         self.open[job] = prediction
 
     def score(self, job: int, ending: str, reason: str, run_s: float, now: float) -> None:
-        """A run ended: compare, if anything was predicted of it."""
+        """Score a run that ended, if there is a prediction of it."""
         prediction = self.open.pop(job, None)
         if prediction is None:
             return
@@ -234,7 +237,7 @@ class Predictions:
             self.run_s.add(float(expected_s), run_s, abs(float(expected_s) - run_s), now)
 
     def report(self, now: float) -> dict[str, Any]:
-        """The ``calibration`` object of reports and of the status."""
+        """Return the ``calibration`` object of reports and of the status."""
         evictions = {"all": self.evictions.all, "recent": self.evictions.recent(now)}
         lengths = {"all": self.run_s.all, "recent": self.run_s.recent(now)}
         return {
@@ -248,7 +251,7 @@ class Predictions:
         }
 
     def save(self) -> dict[str, Any]:
-        """Everything as plain data."""
+        """Return everything as plain data."""
         return {
             "open": pack(
                 (job, *(None if value is None else float(value) for value in prediction))
@@ -260,7 +263,7 @@ class Predictions:
         }
 
     def restore(self, saved: dict[str, Any]) -> None:
-        """Go on from what `save` gave."""
+        """Resume from what `save` returned."""
         self.open = {job: Prediction(*values) for job, *values in unpack(saved["open"])}
         self.neither = saved["neither"]
         self.evictions.restore(saved["evictions"])
@@ -268,7 +271,7 @@ class Predictions:
 
 
 def _with_skill(bins: Bins) -> dict[str, Any]:
-    """The report of eviction probabilities: Brier score, its reference, and the skill."""
+    """Return the report of eviction probabilities: Brier score, its reference, and the skill."""
     out = bins.report(CHANCE_BINS, "brier")
     rate = out["observed"]
     reference = None if rate is None else rate * (1.0 - rate)

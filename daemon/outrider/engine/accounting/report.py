@@ -1,4 +1,4 @@
-"""One report for replay, ingest and status, made from site and accounting."""
+"""Report of a run for replay, ingest and status, made from site and accounting."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable
@@ -13,13 +13,13 @@ from outrider.engine.state.site import Site
 _J_PER_WH = 3600.0
 
 OpenEnergy: TypeAlias = dict[int, tuple[float, float]]
-"""Joules of runs that go on, and of them measured, by cluster number."""
+"""Joules of current runs, and of them measured, by cluster number."""
 
 
 def add_unfinished_overhead(
     accounting: Accounting, site: Site, end_s: float, run_s: Iterable[tuple[int, float]]
 ) -> None:
-    """Count the overhead so far of jobs not finished at the end of a trace.
+    """Count the overhead so far of jobs that are unfinished at the end of a trace.
 
     Args:
         accounting: of the run.
@@ -34,7 +34,7 @@ def add_unfinished_overhead(
 
 
 def open_energy_j(accounting: Accounting, site: Site) -> OpenEnergy:
-    """Joules spent so far by runs that are still going, by cluster number.
+    """Return the joules so far of current runs, by cluster number.
 
     Returns:
         (all, of it measured by meters) of each cluster that has such runs.
@@ -52,9 +52,9 @@ def open_energy_j(accounting: Accounting, site: Site) -> OpenEnergy:
 def energy_wh(
     accounting: Accounting, site: Site, open_j: OpenEnergy | None = None
 ) -> dict[str, float | None]:
-    """Watt-hours by purpose; None where watts or machine states are unknown.
+    """Return watt-hours by purpose; None where watts or machine states are unknown.
 
-    `open_j` is what `open_energy_j` gave, where that is known already.
+    `open_j` is what `open_energy_j` returned, where that is known already.
     """
     if open_j is None:
         open_j = open_energy_j(accounting, site)
@@ -66,7 +66,7 @@ def energy_wh(
 def energy_measured_wh(
     accounting: Accounting, site: Site, open_j: OpenEnergy | None = None
 ) -> dict[str, float]:
-    """Watt-hours by purpose that meters measured: the part of `energy_wh` that is no table's."""
+    """Return the part of `energy_wh`, by purpose, that meters measured."""
     if open_j is None:
         open_j = open_energy_j(accounting, site)
     measured = accounting.energy.measured
@@ -105,7 +105,7 @@ def _waits(accounting: Accounting, site: Site) -> dict[str, Any]:
 
 
 def _work(accounting: Accounting) -> dict[str, Any]:
-    """Goodput and badput, CPU-seconds, of each class and of each VO."""
+    """Return goodput and badput, CPU-seconds, of each class and of each VO."""
     good, bad = accounting.goodput, accounting.badput
     parts: dict[str, dict[str, dict[str, float]]] = {"by_class": {}, "by_vo": {}}
     for key in sorted(good.keys() | bad.keys()):
@@ -119,12 +119,12 @@ def _work(accounting: Accounting) -> dict[str, Any]:
 def report(
     site: Site, accounting: Accounting, longest_defer_s: float | None = None
 ) -> dict[str, Any]:
-    """The measured part of one run's object in ``outrider replay --json``.
+    """Return the measured part of one run's object in ``outrider replay --json``.
 
     Args:
         site: of the run.
         accounting: of the run.
-        longest_defer_s: longest time for which a policy deferred a job; None: none is reported.
+        longest_defer_s: longest time for which a policy deferred a job; None: not reported.
     """
     unfinished, open_j = len(site.jobs), open_energy_j(accounting, site)
     return {
@@ -152,6 +152,6 @@ def report(
 
 
 def _per_step(site: Site, accounting: Accounting) -> float | None:
-    """Productivity: utility a second (Vengerov 2005, section 2); None before time has passed."""
+    """Return the utility per second (Vengerov 2005, section 2); None before time has passed."""
     span_s = site.now - (accounting.begin_s or 0.0)
     return accounting.utility.total / span_s if span_s > 0 else None

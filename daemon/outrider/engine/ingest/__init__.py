@@ -1,1 +1,1 @@
-"""From what sources say to events: in the order of time, numbered, without duplicates or gaps."""
+"""Conversion of source events into a numbered stream in time order, without duplicates or gaps."""

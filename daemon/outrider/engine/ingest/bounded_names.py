@@ -1,10 +1,10 @@
-"""How many users, VOs, machines and so on are named; all others are `other`.
+"""Bounds on the number of named users, VOs, machines and so on; all others are `other`.
 
-Whoever may submit a job can make up names: accounting groups, machines, classes. Each name costs
-memory, a line in every list and a part of every sum. So a bounded number of names is followed,
-first come, first named, and what comes beyond that is counted under `OTHER`: totals stay whole, and
-nothing else changes. A name that was not seen for the retention time makes room for another, but
-only where room is needed: below the bound nothing is ever forgotten.
+Any user who may submit a job can invent names: accounting groups, machines, classes. Each name
+costs memory, a line in every list and a part of every sum. So a bounded number of names is
+followed, in order of arrival, and everything beyond that is counted under `OTHER`: totals stay
+complete, and nothing else changes. A name that was not seen for the retention time is dropped for
+another, but only when the bound is reached: below it no name is ever forgotten.
 """
 
 from collections.abc import Callable, Collection, Iterable
@@ -15,18 +15,18 @@ import msgspec
 from outrider.model.jobs import JobSpec
 
 OTHER: Final = "other"
-"""Stands for every name beyond the bound; who is really called so is counted with them."""
+"""Replacement of every name beyond the bound; a real name that is equal is counted with them."""
 SWEEP_EVERY_S: Final = 3600.0
-"""Room is looked for at most this often, by event time."""
+"""Event time between two searches for names to drop, seconds."""
 
 USER, VO, CLASS, CLUSTER, MACHINE, ELIGIBLE = KINDS = (
     "user", "vo", "class", "cluster", "machine", "eligible"
 )  # fmt: skip
-"""What is named; `ELIGIBLE` is a class of machines that some jobs may use."""
+"""Kinds of names; `ELIGIBLE` is a class of machines that some jobs may use."""
 
 
-class Most(NamedTuple):
-    """How many of each kind are named at most."""
+class NameLimits(NamedTuple):
+    """Maximum number of names of each kind."""
 
     user: int = 10_000
     vo: int = 1_000
@@ -37,17 +37,17 @@ class Most(NamedTuple):
 
 
 class BoundedNames:
-    """The names of one kind that are followed.
+    """Followed names of one kind.
 
     Args:
-        most: so many, beside those that are always named.
+        most: maximum number, without those that are always named.
         always: declared names, such as VOs with a target share.
-        forget_after_s: a name not seen for so long may make room; infinite: none ever does.
+        forget_after_s: a name not seen for so long may be dropped; infinite: none ever is.
         in_use: names that must stay, however long ago they were seen.
-        forget: told which names were given up, before another takes their room.
+        forget: called with the names that were dropped, before another takes their place.
 
     Attributes:
-        folded: how often a name beyond the bound was told.
+        folded: number of uses of names beyond the bound.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class BoundedNames:
         return len(self._seen_s)
 
     def of(self, name: str, time_s: float) -> str:
-        """What a name goes by that is told at a time: itself, or `OTHER`."""
+        """Return the name to use for a reported name: itself, or `OTHER`."""
         seen_s = self._seen_s
         if name in seen_s:
             if seen_s[name] < time_s:
@@ -85,13 +85,13 @@ class BoundedNames:
         return name
 
     def adopt(self, names: Iterable[str]) -> None:
-        """Follow names from before there was a bound; those not seen again soon make room."""
+        """Follow names from before there was a bound; they are the first to be dropped."""
         for name in names:
             if name not in self._always:
                 self._seen_s.setdefault(name, 0.0)
 
     def _make_room(self, time_s: float) -> bool:
-        """Forget what was not seen for long; False if there is nothing such."""
+        """Drop names that were not seen for long; return False if there are none."""
         if time_s < self._look_again_s:
             return False
         self._look_again_s = time_s + SWEEP_EVERY_S
@@ -107,7 +107,7 @@ class BoundedNames:
         return bool(old)
 
     def save(self) -> dict[str, Any]:
-        """Everything as plain data."""
+        """Return everything as plain data."""
         again_s = self._look_again_s
         return {
             "seen_s": self._seen_s,
@@ -116,7 +116,7 @@ class BoundedNames:
         }
 
     def restore(self, saved: dict[str, Any]) -> None:
-        """Go on from what `save` gave."""
+        """Resume from what `save` returned."""
         self._seen_s = dict(saved["seen_s"])
         self.folded = saved["folded"]
         again_s = saved["look_again_s"]
@@ -124,23 +124,23 @@ class BoundedNames:
 
 
 class Names:
-    """The names of every kind.
+    """Followed names of every kind.
 
     Args:
         most: how many of each.
-        forget_after_s: see `BoundedNames`. Clusters and classes are never forgotten: those who
-            declare them are few, and totals by cluster are kept by their numbers.
+        forget_after_s: see `BoundedNames`. Clusters and classes are never forgotten: they are
+            declared by few, and totals by cluster are kept by their numbers.
         vos, clusters: declared names, always named.
     """
 
     def __init__(
         self,
-        most: Most | None = None,
+        most: NameLimits | None = None,
         forget_after_s: float = float("inf"),
         vos: Iterable[str] = (),
         clusters: Iterable[str] = (),
     ) -> None:
-        most = most or Most()
+        most = most or NameLimits()
         self.user = BoundedNames(most.user, ("",), forget_after_s)
         self.vo = BoundedNames(most.vo, ("all", *vos), forget_after_s)
         self.job_class = BoundedNames(most.job_class, ("batch", "interactive"))
@@ -150,37 +150,39 @@ class Names:
 
     @property
     def by_kind(self) -> dict[str, BoundedNames]:
-        """Each, by one of `KINDS`."""
+        """Followed names of each kind, by one of `KINDS`."""
         kinds = (
             self.user, self.vo, self.job_class, self.cluster, self.machine, self.eligible,
         )  # fmt: skip
         return dict(zip(KINDS, kinds, strict=True))
 
     def begin(self) -> None:
-        """Count from now on what is folded."""
+        """Restart the counts of folded names."""
         for names in self.by_kind.values():
             names.folded = 0
 
-    def spec(self, told: JobSpec, time_s: float) -> JobSpec:
-        """What is told of a job at a time, with names that are followed."""
-        user, vo = self.user.of(told.user, time_s), self.vo.of(told.vo, time_s)
-        job_class = self.job_class.of(told.job_class, time_s)
-        if user is told.user and vo is told.vo and job_class is told.job_class:
-            return told
-        return msgspec.structs.replace(told, user=user, vo=vo, job_class=job_class)
+    def spec(self, reported: JobSpec, time_s: float) -> JobSpec:
+        """Return a job's reported specification with followed names only."""
+        user, vo = self.user.of(reported.user, time_s), self.vo.of(reported.vo, time_s)
+        job_class = self.job_class.of(reported.job_class, time_s)
+        if user is reported.user and vo is reported.vo and job_class is reported.job_class:
+            return reported
+        return msgspec.structs.replace(reported, user=user, vo=vo, job_class=job_class)
 
-    def changes(self, told: dict[str, Any], time_s: float) -> dict[str, Any]:
-        """The same of changed fields of a job's specification."""
+    def changes(self, reported: dict[str, Any], time_s: float) -> dict[str, Any]:
+        """Return reported changes of a job's specification with followed names only."""
         bounds = (("user", self.user), ("vo", self.vo), ("job_class", self.job_class))
-        named = {field: names.of(told[field], time_s) for field, names in bounds if field in told}
-        return {**told, **named} if named else told
+        named = {
+            field: names.of(reported[field], time_s) for field, names in bounds if field in reported
+        }
+        return {**reported, **named} if named else reported
 
     def save(self) -> dict[str, Any]:
-        """Everything as plain data."""
+        """Return everything as plain data."""
         return {kind: names.save() for kind, names in self.by_kind.items()}
 
     def restore(self, saved: dict[str, Any]) -> None:
-        """Go on from what `save` gave."""
+        """Resume from what `save` returned."""
         for kind, names in self.by_kind.items():
             if kind in saved:
                 names.restore(saved[kind])

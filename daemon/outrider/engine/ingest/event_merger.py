@@ -1,8 +1,8 @@
-"""The live feeder: several sources, out of order, become one stream of events with ticks.
+"""Live feeder: merges several sources, out of order, into one stream of events with ticks.
 
 Events wait until every source has been seen up to their time (the watermark). Then they enter the
-engine in the order of time, with ticks between time stamps as in a replay. Arrivals and watermarks
-are all that it depends on, and both are in the journal: fed again, they give the same stream.
+engine in the order of time, with ticks between time stamps as in a replay. The result depends only
+on arrivals and watermarks, and both are in the journal: replayed, they give the same stream.
 """
 
 import heapq
@@ -12,7 +12,7 @@ from math import inf, nextafter
 from typing import Any
 
 from outrider.engine.ingest.bounded_names import Names
-from outrider.engine.ingest.machine_registry import Complete, Describe, as_told
+from outrider.engine.ingest.machine_registry import Complete, Describe, as_reported
 from outrider.engine.ingest.normaliser import Normaliser
 from outrider.engine.ingest.set_aside import (
     FAULT,
@@ -26,34 +26,34 @@ from outrider.engine.ingest.set_aside import (
 from outrider.model.events import JOB_KINDS, KIND_NAMES, STARTED, TICK, Event, NamedEvent
 
 EventIdentity = tuple[str, float, int, str]
-"""Which event it was: label of its adapter, time_s, kind, subject."""
+"""Identity of an event: label of its adapter, time_s, kind, subject."""
 
 
 class EventMerger:
-    """Merges sources by time, normalises their events, and adds ticks.
+    """Merge of sources by time, with normalised events and added ticks.
 
     It is also the engine's actuator (`outrider.engine.Actuator`), which starts nothing.
 
     Args:
         sources: labels of the adapters; the slowest of them holds the watermark.
-        describe, complete: what the site knows of machines; see `MachineRegistry`.
-        names: how many names are followed; None: all.
+        describe, complete: the site's information on machines; see `MachineRegistry`.
+        names: limits on the names that are followed; None: all are.
 
     Attributes:
         now: everything up to this time has entered the engine.
-        counts: events by source and kind name; those set aside are among them.
-        duplicates: events that told nothing new, by source.
+        counts: events by source and kind name, including the rejected ones.
+        duplicates: events that contained nothing new, by source.
         late: events that arrived after their time had been decided.
-        set_aside: events that could not be applied, by reason.
-        newly_set_aside: those of them since it was last emptied, in order.
-        leave_out: keys of events that are set aside, as faults, without being tried.
+        set_aside: rejected events, which could not be applied, by reason.
+        newly_set_aside: the rejected events since it was last emptied, in order.
+        leave_out: keys of events that are rejected, as faults, without being tried.
     """
 
     def __init__(
         self,
         sources: Iterable[str],
         describe: Describe,
-        complete: Complete = as_told,
+        complete: Complete = as_reported,
         names: Names | None = None,
     ) -> None:
         self.normaliser = Normaliser(describe, complete, names)
@@ -76,7 +76,7 @@ class EventMerger:
     # -- the actuator -----------------------------------------------------------------------------
 
     def start(self, job: int, machine: int) -> None:
-        """Nothing starts from here: in shadow a decision is only recorded."""
+        """Do nothing: in shadow a decision is only recorded."""
 
     def wake_at(self, time_s: float) -> None:
         """Deliver a tick at `time_s`, after all other events of that moment."""
@@ -88,15 +88,15 @@ class EventMerger:
     # -- sources ------------------------------------------------------------------------------
 
     def arrive(self, source: str, events: Iterable[NamedEvent]) -> None:
-        """Events came; they wait for the watermark."""
+        """Queue events that arrived; they wait for the watermark."""
         self._arrivals.add(source, events)
 
     def admit(
         self, source: str, events: Sequence[NamedEvent], limits: TimeLimits
     ) -> Sequence[NamedEvent]:
-        """Set aside, before they arrive, events whose time is not believed; returns the others.
+        """Reject, before they arrive, events with an implausible time; return the others.
 
-        What is set aside here never was an input: it is not to be fed again.
+        An event that is rejected here never was an input, and is not replayed.
         """
         if all(map(limits.hold, events)):
             return events
@@ -106,21 +106,21 @@ class EventMerger:
         return [event for event in events if limits.hold(event)]
 
     def recheck(self, limits: TimeLimits) -> None:
-        """Set aside events that wait, and whose time is not believed (any more)."""
+        """Reject waiting events whose time is implausible under the given limits."""
         for source, event in self._arrivals.take_out(limits):
             self._set_aside_early(source, event)
 
     def seen(self, source: str, until_s: float) -> Iterator[Event]:
-        """A source has been seen up to a time: yields what may enter the engine now.
+        """Note that a source has been seen up to a time; yield what may enter the engine now.
 
         The generator must be consumed by the engine itself (`Engine.feed`): ticks depend on what
-        the engine asked for while it handled the events before.
+        the engine requested while it handled the events before.
         """
         self._watermark.note(source, until_s)
         yield from self.advance(self.watermark_s)
 
     def note_seen(self, source: str, until_s: float) -> float | None:
-        """A source has been seen up to a time.
+        """Note that a source has been seen up to a time.
 
         Returns:
             The watermark for `advance`; None if it would yield neither an event nor a tick.
@@ -136,26 +136,26 @@ class EventMerger:
 
     @property
     def watermark_s(self) -> float:
-        """Every source has been seen up to here."""
+        """Time up to which every source has been seen."""
         return self._watermark.time_s
 
     def waits_for(self, source: str) -> bool:
-        """Return whether this source is the one that the others wait for, or one of several."""
+        """Return whether the others wait for this source, alone or among several."""
         return self._watermark.waits_for(source)
 
     def excuse(self, source: str) -> None:
-        """A source is away: until it is seen again the others do not wait for it."""
+        """Stop waiting for a source that is away, until it is seen again."""
         self._watermark.excuse(source)
 
     def expect(self, source: str) -> None:
-        """A source that was excused is there: the others wait until it has been seen."""
+        """Wait again for an excused source until it has been seen."""
         self._watermark.expect(source)
 
     def advance(self, watermark_s: float) -> Iterator[Event]:
-        """As `seen`: yield what may enter the engine up to a watermark."""
+        """Yield what may enter the engine up to a watermark."""
         waiting = self._waiting
         while waiting and waiting[0][0] <= watermark_s:
-            time_s, _, _, origin, event = waiting[0]  # stays there should a tick before it fail
+            time_s, _, _, origin, event = waiting[0]  # stays there if a tick before it fails
             yield from self._settled(time_s)
             yield from self._due_ticks(time_s)
             if event[1] == STARTED and self._ticks.is_due:
@@ -177,12 +177,12 @@ class EventMerger:
             yield from self._due_ticks(nextafter(watermark_s, inf))
 
     def finish(self, last_s: float) -> Iterator[Event]:
-        """As `advance`, where nothing comes any more: what was delayed is given, too."""
+        """Yield the rest, including delayed events, when nothing more will arrive."""
         yield from self.advance(last_s)
         yield from self.normaliser.settle(inf)
 
     def _settled(self, time_s: float) -> Iterator[Event]:
-        """Starts that the normaliser delayed until a time; policies decide before them."""
+        """Yield starts that the normaliser delayed until a time; policies decide before them."""
         due_s = self.normaliser.settles_at_s
         if due_s > time_s or due_s == inf:
             return
@@ -191,7 +191,7 @@ class EventMerger:
         yield from self.normaliser.settle(time_s)
 
     def _translate(self, origin: str, event: NamedEvent) -> list[Event] | None:
-        """The steps that an event means, counted; None for a duplicate, or if it is set aside."""
+        """Return the steps that an event means, counted; None if it is a duplicate or rejected."""
         self._at_hand, self._steps = (origin, event), iter(())
         try:
             if self.leave_out and (origin, *event[:3]) in self.leave_out:
@@ -209,18 +209,18 @@ class EventMerger:
         return steps
 
     def _due_ticks(self, before_s: float) -> Iterator[Event]:
-        """Ticks that fall before a time: one due now, then those asked for earlier."""
+        """Yield the ticks before a time: one due now, then those requested for later times."""
         while (due_s := self._ticks.next_s(self.now)) < before_s:
             self.now = max(self.now, due_s)
             yield self._tick()
 
     def _tick(self) -> Event:
-        """One tick serves all that is due at this moment, as in the simulation."""
+        """Return one tick that serves everything due at this moment, as in the simulation."""
         self._ticks.take(self.now)
         return self.now, TICK, 0, None
 
     def reach(self, watermark_s: float) -> None:
-        """Everything up to a watermark has entered; an older event comes late from now on."""
+        """Mark everything up to a watermark as entered; older events are late from now on."""
         self.now = max(self.now, watermark_s)
 
     # -- what cannot be applied ---------------------------------------------------------------
@@ -234,17 +234,17 @@ class EventMerger:
         self._set_aside(SetAside(source, event, IMPLAUSIBLE_TIME))
 
     def recount(self, source: str, kind: str, reason: str) -> None:
-        """An event was set aside before it arrived, by a record of that: count it again."""
+        """Count again an event that was rejected before it arrived, from the record of that."""
         self.counts[source][kind] += 1
         self.set_aside[reason] += 1
 
     def give_up(self, error: Exception) -> tuple[EventIdentity | None, list[Event]]:
-        """Something failed on the event at hand (or else on a tick): set it aside.
+        """Reject the event at hand (or else a tick) because something failed on it.
 
-        The stream that `advance` gave is over; the caller goes on with another one.
+        The stream that `advance` returned is over; the caller continues with another one.
 
         Returns:
-            Which event it was (None: a tick), and what else it meant for machines, which must
+            The event's identity (None: a tick), and what else it meant for machines, which must
             still be applied.
         """
         at_hand = self._at_hand
@@ -255,16 +255,16 @@ class EventMerger:
         return (None if at_hand is None else (origin, *event[:3])), left
 
     def take_set_aside(self) -> list[SetAside]:
-        """Those set aside since the last time, in order."""
+        """Return the events rejected since the last call, in order."""
         taken, self.newly_set_aside = self.newly_set_aside, []
         return taken
 
     def amend_last(self, detail: str) -> None:
-        """Add to what is recorded of the event that was set aside last."""
+        """Add detail to the record of the event that was rejected last."""
         self.newly_set_aside[-1].detail += detail
 
     def begin(self) -> None:
-        """History has been read: count from now on."""
+        """Restart the counts after the history has been read."""
         for counts in self.counts.values():
             counts.clear()
         self.duplicates.clear()
@@ -276,13 +276,13 @@ class EventMerger:
         self.newly_set_aside.clear()
 
     def waiting_n(self) -> int:
-        """Events that have arrived and wait for the watermark."""
+        """Return the number of events that have arrived and wait for the watermark."""
         return len(self._waiting)
 
     # -- snapshots ----------------------------------------------------------------------------
 
     def save(self) -> dict[str, Any]:
-        """Everything as plain data; events as (time_s, arrival, source, [time, kind, ...])."""
+        """Return everything as plain data; events as (time_s, arrival, source, event)."""
         return {
             "tracker": self.normaliser.save(),
             "now": None if self.now == -inf else self.now,
@@ -296,7 +296,7 @@ class EventMerger:
         }
 
     def restore(self, saved: dict[str, Any], revive: Callable[[list[Any]], NamedEvent]) -> None:
-        """Go on from what `save` gave; `revive` rebuilds an event from plain data."""
+        """Resume from what `save` returned; `revive` rebuilds an event from plain data."""
         self.normaliser.restore(saved["tracker"])
         self.now = -inf if saved["now"] is None else saved["now"]
         self.counts |= {label: Counter(counts) for label, counts in saved["counts"].items()}
@@ -313,7 +313,7 @@ class EventMerger:
 
 
 class ArrivalQueue:
-    """A heap by time; at equal times by source, then in the order of arrival.
+    """Heap of arrived events by time; at equal times by source, then in order of arrival.
 
     Args:
         sources: labels of the adapters, in the order in which their events follow at equal times.
@@ -328,14 +328,14 @@ class ArrivalQueue:
         self._arrived = 0
 
     def add(self, source: str, events: Iterable[NamedEvent]) -> None:
-        """Events of a source came, in this order."""
+        """Add events of a source that arrived in this order."""
         rank = self._rank.setdefault(source, len(self._rank))
         for event in events:
             self._arrived += 1
             heapq.heappush(self.heap, (event[0], rank, self._arrived, source, event))
 
     def take_out(self, limits: TimeLimits) -> list[tuple[str, NamedEvent]]:
-        """Remove the events whose time is not believed; returns them with their sources."""
+        """Remove the events with an implausible time; return them with their sources."""
         wrong = sorted(entry[:3] for entry in self.heap if not limits.hold(entry[4]))
         if not wrong:
             return []
@@ -345,7 +345,7 @@ class ArrivalQueue:
         return [by_place[place] for place in wrong]
 
     def save(self) -> dict[str, Any]:
-        """Everything as plain data; events as (time_s, arrival, source, event)."""
+        """Return everything as plain data; events as (time_s, arrival, source, event)."""
         return {
             "waiting": [
                 [time_s, n, label, event]
@@ -355,7 +355,7 @@ class ArrivalQueue:
         }
 
     def restore(self, saved: Mapping[str, Any], revive: Callable[[list[Any]], NamedEvent]) -> None:
-        """Go on from what `save` gave; `revive` rebuilds an event from plain data."""
+        """Resume from what `save` returned; `revive` rebuilds an event from plain data."""
         self.heap[:] = [
             (t, self._rank.get(label, len(self._rank)), n, label, revive(event))
             for t, n, label, event in saved["waiting"]
@@ -365,11 +365,11 @@ class ArrivalQueue:
 
 
 # -- tick schedule ---------------------------------------------------------------------------------
-# When the engine wants a tick: now, or later.
+# Ticks that the engine wants, now or later.
 
 
 class TickSchedule:
-    """The ticks that the engine has asked for.
+    """Ticks that the engine has requested.
 
     Attributes:
         is_due: one is wanted at the present moment.
@@ -380,37 +380,37 @@ class TickSchedule:
         self._later_s: list[float] = []
 
     def add(self, time_s: float) -> None:
-        """One is wanted at a later time."""
+        """Request a tick at a later time."""
         heapq.heappush(self._later_s, time_s)
 
     def next_s(self, now_s: float) -> float:
-        """Return when the next one falls: `now_s` if one is due; infinite where none is wanted."""
+        """Return the time of the next tick: `now_s` if one is due, infinite if there is none."""
         if self.is_due:
             return now_s
         return self._later_s[0] if self._later_s else inf
 
     def take(self, now_s: float) -> None:
-        """A tick happens now: it serves all that are wanted by now."""
+        """Mark a tick that happens now: it serves all requests up to now."""
         self.is_due = False
         while self._later_s and self._later_s[0] <= now_s:
             heapq.heappop(self._later_s)
 
     def save(self) -> dict[str, Any]:
-        """Everything as plain data."""
+        """Return everything as plain data."""
         return {"wakes": sorted(self._later_s), "tick_due": self.is_due}
 
     def restore(self, saved: Mapping[str, Any]) -> None:
-        """Go on from what `save` gave."""
+        """Resume from what `save` returned."""
         self._later_s = list(saved["wakes"])
         self.is_due = saved["tick_due"]
 
 
 # -- watermark -------------------------------------------------------------------------------------
-# The watermark: up to which time every source has been seen.
+# The watermark: the time up to which every source has been seen.
 
 
 class Watermark:
-    """Keeps for each source up to which time it has been seen.
+    """Times up to which each source has been seen.
 
     Args:
         sources: labels of the adapters; the watermark waits for each of them.
@@ -421,15 +421,15 @@ class Watermark:
 
     @property
     def time_s(self) -> float:
-        """Every source has been seen up to here."""
+        """Time up to which every source has been seen."""
         return min(self._seen_s.values(), default=-inf)
 
     def note(self, source: str, until_s: float) -> None:
-        """A source has been seen up to a time."""
+        """Note that a source has been seen up to a time."""
         self._seen_s[source] = max(self._seen_s.get(source, -inf), until_s)
 
     def waits_for(self, source: str) -> bool:
-        """Return whether no other source has been seen up to an earlier time, or it is not waited for."""
+        """Return whether the source is the least advanced one, or is not waited for."""
         return self._seen_s.get(source, -inf) <= self.time_s
 
     def excuse(self, source: str) -> None:
@@ -437,15 +437,15 @@ class Watermark:
         self._seen_s.pop(source, None)
 
     def expect(self, source: str) -> None:
-        """Wait for a source from now on, though it was excused; until it has been seen at all."""
+        """Wait again for a source that was excused, until it has been seen."""
         self._seen_s.setdefault(source, -inf)
 
     def save(self) -> dict[str, float | None]:
-        """Seconds by source; None: not seen yet."""
+        """Return the seconds by source; None: not seen yet."""
         return {label: None if s == -inf else s for label, s in self._seen_s.items()}
 
     def restore(self, saved: Mapping[str, float | None]) -> None:
-        """Go on from what `save` gave, but for sources that are not configured any more."""
+        """Resume from what `save` returned; skip sources that are no longer configured."""
         for label, seen_s in saved.items():
             if label in self._seen_s and seen_s is not None:
                 self._seen_s[label] = seen_s

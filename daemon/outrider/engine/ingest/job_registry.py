@@ -1,4 +1,4 @@
-"""The jobs that sources have named: their numbers, their unique names, and those that ended."""
+"""Jobs named by sources: their numbers, their unique names, and those that ended."""
 
 from collections import OrderedDict
 from typing import Any, Final
@@ -11,23 +11,23 @@ from outrider.model import events as ev
 from outrider.model.jobs import Job, JobSpec
 
 # -- job history -----------------------------------------------------------------------------------
-# What is known of one job, and whether the next event about it was told before.
+# History of one job, by which repeated records of the same event are recognised.
 #
 # The same record reaches the daemon twice when a log is read again after a rotation or when two
-# logs tell of the same job, one of them with a coarser clock. On the other hand a job can really
+# logs report the same job, one of them with a coarser clock. On the other hand a job can really
 # start, be evicted and start again on the same machine within one tick of the log's clock. So the
-# history of each job is kept in order, and three rules tell the cases apart:
+# history of each job is kept in order, and three rules distinguish the cases:
 #
 # - a record that is in the history, although time or the job's state has moved past it, begins a
-#   retelling; while a retelling lasts, records are matched against the rest of the history;
+#   repetition; while a repetition lasts, records are matched against the rest of the history;
 # - a record that equals one of the very latest moment, and is possible now, happened once more;
 # - a record that is impossible now, or older than the latest, and near one of its kind in the
-#   history, is the same thing by another clock.
+#   history, is the same event by another clock.
 
 QUEUED, RUNNING, SUSPENDED, HELD, GONE = range(5)
 _SAME_EVENT_MS: Final = 1_000
 EventKey = tuple[int, int, Any]
-"""Kind, time in milliseconds, and what tells two events of a kind apart (machine, reason)."""
+"""Identity of an event: kind, time in milliseconds, and a detail (machine, reason)."""
 
 
 class JobHistory:
@@ -35,14 +35,14 @@ class JobHistory:
 
     Attributes:
         number: its identity inside the engine.
-        spec: what its user said.
+        spec: as declared by its user.
         state: one of `QUEUED`, `RUNNING`, `SUSPENDED`, `HELD`, `GONE`.
         machine: number of the machine it runs on, -1 while it runs nowhere.
         cpus: CPUs of the present run.
         slot: the part of the machine that it runs on, empty where not known.
     """
 
-    __slots__ = ("_history", "_retold", "cpus", "machine", "number", "slot", "spec", "state")
+    __slots__ = ("_history", "_repeated", "cpus", "machine", "number", "slot", "spec", "state")
 
     def __init__(self, number: int, spec: JobSpec) -> None:
         self.number = number
@@ -52,32 +52,32 @@ class JobHistory:
         self.cpus = 1
         self.slot = ""
         self._history: list[EventKey] = []
-        self._retold = 0
+        self._repeated = 0
 
     def add(self, key: EventKey) -> None:
-        """Note an event that happened."""
-        if self._retold == len(self._history):
-            self._retold += 1
+        """Append an event that happened."""
+        if self._repeated == len(self._history):
+            self._repeated += 1
         self._history.append(key)
 
     def is_past(self, key: EventKey) -> bool:
-        """Return whether everything known of the job had happened by then, and not this."""
+        """Return whether an event not in the history is as late as all known ones."""
         return key[1] >= self._history[-1][1] and key not in self._history
 
-    def was_told(self, key: EventKey, possible: bool) -> bool:
-        """Return whether an event was told before; `possible`: it could happen in the present state."""
+    def is_duplicate(self, key: EventKey, possible: bool) -> bool:
+        """Return whether an event was reported before; `possible`: the present state allows it."""
         history = self._history
         if not history or (possible and key[1] > history[-1][1]):
             return False  # by far the most common: the next thing, later than all before
         passed = key[1] < history[-1][1]
-        if key not in history:  # a dozen entries: a set beside them would double the memory
+        if key not in history:  # a dozen entries: an additional set would double the memory
             return (passed or not possible) and self._is_near(key)
-        if self._retold < len(history) and key in history[self._retold :]:
-            self._retold = history.index(key, self._retold) + 1
+        if self._repeated < len(history) and key in history[self._repeated :]:
+            self._repeated = history.index(key, self._repeated) + 1
             return True
         if possible and not passed:
             return False
-        self._retold = history.index(key) + 1
+        self._repeated = history.index(key) + 1
         return True
 
     def _is_near(self, key: EventKey) -> bool:
@@ -93,27 +93,27 @@ class JobHistory:
         return same and (self.machine < 0 or job.cpus == self.cpus)
 
     def pack(self) -> bytes:
-        """Everything in a few bytes: to be remembered by the hundred thousand, or saved."""
+        """Return everything in a few bytes: hundreds of thousands are kept, or saved."""
         return _ENCODER.encode(
             (self.number, self.state, self.machine, self.cpus, self.slot, self.spec,
-             self._history, self._retold)
+             self._history, self._repeated)
         )  # fmt: skip
 
     @classmethod
     def unpack(cls, packed: bytes) -> "JobHistory":
-        """Rebuild what `pack` gave. Raises `ValueError` if it is something else."""
-        number, state, machine, cpus, slot, spec, history, retold = _DECODER.decode(packed)
+        """Rebuild what `pack` returned. Raises `ValueError` if it is something else."""
+        number, state, machine, cpus, slot, spec, history, repeated = _DECODER.decode(packed)
         job = cls(number, spec)
         job.state, job.machine, job.cpus, job.slot = state, machine, cpus, slot
         job._history = history
-        job._retold = retold
+        job._repeated = repeated
         return job
 
 
 _ENCODER = msgspec.msgpack.Encoder()
 _DECODER = msgspec.msgpack.Decoder(tuple[int, int, int, int, str, JobSpec, list[EventKey], int])
 AFTER: Final = {ev.SUSPENDED: SUSPENDED, ev.RESUMED: RUNNING, ev.HELD: HELD, ev.RELEASED: QUEUED}
-"""The state of a job after an event that is possible."""
+"""State of a job after an event that is possible."""
 _POSSIBLE: Final[dict[int, tuple[int, ...]]] = {
     ev.SUBMITTED: (),
     ev.STARTED: (QUEUED,),
@@ -137,11 +137,11 @@ def is_possible(kind: int, state: int) -> bool:
 
 
 def event_key(time_s: float, kind: int, extra: Any) -> EventKey:
-    """What makes an event the same as another: kind, moment, and machine or reason."""
+    """Return the identity of an event: kind, moment, and machine or reason."""
     detail = None
     if kind == ev.STARTED:
         detail = extra[0]
-    elif isinstance(extra, (str, int)) and kind != ev.HELD:  # words that two sources put otherwise
+    elif isinstance(extra, (str, int)) and kind != ev.HELD:  # two sources may phrase it differently
         detail = extra
     elif kind == ev.CHANGED:
         detail = repr(extra)
@@ -150,8 +150,8 @@ def event_key(time_s: float, kind: int, extra: Any) -> EventKey:
 
 # -- job registry ----------------------------------------------------------------------------------
 
-ENDED_REMEMBERED: Final = 200_000
-"""Jobs that ended and whose records are still recognised when they are told again."""
+MAX_ENDED: Final = 200_000
+"""Number of ended jobs whose repeated records are still recognised."""
 
 
 class JobRegistry:
@@ -159,7 +159,7 @@ class JobRegistry:
 
     Attributes:
         jobs: those that are here, by the name their source gives them.
-        names: what every job goes by, by number: that name, unless another job had it before.
+        names: unique name of every job, by number: that name, unless another job had it before.
     """
 
     def __init__(self) -> None:
@@ -171,11 +171,11 @@ class JobRegistry:
         self._next = 0
 
     def name_at(self, name: str, time_ms: int) -> str:
-        """What the job goes by that a source called `name` at a time, in milliseconds."""
+        """Return the unique name of the job that a source called `name` then (milliseconds)."""
         return self._reused.at(name, time_ms)
 
     def known_by(self, own: str) -> JobHistory | None:
-        """The job that is here and goes by a name (see `names`), or None."""
+        """Return the job that is here under a unique name (see `names`), or None."""
         for name in (own, own.rpartition("#")[0]):
             history = self.jobs.get(name)
             if history is not None and self.names[history.number] == own:
@@ -183,20 +183,20 @@ class JobRegistry:
         return None
 
     def is_known(self, own: str, history: JobHistory | None, key: EventKey) -> bool:
-        """Return whether a recalled submission is of a job already known, not of a later namesake."""
+        """Return whether a recalled submission is of a known job, not of a later namesake."""
         if history is not None:
             return True
         return own in self._ended and not JobHistory.unpack(self._ended[own]).is_past(key)
 
-    def was_told(
+    def is_duplicate(
         self, own: str, kind: int, key: EventKey, history: JobHistory | None, older: bool
     ) -> bool:
-        """Return whether an event was told before.
+        """Return whether an event was reported before.
 
         Args:
-            own: what its job goes by.
+            own: unique name of its job.
             kind: of the event.
-            key: what makes it the same as another.
+            key: identity of the event.
             history: the job, if it is here.
             older: the event is of an earlier job of a name that another has now.
 
@@ -204,9 +204,9 @@ class JobRegistry:
             NotApplicableError: it comes after its job's end.
         """
         if history is not None:
-            return history.was_told(key, is_possible(kind, history.state))
+            return history.is_duplicate(key, is_possible(kind, history.state))
         if own in self._ended:
-            if self._was_told_of_ended(own, kind, key):
+            if self._is_duplicate_of_ended(own, kind, key):
                 return True
             if kind == ev.SUBMITTED and not older:
                 return False
@@ -214,36 +214,36 @@ class JobRegistry:
             return False
         raise NotApplicableError(AFTER_END)
 
-    def _was_told_of_ended(self, own: str, kind: int, key: EventKey) -> bool:
-        """Return whether this was told before of a job that has ended; notes it, unless a submission."""
+    def _is_duplicate_of_ended(self, own: str, kind: int, key: EventKey) -> bool:
+        """Return whether an ended job had this event; add it to its history unless a submission."""
         history = JobHistory.unpack(self._ended[own])
-        told = history.was_told(key, is_possible(kind, GONE))
-        if not told:
+        duplicate = history.is_duplicate(key, is_possible(kind, GONE))
+        if not duplicate:
             if kind == ev.SUBMITTED:
                 return False  # of the next job of this name
             history.add(key)
         self._ended[own] = history.pack()
-        return told
+        return duplicate
 
     def submit(self, name: str, spec: JobSpec, key: EventKey, time_s: float) -> JobHistory:
-        """A new job is submitted; an ended one of the same name is another job."""
+        """Add a submitted job; an ended one of the same name is a different job."""
         own = self._reused.at(name, key[1])
-        if own in self._ended:  # the batch system began to count anew
+        if own in self._ended:  # the batch system restarted its numbering
             own = self._reused.use_again(name, own, time_s)
         return self.add(name, spec, own)
 
     def add(self, name: str, spec: JobSpec, own: str = "") -> JobHistory:
-        """A job gets a number; it goes by `own`, or by the name that its source gives it."""
+        """Give a job a number; its unique name is `own`, or the name that its source gives it."""
         history = self.jobs[name] = JobHistory(self._next, spec)
         self.names[self._next] = own or name
         self._next += 1
         return history
 
     def end(self, name: str, history: JobHistory) -> None:
-        """A job has left the site. Its history is kept, for its records may be read again."""
+        """Remove a job that has left. Its history is kept, for its records may be read again."""
         del self.jobs[name]
         self._ended[self.names[history.number]] = history.pack()
-        if len(self._ended) > ENDED_REMEMBERED:
+        if len(self._ended) > MAX_ENDED:
             own, oldest = self._ended.popitem(last=False)
             self.names.pop(JobHistory.unpack(oldest).number, None)
             self._reused.forget(own)
@@ -251,7 +251,7 @@ class JobRegistry:
     # -- snapshots ----------------------------------------------------------------------------
 
     def save(self) -> dict[str, Any]:
-        """Everything as plain data."""
+        """Return everything as plain data."""
         return {
             "renamed": [
                 [history.number, self.names[history.number]]
@@ -265,7 +265,7 @@ class JobRegistry:
         }
 
     def restore(self, saved: dict[str, Any]) -> None:
-        """Go on from what `save` gave."""
+        """Resume from what `save` returned."""
         self.jobs = {name: JobHistory.unpack(packed) for name, packed in unpack(saved["jobs"])}
         self._ended = OrderedDict((name, packed) for name, packed in unpack(saved["ended"]))
         self.names = {history.number: name for name, history in self.jobs.items()}
@@ -277,33 +277,33 @@ class JobRegistry:
 
 
 # -- reused names ----------------------------------------------------------------------------------
-# Names that a batch system gave to more than one job, and what each of these jobs goes by here.
+# Names that a batch system gave to more than one job, and the unique names of these jobs.
 
 _NEAR_MS: Final = 1_000  # two logs of one submission may differ by a second
 
 
 class ReusedNames:
-    """Tells jobs apart that were given the same name, one after the other.
+    """Unique names of jobs that were given the same name, one after the other.
 
-    A schedd whose SPOOL was reset, or a Slurm controller that begins to count anew, gives ids
-    out again. The first job of a name keeps it; each later one goes by ``NAME#QDATE``, QDATE
-    being the second of its submission (Unix time). Only names that were used again are kept
-    here, so an ordinary site pays one look into an empty dictionary an event.
+    A schedd whose SPOOL was reset, or a Slurm controller that restarts its numbering, gives ids
+    out again. The first job of a name keeps it; each later one is named ``NAME#QDATE``, QDATE being
+    the second of its submission (Unix time). Only names that were used again are kept here, so on
+    an ordinary site an event costs one look into an empty dictionary.
     """
 
     def __init__(self) -> None:
         self._jobs: dict[str, list[tuple[int, str]]] = {}
 
     def use_again(self, name: str, before: str, submit_s: float) -> str:
-        """A job is submitted whose name another had.
+        """Name a submitted job whose name another job had.
 
         Args:
-            name: what its source calls it.
-            before: what the job before it goes by.
+            name: the name that its source gives it.
+            before: the unique name of the job before it.
             submit_s: Unix time.
 
         Returns:
-            what the new job goes by.
+            the unique name of the new job.
         """
         jobs = self._jobs.setdefault(name, [(0, before)])
         taken = {known for _, known in jobs}
@@ -314,7 +314,7 @@ class ReusedNames:
         return own
 
     def at(self, name: str, ms: int) -> str:
-        """What the job goes by that a record of this time means with a name."""
+        """Return the unique name of the job that a record of this time means by a name."""
         jobs = self._jobs.get(name)
         if jobs is None:
             return name
@@ -322,7 +322,7 @@ class ReusedNames:
         return began[-1] if began else jobs[0][1]
 
     def forget(self, own: str) -> None:
-        """The job that goes by this name is not remembered any more."""
+        """Forget the job with this unique name."""
         for name in (own, own.rpartition("#")[0]):
             jobs = [entry for entry in self._jobs.get(name, ()) if entry[1] != own]
             if jobs:
@@ -331,11 +331,11 @@ class ReusedNames:
                 self._jobs.pop(name, None)
 
     def save(self) -> Any:
-        """Everything as plain data."""
+        """Return everything as plain data."""
         return {name: [list(entry) for entry in jobs] for name, jobs in self._jobs.items()}
 
     def restore(self, saved: Any) -> None:
-        """Go on from what `save` gave."""
+        """Resume from what `save` returned."""
         self._jobs = {
             name: [(began_ms, own) for began_ms, own in jobs] for name, jobs in saved.items()
         }

@@ -1,4 +1,4 @@
-"""The runs of jobs on machines and their slots: where each begins, ends, or is taken to be over."""
+"""Runs of jobs on machines and slots: where each begins, ends, or is assumed to have ended."""
 
 from collections import Counter
 from math import floor, inf
@@ -13,15 +13,15 @@ from outrider.model.events import Event
 # Which job runs on which slot of a machine; a slot runs one job at a time.
 
 Slot: TypeAlias = tuple[int, str]
-"""Number of the machine and the slot's own part of its name: ``slot1_2``."""
+"""Number of a machine and the slot's own part of its name, such as ``slot1_2``."""
 
 
 class DelayedStart(NamedTuple):
-    """A start on a slot that another run is still known to be on.
+    """Start on a slot where another run is not known to have ended.
 
     Attributes:
         time_s: when it happened.
-        job: as its source names it.
+        job: its name at its source.
         machine: by name.
         cpus: of the run.
     """
@@ -33,10 +33,10 @@ class DelayedStart(NamedTuple):
 
 
 class LostRun(NamedTuple):
-    """A run that was taken to be over, for its slot or its CPUs were used by another.
+    """Run that was assumed to have ended because another run used its slot or its CPUs.
 
     Attributes:
-        time_s: until when it was told to the engine.
+        time_s: the time of its end as reported to the engine.
         machine: by number.
         cpus: of the run.
     """
@@ -49,16 +49,16 @@ class LostRun(NamedTuple):
 class Slots:
     """Jobs by slot, and starts that wait for the end of the run before them.
 
-    A start on a slot in use says that the run before it is over, though no source said so: its
+    A start on a slot in use means that the run before it is over, though no source reported it: its
     machine or its startd was restarted. But a job's end and the next one's start often fall in the
-    same second, in two logs with whole seconds, and then the end may come second. So such a start
-    is delayed until the end has come, or the second has passed.
+    same second, in two logs with whole seconds, and then the end may be read second. So such a
+    start is delayed until the end is reported, or the second has passed.
 
-    A run whose access point lost the connection to it (*disconnected*) may go on or not. It is
-    taken to be over where its machine has no CPUs left for a run that begins.
+    A run whose access point lost the connection to it (*disconnected*) may continue or not. It is
+    assumed to have ended when its machine has no CPUs left for a run that begins.
 
     Attributes:
-        due_s: when the second of the oldest delayed start has passed; infinite without any.
+        due_s: when the second of the earliest delayed start has passed; infinite without any.
     """
 
     def __init__(self) -> None:
@@ -69,28 +69,28 @@ class Slots:
         self._lost: dict[str, LostRun] = {}
 
     def user(self, slot: Slot) -> str | None:
-        """The job that runs there; None if it is free."""
+        """Return the job that runs in a slot; None if it is free."""
         return self._jobs.get(slot)
 
     def take(self, slot: Slot, job: str) -> None:
-        """A run began there."""
+        """Record a run that began in a slot."""
         self._jobs[slot] = job
 
     def free(self, slot: Slot, job: str) -> None:
-        """The run of this job is not there any more."""
+        """Remove the job's run from a slot."""
         if self._jobs.get(slot) == job:
             del self._jobs[slot]
         if self._away:
             self.reconnect(slot[0], job)
 
     def disconnect(self, machine: int, job: str) -> None:
-        """The connection to the job's run on this machine is lost: it may go on or not."""
+        """Record a lost connection to a job's run on this machine: it may continue or not."""
         away = self._away.setdefault(machine, [])
         if job not in away:
             away.append(job)
 
     def reconnect(self, machine: int, job: str) -> None:
-        """The job's run goes on, or is known to have ended."""
+        """Record that the job's run continues, or is known to have ended."""
         away = self._away.get(machine, [])
         if job in away:
             away.remove(job)
@@ -98,39 +98,39 @@ class Slots:
                 del self._away[machine]
 
     def disconnected(self, machine: int) -> list[str]:
-        """Jobs that may still run there, the one disconnected for longest first."""
+        """Return the jobs that may still run there, the one disconnected for longest first."""
         return list(self._away.get(machine, ()))
 
     def lose(self, job: str, run: LostRun) -> None:
-        """The job's run is taken to be over, though no source said so."""
+        """Record that the job's run is assumed to have ended, though no source reported it."""
         self._lost[job] = run
 
     def take_lost(self, job: str) -> LostRun | None:
-        """The run of the job that was taken to be over, which is forgotten by that; or None."""
+        """Return and forget the job's run that was assumed to have ended; None if there is none."""
         return self._lost.pop(job, None) if self._lost else None
 
     def delay(self, slot: Slot, start: DelayedStart) -> None:
-        """Keep a start until what runs there has ended."""
+        """Keep a start until the run in its slot has ended."""
         self._delayed[slot] = start
         self._look_ahead()
 
     def is_awaited(self, slot: Slot) -> bool:
-        """Return whether a start waits there."""
+        """Return whether a start waits for a slot."""
         return slot in self._delayed
 
     def is_delayed(self, slot: Slot, job: str) -> bool:
-        """Return whether it is this job's start that waits there."""
+        """Return whether this job's start waits for a slot."""
         delayed = self._delayed.get(slot)
         return delayed is not None and delayed.job == job
 
     def take_delayed(self, slot: Slot) -> DelayedStart:
-        """The start that waits there, which is forgotten by that."""
+        """Return the start that waits for a slot, and forget it."""
         delayed = self._delayed.pop(slot)
         self._look_ahead()
         return delayed
 
     def due(self, now_s: float) -> list[Slot]:
-        """Return where starts wait whose second has passed, the oldest first."""
+        """Return the slots with starts whose second has passed, the earliest start first."""
         over = [
             (delayed.time_s, slot)
             for slot, delayed in self._delayed.items()
@@ -139,7 +139,7 @@ class Slots:
         return [slot for _, slot in sorted(over)]
 
     def save(self) -> Any:
-        """Everything as plain data."""
+        """Return everything as plain data."""
         return {
             "jobs": [[*slot, job] for slot, job in self._jobs.items()],
             "delayed": [[*slot, *delayed] for slot, delayed in self._delayed.items()],
@@ -148,7 +148,7 @@ class Slots:
         }
 
     def restore(self, saved: Any) -> None:
-        """Go on from what `save` gave."""
+        """Resume from what `save` returned."""
         self._jobs = {(m, name): job for m, name, job in saved["jobs"]}
         self._delayed = {
             (m, name): DelayedStart(*delayed) for m, name, *delayed in saved["delayed"]
@@ -169,14 +169,14 @@ def _due(delayed: DelayedStart) -> float:
 
 
 class JobRuns:
-    """Starts and ends runs, one at a time on each slot.
+    """Starts and ends of runs, one at a time on each slot.
 
-    Methods return the events that follow for the engine, in order. `name` is always that of a job
-    as its source gives it, `history` what is known of the same job.
+    Methods return the events that follow for the engine, in order. `name` is always the name of a
+    job at its source, `history` the registry's entry of the same job.
 
     Args:
-        jobs, machines: those that are known.
-        repairs: counts what was mended, by kind.
+        jobs, machines: the known ones.
+        repairs: counts of repairs, by kind.
 
     Attributes:
         slots: which job runs on which slot, and the starts that are delayed.
@@ -193,7 +193,7 @@ class JobRuns:
     def start(
         self, time_s: float, name: str, history: JobHistory, machine: str, cpus: int, slot: str = ""
     ) -> list[Event]:
-        """A run begins; where its slot seems to be in use it is delayed (see `Slots`)."""
+        """Begin a run; it is delayed while its slot seems to be in use (see `Slots`)."""
         history.state, history.cpus, history.slot = RUNNING, cpus, slot
         m = self._machines.number_of(machine) if slot else None
         if m is None or self.slots.user((m, slot)) is None:
@@ -205,7 +205,7 @@ class JobRuns:
         return before
 
     def start_delayed(self, name: str, history: JobHistory) -> list[Event]:
-        """If the job's start is delayed it happens now, for a later event of the job has come."""
+        """Begin the job's delayed start, if any, because a later event of the job arrived."""
         if not self.is_delayed(name, history):
             return []
         return self._begin_delayed((history.machine, history.slot))
@@ -215,7 +215,7 @@ class JobRuns:
         return bool(history.slot) and self.slots.is_delayed((history.machine, history.slot), name)
 
     def settle(self, now_s: float) -> list[Event]:
-        """Starts that were delayed for the end of a run, which did not come before `now_s`."""
+        """Begin the delayed starts whose awaited end was not reported before `now_s`."""
         return [event for slot in self.slots.due(now_s) for event in self._begin_delayed(slot)]
 
     def _begin(
@@ -230,7 +230,7 @@ class JobRuns:
         return [*over, *before, (time_s, ev.STARTED, history.number, (m, cpus))]
 
     def _begin_delayed(self, place: Slot) -> list[Event]:
-        """Let a delayed start happen; a run still there is over, for a slot runs one job."""
+        """Begin a delayed start; a run still there is over, for a slot runs one job."""
         time_s, name, machine, cpus = self.slots.take_delayed(place)
         over: list[Event] = []
         user = self.slots.user(place)
@@ -240,7 +240,7 @@ class JobRuns:
         return over + self._begin(time_s, name, self._jobs.jobs[name], machine, cpus)
 
     def _make_room(self, time_s: float, name: str, machine: str, cpus: int) -> list[Event]:
-        """Disconnected runs are over where a machine has no CPUs left for a run that begins."""
+        """End disconnected runs if a machine has no CPUs left for a run that begins."""
         over: list[Event] = []
         m = self._machines.number_of(machine)
         for other in () if m is None else self.slots.disconnected(m):
@@ -252,14 +252,14 @@ class JobRuns:
     # -- ends ---------------------------------------------------------------------------------
 
     def evict(self, time_s: float, name: str, history: JobHistory, reason: str) -> list[Event]:
-        """A run ends before its job is done; the job is queued again."""
+        """End a run before its job is done; the job is queued again."""
         after = self._machines.end_run(history.machine, history.cpus, time_s, reason)
         history.state = QUEUED
         evicted: Event = (time_s, ev.EVICTED, history.number, reason)
         return [evicted, *after, *self._free_slot(name, history)]
 
     def end_with_job(self, time_s: float, name: str, history: JobHistory) -> list[Event]:
-        """The job leaves the site, and its run with it. Returns what follows on its slot."""
+        """End a job that leaves the site, and its run; return what follows on its slot."""
         if self.is_delayed(name, history):  # it ends before it began
             self.slots.take_delayed((history.machine, history.slot))
             history.machine, history.slot = -1, ""
@@ -270,7 +270,7 @@ class JobRuns:
         return self._free_slot(name, history)
 
     def _free_slot(self, name: str, history: JobHistory) -> list[Event]:
-        """The job's slot is free: the start that was delayed for it happens."""
+        """Free the job's slot; the start that was delayed for it happens."""
         place = (history.machine, history.slot)
         history.machine, history.slot = -1, ""
         self.slots.free(place, name)
@@ -281,7 +281,7 @@ class JobRuns:
     # -- runs that may have ended unseen ------------------------------------------------------
 
     def _lose(self, time_s: float, name: str) -> list[Event]:
-        """A run is taken to be over, though no source said so."""
+        """Assume that a run has ended, though no source reported it."""
         history = self._jobs.jobs[name]
         self.slots.lose(name, LostRun(time_s, history.machine, history.cpus))
         self.slots.free((history.machine, history.slot), name)
@@ -290,19 +290,19 @@ class JobRuns:
         return [(time_s, ev.EVICTED, history.number, "unknown")]
 
     def take_lost(self, name: str) -> LostRun | None:
-        """The run of the job that was taken to be over, which is forgotten by that; or None."""
+        """Return and forget the job's run that was assumed to have ended; None if there is none."""
         return self.slots.take_lost(name)
 
     def keep_lost(self, name: str, lost: LostRun) -> None:
-        """Remember again what `take_lost` gave."""
+        """Remember again what `take_lost` returned."""
         self.slots.lose(name, lost)
 
     def went_on(self, history: JobHistory, lost: LostRun) -> Event:
-        """The start that undoes the end of a run that was taken to be over."""
+        """Return the start that undoes the assumed end of a run."""
         return lost.time_s, ev.STARTED, history.number, (lost.machine, lost.cpus)
 
     def resume(self, time_s: float, history: JobHistory, lost: LostRun) -> list[Event]:
-        """A run that was taken to be over goes on."""
+        """Resume a run that was assumed to have ended."""
         history.state, history.machine, history.cpus = RUNNING, lost.machine, lost.cpus
         wider = self._machines.resize_run(lost.machine, lost.cpus, time_s)
         return [*wider, self.went_on(history, lost)]
@@ -310,15 +310,15 @@ class JobRuns:
     # -- changes of a run ---------------------------------------------------------------------
 
     def disconnect(self, name: str, history: JobHistory) -> None:
-        """Its access point does not know whether the job's run goes on."""
+        """Record that the access point has lost the connection to the job's run."""
         self.slots.disconnect(history.machine, name)
 
     def reconnect(self, name: str, history: JobHistory) -> None:
-        """The job's run goes on."""
+        """Record that the job's run continues."""
         self.slots.reconnect(history.machine, name)
 
     def resize(self, time_s: float, history: JobHistory, cpus: int) -> list[Event]:
-        """The job's run has other CPUs from now on."""
+        """Change the number of CPUs of the job's run."""
         before = self._machines.resize_run(history.machine, cpus - history.cpus, time_s)
         history.cpus = cpus
         return [*before, (time_s, ev.RESIZED, history.number, cpus)]
@@ -326,9 +326,9 @@ class JobRuns:
     # -- snapshots ----------------------------------------------------------------------------
 
     def save(self) -> Any:
-        """What is known of the slots, as plain data."""
+        """Return the state of the slots, as plain data."""
         return self.slots.save()
 
     def restore(self, saved: Any) -> None:
-        """Go on from what `save` gave."""
+        """Resume from what `save` returned."""
         self.slots.restore(saved)

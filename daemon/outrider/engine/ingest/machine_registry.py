@@ -1,4 +1,4 @@
-"""The machines that sources have named: their numbers, specifications, and what uses them."""
+"""Machines named by sources: their numbers, specifications, and what uses them."""
 
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -12,40 +12,41 @@ from outrider.model import events as ev
 from outrider.model.events import Event
 from outrider.model.machines import MachineSpec
 
-_EVENTS_REMEMBERED = 20_000
+_MAX_SEEN_EVENTS = 20_000
 _NEVER_YET = float("-inf")
 _TAKEN_AWAY = frozenset({"owner", "unknown", "preempted", "drained", "reboot"})
 
 INFERRED_FOR_S: Final = 7 * 86_400.0
-"""CPUs that were only inferred are believed for this long at least, and at most twice as long
-(at the next start on the machine), without having been in use at once again: a week has all
-that recurs on a site."""
+"""Seconds for which inferred CPUs are assumed to exist, at least; at most twice as long.
+
+They end at a start on the machine unless as many were in use together again: a week has all that
+recurs on a site."""
 
 
 Describe = Callable[[str], MachineSpec]
 Complete = Callable[[MachineSpec], MachineSpec]
 
 
-def as_told(spec: MachineSpec) -> MachineSpec:
-    """The specification as a source told it: the site adds nothing."""
+def as_reported(spec: MachineSpec) -> MachineSpec:
+    """Return the specification as a source reported it: the site adds nothing."""
     return spec
 
 
 def inferred_machine(name: str) -> MachineSpec:
-    """A machine that is only known because a job ran there."""
+    """Return the specification of a machine that is only known because a job ran there."""
     return MachineSpec(inferred=True)
 
 
 class MachineRegistry:
-    """Numbers machines, drops duplicate events and closes gaps, as `Normaliser` does for jobs.
+    """Numbering of machines; drops duplicate events and closes gaps, as `Normaliser` for jobs.
 
     Args:
-        describe: the specification of a machine that is only known because a job ran there; of
-            more than one CPU: it has so many, whatever runs on it.
-        complete: adds what the site knows of a machine beyond what a source told of it.
-        repairs: counts what had to be mended; shared with the normaliser.
-        bounds: how many names are followed; None: all. The machine `OTHER` stands for all others:
-            it is never open, and has no slots.
+        describe: the specification of a machine that is only known because a job ran there. With
+            more than one CPU it is definite, whatever runs on the machine.
+        complete: adds what the site declares of a machine to what a source reported.
+        repairs: counts of repairs, by kind; shared with the normaliser.
+        bounds: limits on the names that are followed; None: all are. The machine `OTHER`
+            represents all others: it is never open, and has no slots.
     """
 
     def __init__(
@@ -70,18 +71,18 @@ class MachineRegistry:
         self._closed: set[int] = set()
         self._owned: set[int] = set()
         self._read_s: dict[int, float] = {}
-        self._told: OrderedDict[tuple[str, int, int, str], None] = OrderedDict()
+        self._seen_events: OrderedDict[tuple[str, int, int, str], None] = OrderedDict()
         self._classes: dict[str, frozenset[str]] = {}
 
     @property
     def names(self) -> list[str]:
-        """By machine number."""
+        """Names of the machines, by number."""
         return self._numbers.names
 
     # -- runs ---------------------------------------------------------------------------------
 
     def begin_run(self, name: str, cpus: int, time_s: float) -> tuple[int, list[Event]]:
-        """A run begins: the machine's number, and what must have happened before."""
+        """Begin a run; return the machine's number, and what must have happened before."""
         out: list[Event] = []
         m = self._known(name, time_s, out)
         out += self.resize_run(m, cpus, time_s)
@@ -92,11 +93,11 @@ class MachineRegistry:
         return m, out
 
     def number_of(self, name: str) -> int | None:
-        """The number of a machine; None for one that was never named."""
+        """Return the number of a machine; None for one that was never named."""
         return self._numbers.get(name)
 
     def has_room(self, name: str, cpus: int) -> bool:
-        """Return whether so many CPUs of a machine are not in use; True for an unknown machine."""
+        """Return whether a machine has `cpus` CPUs unused; True for an unknown machine."""
         m = self._numbers.get(name)
         spec = None if m is None else self._specs[m]
         if name == OTHER and self._bounds is not None:
@@ -104,10 +105,11 @@ class MachineRegistry:
         return m is None or spec is None or self._busy[m] + cpus <= spec.cpus
 
     def resize_run(self, m: int, more_cpus: int, time_s: float) -> list[Event]:
-        """A run has so many CPUs more, or fewer.
+        """Change the CPUs of a run, up or down.
 
-        An inferred machine has those seen in use, unless the site says how many it has: a run over
-        several machines is told with the CPUs of all and the first of them.
+        An inferred machine has the CPUs seen in use, unless the site declares how many it has: a
+            run
+        over several machines is reported with the CPUs of all and the first of them.
         """
         self._busy[m] += more_cpus
         spec = self._specs[m]
@@ -119,7 +121,7 @@ class MachineRegistry:
         return [self._join(time_s, m, msgspec.structs.replace(spec, cpus=cpus))]
 
     def _seen_in_use(self, m: int, time_s: float) -> int:
-        """The most CPUs that were in use at once in this stretch of time and the one before."""
+        """Return the most CPUs in use together, in this period and the one before."""
         busy = self._busy[m]
         since_s, before, most = self._widest.get(m, (time_s, 0, 0))
         if time_s - since_s >= INFERRED_FOR_S:
@@ -130,35 +132,35 @@ class MachineRegistry:
         return max(before, most, 1)
 
     def end_run(self, m: int, cpus: int, time_s: float, reason: str = "") -> list[Event]:
-        """A run ended; `reason` if it was taken away. Returns what follows for the machine."""
+        """End a run; `reason` if it was evicted. Return what follows for the machine."""
         self._busy[m] -= cpus
         spec = self._specs[m]
         if spec is None or not spec.inferred or reason not in _TAKEN_AWAY or m in self._closed:
             return []
-        # the reason is not known: the machine is not taken to be free until it is used again
+        # the reason is not known: the machine is not assumed free until it is used again
         self._closed.add(m)
         return [(time_s, ev.DRAINED, m, None)]
 
     # -- events of machines -------------------------------------------------------------------
 
     def translate(self, time_s: float, kind: int, name: str, extra: Any) -> list[Event] | None:
-        """The events that a machine's event means, in order; None if it tells nothing new.
+        """Return the events that a machine's event means, in order; None if nothing is new.
 
         Raises:
-            NotApplicableError: it cannot be, and nothing explains it.
+            NotApplicableError: it is impossible, and nothing explains it.
         """
         if kind == ev.POWER:
             return self._reading(time_s, name, extra)
         if kind == ev.ELIGIBLE:
-            return self._told_class(time_s, name, frozenset(extra))
+            return self._class_event(time_s, name, frozenset(extra))
         if self._bounds is not None and self._bounds.machine.of(name, time_s) == OTHER:
             return []
         key = (name, kind, round(time_s * 1000), repr(extra))
-        if key in self._told:
+        if key in self._seen_events:
             return None
-        self._told[key] = None
-        if len(self._told) > _EVENTS_REMEMBERED:
-            self._told.popitem(last=False)
+        self._seen_events[key] = None
+        if len(self._seen_events) > _MAX_SEEN_EVENTS:
+            self._seen_events.popitem(last=False)
         if kind == ev.JOINED:
             return self._joined(time_s, name, extra)
         out: list[Event] = []
@@ -174,17 +176,19 @@ class MachineRegistry:
         return [*out, (time_s, kind, m, extra)]
 
     def _reading(self, time_s: float, name: str, watts: float) -> list[Event] | None:
-        """A meter's reading. A meter of an unknown name does not make a machine."""
+        """Return a meter's reading; a meter of an unknown name does not create a machine."""
         m = self._numbers.get(name)
         if m is None or self._specs[m] is None:
             raise NotApplicableError(UNKNOWN_MACHINE)
         if time_s <= self._read_s.get(m, _NEVER_YET):
-            return None  # told again, or overtaken by a later one
+            return None  # a duplicate, or overtaken by a later one
         self._read_s[m] = time_s
         return [(time_s, ev.POWER, m, watts)]
 
-    def _told_class(self, time_s: float, name: str, machines: frozenset[str]) -> list[Event] | None:
-        """A class of machines is told; None if it holds what it held before."""
+    def _class_event(
+        self, time_s: float, name: str, machines: frozenset[str]
+    ) -> list[Event] | None:
+        """Return the event of a class of machines; None if its members are as before."""
         if self._classes.get(name) == machines:
             return None
         if self._bounds is not None and self._bounds.eligible.of(name, time_s) != name:
@@ -193,12 +197,12 @@ class MachineRegistry:
         return [(time_s, ev.ELIGIBLE, 0, (name, self._numbers.known(machines), True))]
 
     def _in_classes(self, time_s: float, name: str, m: int) -> list[Event]:
-        """The classes of a machine that was not known when these were told."""
+        """Return the classes of a machine that was unknown when the classes were reported."""
         names = (each for each, machines in self._classes.items() if name in machines)
         return [(time_s, ev.ELIGIBLE, 0, (each, (m,), False)) for each in names]
 
-    def _joined(self, time_s: float, name: str, told: MachineSpec) -> list[Event] | None:
-        spec = self._placed(self._complete(told), time_s)
+    def _joined(self, time_s: float, name: str, reported: MachineSpec) -> list[Event] | None:
+        spec = self._placed(self._complete(reported), time_s)
         before = self._numbers.get(name)
         if before is not None and self._specs[before] == spec:
             return None
@@ -209,7 +213,7 @@ class MachineRegistry:
         return [*out, self._join(time_s, m, spec), *classes]
 
     def _changes(self, kind: int, m: int) -> bool:
-        """Remember the machine's state; False if the event tells nothing new."""
+        """Store the machine's state; return False if the event contains nothing new."""
         if kind == ev.LEFT:
             self._specs[m] = None
         elif kind in (ev.OWNER_CAME, ev.OWNER_WENT):
@@ -222,7 +226,7 @@ class MachineRegistry:
     # -- names --------------------------------------------------------------------------------
 
     def _known(self, name: str, time_s: float, out: list[Event]) -> int:
-        """The machine's number; one that is unknown, or that had left, joins first."""
+        """Return the machine's number; one that is unknown, or that had left, joins first."""
         had_left = name in self._numbers
         m = self._number(name, time_s, out)
         if self._specs[m] is None:
@@ -238,14 +242,14 @@ class MachineRegistry:
         return self._describe(name)
 
     def _placed(self, spec: MachineSpec, time_s: float) -> MachineSpec:
-        """In a cluster that is followed."""
+        """Return the specification with a cluster that is followed."""
         if self._bounds is None:
             return spec
         cluster = self._bounds.cluster.of(spec.cluster, time_s)
         return spec if cluster == spec.cluster else msgspec.structs.replace(spec, cluster=cluster)
 
     def _number(self, name: str, time_s: float, out: list[Event]) -> int:
-        """The number of a machine; a new one may get that of a machine that is forgotten."""
+        """Return the number of a machine; a new one may get that of a forgotten machine."""
         m = self._numbers.get(name)
         if m is not None:
             return m
@@ -259,7 +263,7 @@ class MachineRegistry:
         return m
 
     def _in_use(self) -> set[str]:
-        """Machines that must not be forgotten: on which something runs, or that are told of."""
+        """Return machines that must be kept: they run something, or sources report them."""
         return {
             name
             for name, m in self._numbers.items()
@@ -267,7 +271,7 @@ class MachineRegistry:
         }
 
     def _taken_off(self, time_s: float) -> list[Event]:
-        """What the engine must know before the numbers that were given up mean others."""
+        """Return the events that must precede the reuse of the numbers that were given up."""
         out: list[Event] = []
         given_up = self._numbers.given_up
         names = {self.names[m] for m in given_up}
@@ -285,7 +289,7 @@ class MachineRegistry:
         return out
 
     def _declare(self, m: int) -> None:
-        """Remember the CPUs that the site says the machine has."""
+        """Store the number of CPUs that the site declares for the machine."""
         cpus = self._describe(self.names[m]).cpus
         if cpus > 1:
             self._declared[m] = cpus
@@ -297,9 +301,9 @@ class MachineRegistry:
         return (time_s, ev.JOINED, m, spec)
 
     def realign(self, joined: Sequence[bool], owned: Sequence[bool]) -> None:
-        """After a fault: machines are there, and in use by their owners, as the engine has it.
+        """Adopt the engine's view, after a fault, of which machines are there and have owners.
 
-        One that did not join there joins with the next event that names it.
+        A machine that is not there joins with the next event that names it.
         """
         for m in range(len(self.names)):
             if m >= len(joined) or not joined[m]:
@@ -309,7 +313,7 @@ class MachineRegistry:
     # -- snapshots ----------------------------------------------------------------------------
 
     def save(self) -> dict[str, Any]:
-        """Everything as plain data."""
+        """Return everything as plain data."""
         return {
             **self._numbers.save(),
             "specs": [None if s is None else msgspec.to_builtins(s) for s in self._specs],
@@ -319,11 +323,11 @@ class MachineRegistry:
             "owned": sorted(self._owned),
             "read_s": list(self._read_s.items()),
             "classes": {name: sorted(machines) for name, machines in self._classes.items()},
-            "told": [list(key) for key in self._told],
+            "told": [list(key) for key in self._seen_events],
         }
 
     def restore(self, saved: dict[str, Any]) -> None:
-        """Go on from what `save` gave."""
+        """Resume from what `save` returned."""
         self._numbers.restore(saved)
         self._declared = {}
         for m in range(len(self.names)):
@@ -335,25 +339,25 @@ class MachineRegistry:
         self._widest = {m: (since_s, was, now) for m, since_s, was, now in saved["widest"]}
         self._closed, self._owned = set(saved["closed"]), set(saved["owned"])
         self._read_s = dict(saved["read_s"])
-        self._classes = {name: frozenset(told) for name, told in saved["classes"].items()}
-        self._told = OrderedDict.fromkeys((n, k, ms, x) for n, k, ms, x in saved["told"])
+        self._classes = {name: frozenset(members) for name, members in saved["classes"].items()}
+        self._seen_events = OrderedDict.fromkeys((n, k, ms, x) for n, k, ms, x in saved["told"])
 
 
 def _may_go(spec: MachineSpec | None) -> bool:
-    """Return whether nobody tells of a machine: it has left, or a job's run was all that named it."""
+    """Return whether no source reports a machine: it left, or only a run named it."""
     return spec is None or spec.inferred
 
 
 # -- machine numbers -------------------------------------------------------------------------------
-# Numbers of machines by name; that of a machine that is forgotten goes to another.
+# Numbers of machines by name; the number of a forgotten machine is given to another.
 
 
 class MachineNumbers:
     """Machines by name and by number.
 
     Attributes:
-        names: by number; that of a machine that is forgotten keeps its name until it is reused.
-        given_up: numbers of machines that were forgotten, of which nobody was told yet.
+        names: by number; that of a forgotten machine keeps its name until it is reused.
+        given_up: numbers of forgotten machines that the engine has not been informed of.
     """
 
     def __init__(self) -> None:
@@ -366,19 +370,19 @@ class MachineNumbers:
         return name in self._numbers
 
     def get(self, name: str) -> int | None:
-        """The number of a machine; None for one that was never named, or is forgotten."""
+        """Return the number of a machine; None for one that was never named, or is forgotten."""
         return self._numbers.get(name)
 
     def items(self) -> Iterable[tuple[str, int]]:
-        """Name and number of every machine that is not forgotten."""
+        """Return name and number of every machine that is not forgotten."""
         return self._numbers.items()
 
     def known(self, names: Iterable[str]) -> tuple[int, ...]:
-        """The numbers of those of some machines that have one, ascending."""
+        """Return the numbers of those of the named machines that have one, ascending."""
         return tuple(sorted(self._numbers[name] for name in names if name in self._numbers))
 
     def give(self, name: str) -> int:
-        """A number for a machine that has none."""
+        """Give a number to a machine that has none."""
         if self._spare:
             m = self._spare.pop()
             self.names[m] = name
@@ -389,7 +393,7 @@ class MachineNumbers:
         return m
 
     def give_up(self, names: Collection[str]) -> None:
-        """These machines are forgotten: their numbers go to others."""
+        """Forget these machines: their numbers go to others."""
         for name in names:
             m = self._numbers.pop(name, None)
             if m is not None:
@@ -397,11 +401,11 @@ class MachineNumbers:
                 self._spare.append(m)
 
     def save(self) -> dict[str, Any]:
-        """Everything as plain data."""
+        """Return everything as plain data."""
         return {"names": self.names, "spare": self._spare, "given_up": self.given_up}
 
     def restore(self, saved: Mapping[str, Any]) -> None:
-        """Go on from what `save` gave; before names were bounded, none was forgotten."""
+        """Resume from what `save` returned; before names were bounded, none was forgotten."""
         self.names = list(saved["names"])
         self._spare = list(saved.get("spare", ()))
         self.given_up = list(saved.get("given_up", ()))

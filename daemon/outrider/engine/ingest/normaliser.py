@@ -1,9 +1,9 @@
-"""From what sources say to what can have happened: names become numbers, and gaps are closed.
+"""Normaliser of source events: names become numbers, duplicates are dropped, gaps closed.
 
-Logs are rotated and read twice, two logs tell of the same job, a source starts in the middle.
-The normaliser knows the state of every job and machine by name and drops what it was told before.
-Where a transition is impossible it puts in what must have happened in between, and counts that.
-What nothing in between explains is set aside. The engine gets events that do not contradict each
+Logs are rotated and read twice, two logs report the same job, a source starts in the middle. The
+normaliser knows the state of every job and machine by name and drops what was reported before.
+Where a transition is impossible it inserts what must have happened in between, and counts that.
+What nothing in between explains is rejected. The engine gets events that do not contradict each
 other.
 """
 
@@ -26,33 +26,33 @@ from outrider.engine.ingest.job_registry import (
     is_possible,
 )
 from outrider.engine.ingest.job_runs import JobRuns, LostRun
-from outrider.engine.ingest.machine_registry import Complete, Describe, MachineRegistry, as_told
+from outrider.engine.ingest.machine_registry import Complete, Describe, MachineRegistry, as_reported
 from outrider.engine.ingest.set_aside import IMPOSSIBLE_STATE, NotApplicableError
 from outrider.model import events as ev
 from outrider.model.events import Event, NamedEvent
 from outrider.model.jobs import UNSEEN_JOB, Job, JobSpec
 
 _NAMING: Final = frozenset({ev.SUBMITTED, ev.CHANGED, ev.STARTED})
-"""Kinds about jobs that name a user, a VO or a machine."""
+"""Kinds of job events that name a user, a VO or a machine."""
 
 
 class Normaliser:
-    """Turns named events into numbered ones that are possible.
+    """Converter of named events into numbered ones that are possible.
 
     Args:
         describe, complete: see `MachineRegistry`.
-        names: how many names are followed; None: all, as long as it is a record that is read once.
+        names: limits on the names that are followed; None: all are, for a log that is read once.
 
     Attributes:
-        repairs: what was mended, by kind.
+        repairs: counts of repairs, by kind.
     """
 
     def __init__(
-        self, describe: Describe, complete: Complete = as_told, names: Names | None = None
+        self, describe: Describe, complete: Complete = as_reported, names: Names | None = None
     ) -> None:
         self.names = names
         self.repairs: Counter[str] = Counter()
-        self._said_later: set[str] = set()
+        self._recalled: set[str] = set()
         self._job_registry = JobRegistry()
         self._machines = MachineRegistry(describe, complete, self.repairs, names)
         self._transitions = JobTransitions(self._job_registry, self._machines, self.repairs)
@@ -67,14 +67,14 @@ class Normaliser:
         return self._machines.names
 
     def machine_number(self, name: str) -> int | None:
-        """The number of a machine; None for one that was never named, or is forgotten."""
+        """Return the number of a machine; None for one that was never named, or is forgotten."""
         return self._machines.number_of(name)
 
     def translate(self, event: NamedEvent) -> list[Event] | None:
-        """The events that `event` means, in order; None if it was told before.
+        """Return the events that `event` means, in order; None if it is a duplicate.
 
         Raises:
-            NotApplicableError: it cannot be, and nothing explains it.
+            NotApplicableError: it is impossible, and nothing explains it.
         """
         time_s, kind, subject, extra = event
         if kind in ev.JOB_KINDS:
@@ -83,29 +83,29 @@ class Normaliser:
 
     @property
     def settles_at_s(self) -> float:
-        """When `settle` has events to give; infinite where nothing is delayed."""
+        """Time when `settle` has events to return; infinite where nothing is delayed."""
         return self._runs.slots.due_s
 
     def settle(self, now_s: float) -> list[Event]:
-        """Events that were delayed for another one, which did not come before `now_s`."""
+        """Return events that waited for another one, which was not reported before `now_s`."""
         return self._runs.settle(now_s)
 
     @property
     def jobs(self) -> dict[str, JobHistory]:
-        """The jobs that are at the site, by the name their source gives them."""
+        """Jobs at the site, by the name their source gives them."""
         return self._job_registry.jobs
 
     @property
     def job_names(self) -> dict[int, str]:
-        """What every job goes by, by number."""
+        """Unique name of every job, by number."""
         return self._job_registry.names
 
     def known_by(self, own: str) -> JobHistory | None:
-        """The job that is here and goes by a name (see `job_names`), or None."""
+        """Return the job that is here under a unique name (see `job_names`), or None."""
         return self._job_registry.known_by(own)
 
     def name_at(self, time_s: float, name: str) -> str:
-        """What the job goes by that a source called `name` at a time."""
+        """Return the unique name of the job that a source called `name` at a time."""
         return self._job_registry.name_at(name, round(time_s * 1000))
 
     # -- jobs ---------------------------------------------------------------------------------
@@ -123,7 +123,7 @@ class Normaliser:
         if kind == ev.SUBMITTED and extra.recalled and registry.is_known(own, history, key):
             self._recall(name, history, extra)
             return None
-        if registry.was_told(own, kind, key, history, older):
+        if registry.is_duplicate(own, kind, key, history, older):
             return None
         if kind == ev.SUBMITTED:
             return self._submitted(time_s, name, history, extra, key)
@@ -133,8 +133,8 @@ class Normaliser:
             self.repairs["unseen_submission"] += 1
             before = [(time_s, ev.SUBMITTED, history.number, UNSEEN_JOB)]
         history.add(key)
-        if name in self._said_later:
-            self._said_later.discard(name)
+        if name in self._recalled:
+            self._recalled.discard(name)
             before.append((time_s, ev.CHANGED, history.number, history.spec))
         before += self._runs.start_delayed(name, history)
         try:
@@ -142,10 +142,10 @@ class Normaliser:
         except NotApplicableError:
             if not before:
                 raise
-            return before  # at least it told that the job is there
+            return before  # it shows at least that the job is there
 
     def _bounded(self, time_s: float, kind: int, extra: Any, names: Names) -> Any:
-        """What an event about a job says, with names that are followed."""
+        """Return an event's content with followed names only."""
         if kind == ev.SUBMITTED:
             return names.spec(extra, time_s)
         if kind == ev.CHANGED:
@@ -156,11 +156,11 @@ class Normaliser:
     def _recall(self, name: str, history: JobHistory | None, spec: JobSpec) -> None:
         """Keep what the record of a job's end adds to the first one (Torque: user, VO).
 
-        It is passed on with the job's next event: by itself it is nothing that happened.
+        It is passed on with the job's next event: alone it is not an event.
         """
         if history is not None and spec.user and not history.spec.user:
             history.spec = msgspec.structs.replace(spec, seen_submit=history.spec.seen_submit)
-            self._said_later.add(name)
+            self._recalled.add(name)
 
     def _submitted(
         self, time_s: float, name: str, history: JobHistory | None, extra: JobSpec, key: EventKey
@@ -170,35 +170,35 @@ class Normaliser:
             if not history.spec.seen_submit:
                 history.add(key)
                 described: list[Event] = []
-                if history.spec == UNSEEN_JOB:  # what was told since is newer
+                if history.spec == UNSEEN_JOB:  # what was reported since is newer
                     history.spec = msgspec.structs.replace(extra, seen_submit=False)
                     described.append((time_s, ev.CHANGED, history.number, history.spec))
-                return self._transitions.mended("late_submission", described)
+                return self._transitions.repaired("late_submission", described)
             begun = self._runs.start_delayed(name, history)
             ended = self._end(name, history, time_s)
-            before = self._transitions.mended("submitted_twice", begun + ended)
+            before = self._transitions.repaired("submitted_twice", begun + ended)
         history = self._job_registry.submit(name, extra, key, time_s)
         history.add(key)
         return [*before, (time_s, ev.SUBMITTED, history.number, extra)]
 
     def _end(self, name: str, history: JobHistory, time_s: float) -> list[Event]:
-        """The job has left the site, though no source said so."""
-        self._said_later.discard(name)
+        """End a job that has left the site, though no source reported it."""
+        self._recalled.discard(name)
         return self._transitions.end(name, history, time_s)
 
     def realign(
         self, jobs: Mapping[int, Job], joined: Sequence[bool], owned: Sequence[bool]
     ) -> set[int]:
-        """After a fault: follow only what the engine, too, knows to be so.
+        """Keep, after a fault, only the jobs and machines on which the engine agrees.
 
         Args:
-            jobs: the engine's, by number.
-            joined: of its machines, by number: whether each is there.
-            owned: the same: whether its owner uses it.
+            jobs: the engine's jobs, by number.
+            joined: whether each of its machines is there, by number.
+            owned: whether each of its machines is used by its owner, by number.
 
         Returns:
-            The numbers of the jobs that are followed. What is told of any other from now on comes
-            after its end.
+            The numbers of the jobs that are followed. Later events of any other job come after its
+            end.
         """
         while stale := [
             (name, history)
@@ -211,7 +211,7 @@ class Normaliser:
         return {history.number for history in self.jobs.values()}
 
     def waits_for_slot(self, name: str) -> bool:
-        """Return whether the job's start is known, and delayed until its slot is free (see `Slots`)."""
+        """Return whether the job's start is known, and delayed for its slot (see `Slots`)."""
         return self._runs.is_delayed(name, self.jobs[name])
 
     def _agrees(self, name: str, history: JobHistory, job: Job) -> bool:
@@ -222,38 +222,38 @@ class Normaliser:
     # -- snapshots ----------------------------------------------------------------------------
 
     def save(self) -> dict[str, Any]:
-        """Everything as plain data."""
+        """Return everything as plain data."""
         return {
             "jobs": self._job_registry.save(),
             "machines": self._machines.save(),
             "repairs": dict(self.repairs),
-            "fuller": sorted(self._said_later),
+            "fuller": sorted(self._recalled),
             "slots": self._runs.save(),
             "names": None if self.names is None else self.names.save(),
         }
 
     def restore(self, saved: dict[str, Any]) -> None:
-        """Go on from what `save` gave."""
+        """Resume from what `save` returned."""
         if self.names is not None and saved.get("names") is not None:
             self.names.restore(saved["names"])
         self._job_registry.restore(saved["jobs"])
         self._machines.restore(saved["machines"])
         self.repairs.clear()
         self.repairs.update(saved["repairs"])
-        self._said_later = set(saved["fuller"])
+        self._recalled = set(saved["fuller"])
         self._runs.restore(saved["slots"])
 
 
 # -- job transitions -------------------------------------------------------------------------------
-# What an event about a job means in the state in which the job is.
+# Meaning of a job event in the job's present state.
 
 
 class JobTransitions:
-    """Moves jobs from state to state, by way of what no source told but must have happened.
+    """Transitions of jobs from state to state, with the unreported ones in between.
 
     Args:
-        jobs, machines: those that are known.
-        repairs: counts what was mended, by kind.
+        jobs, machines: the known ones.
+        repairs: counts of repairs, by kind.
     """
 
     def __init__(self, jobs: JobRegistry, machines: MachineRegistry, repairs: Counter[str]) -> None:
@@ -261,15 +261,15 @@ class JobTransitions:
         self._repairs = repairs
         self.runs = JobRuns(jobs, machines, repairs)
 
-    def mended(self, what: str, events: list[Event]) -> list[Event]:
-        """Count a repair; returns its events."""
+    def repaired(self, what: str, events: list[Event]) -> list[Event]:
+        """Count a repair and return its events."""
         self._repairs[what] += 1
         return events
 
     def apply(
         self, time_s: float, kind: int, name: str, history: JobHistory, extra: Any
     ) -> list[Event]:
-        """The steps a job event means in the job's present state. Raises `NotApplicableError`."""
+        """Return the steps a job event means in its present state. Raises `NotApplicableError`."""
         n = history.number
         if kind == ev.CHANGED:
             history.spec = msgspec.structs.replace(history.spec, **extra)
@@ -279,13 +279,13 @@ class JobTransitions:
         running = history.state in (RUNNING, SUSPENDED)
         if kind == ev.STARTED and running:
             evicted = self.runs.evict(time_s, name, history, "unknown")
-            return self.mended(
+            return self.repaired(
                 "end_unseen", evicted + self.runs.start(time_s, name, history, *extra)
             )
         if kind == ev.STARTED:
             released: Event = (time_s, ev.RELEASED, n, None)
             run = self.runs.start(time_s, name, history, *extra)
-            return self.mended("release_unseen", [released, *run])
+            return self.repaired("release_unseen", [released, *run])
         if kind == ev.HELD and running:  # a batch system may leave the eviction out
             evicted = self.runs.evict(time_s, name, history, "held")
             return evicted + self._step(time_s, kind, name, history, extra)
@@ -295,13 +295,13 @@ class JobTransitions:
         if kind == ev.DISCONNECTED:
             return []  # from a machine on which its run had not begun yet
         if kind == ev.COMPLETED:
-            return self.mended("run_unseen", self.end(name, history, time_s))
+            return self.repaired("run_unseen", self.end(name, history, time_s))
         raise NotApplicableError(IMPOSSIBLE_STATE)
 
     def _step(
         self, time_s: float, kind: int, name: str, history: JobHistory, extra: Any
     ) -> list[Event]:
-        """A possible transition."""
+        """Return the steps of a possible transition."""
         n = history.number
         if kind == ev.STARTED:
             return self.runs.start(time_s, name, history, *extra)
@@ -323,15 +323,15 @@ class JobTransitions:
     def _of_lost_run(
         self, time_s: float, kind: int, name: str, history: JobHistory, lost: LostRun
     ) -> list[Event]:
-        """An event about a run that was taken to be over: its end, or that it went on."""
+        """Return the steps of an event after a run's assumed end: the real end, or continuation."""
         if kind == ev.EVICTED:
             return []
         if kind == ev.COMPLETED:
             went_on = [self.runs.went_on(history, lost)]
             ended = self.end(name, history, time_s, kind, None)
-            return self.mended("run_went_on", went_on + ended)
+            return self.repaired("run_went_on", went_on + ended)
         if kind == ev.RECONNECTED:
-            return self.mended("run_went_on", self.runs.resume(time_s, history, lost))
+            return self.repaired("run_went_on", self.runs.resume(time_s, history, lost))
         self.runs.keep_lost(name, lost)
         raise NotApplicableError(IMPOSSIBLE_STATE)
 
@@ -339,7 +339,7 @@ class JobTransitions:
         self, name: str, history: JobHistory, time_s: float, kind: int = ev.REMOVED,
         extra: Any = "unknown",
     ) -> list[Event]:  # fmt: skip
-        """The job leaves the site."""
+        """End a job that leaves the site."""
         next_run = self.runs.end_with_job(time_s, name, history)
         self._jobs.end(name, history)
         return [(time_s, kind, history.number, extra), *next_run]

@@ -1,8 +1,8 @@
-"""Events that cannot be applied: the closed list of reasons, and checks of times and values.
+"""Rejected ("set aside") events: the closed list of reasons, and checks of times and values.
 
-An event that is set aside changes nothing. It is counted by its reason, recorded with it, and
-neither ends the daemon nor comes back after a restart to end it then. What depends on the state of
-a job or a machine is checked by the normaliser; here is what no job and no machine ever allows.
+A rejected event changes nothing. It is counted by its reason and recorded with it. It neither ends
+the daemon nor returns after a restart to end it then. What depends on the state of a job or a
+machine is checked by the normaliser; here is what is impossible for every job and machine.
 """
 
 from collections.abc import Callable
@@ -33,37 +33,37 @@ REASONS: Final = {
     IMPOSSIBLE_VALUE: "CPUs, resources, watts, a speed or seconds that cannot be",
     FAULT: "Outrider itself failed on it; please report it",
 }
-"""Every reason, and what it says of the event: a closed list."""
+"""Reasons for a rejection, each with its sentence: a closed list."""
 
-MOST_CPUS: Final = 2**31 - 1
-"""Of a job or a machine; batch systems themselves count in 32 bits."""
-_MOST_OF_ANY: Final = 1e15
-"""Of a resource, such as MiB of memory."""
-_MOST_WATTS: Final = 1e9
-_FASTEST: Final = 1e6
-_LONGEST_S: Final = 1e12
+MAX_CPUS: Final = 2**31 - 1
+"""Maximum CPUs of a job or a machine; batch systems themselves count in 32 bits."""
+_MAX_AMOUNT: Final = 1e15
+"""Maximum amount of a resource, such as MiB of memory."""
+_MAX_WATTS: Final = 1e9
+_MAX_SPEED: Final = 1e6
+_MAX_SPAN_S: Final = 1e12
 FIRST_S: Final = -2_208_988_800.0
 LAST_S: Final = 16_725_225_600.0
-"""The years 1900 to 2500: outside them a date is garbled."""
+"""Bounds of event times, the years 1900 to 2500: outside them a date is garbled."""
 
 
 class TimeLimits(NamedTuple):
-    """Which times of events are believed; whoever knows what time it is sets them.
+    """Limits of plausible event times, set by the caller that knows the present time.
 
     Attributes:
-        earliest_s, latest_s: the first and the last of them, Unix seconds.
+        earliest_s, latest_s: the first and the last plausible time, Unix seconds.
     """
 
     earliest_s: float = -inf
     latest_s: float = inf
 
     def hold(self, event: NamedEvent) -> bool:
-        """Return whether the time of this event is believed."""
+        """Return whether the time of this event is plausible."""
         return self.earliest_s <= event[0] <= self.latest_s
 
 
 class NotApplicableError(Exception):
-    """An event cannot be applied, and nothing has changed.
+    """Error: an event cannot be applied, and nothing has changed.
 
     Attributes:
         reason: one of `REASONS`.
@@ -75,11 +75,11 @@ class NotApplicableError(Exception):
 
 
 class SetAside(msgspec.Struct, gc=False):
-    """One event that was set aside.
+    """Record of one event that was rejected.
 
     Attributes:
-        source: label of the adapter that told of it; empty for a tick.
-        event: as it came.
+        source: label of the adapter that reported it; empty for a tick.
+        event: as it was reported.
         reason: one of `REASONS`.
         detail: the error, where the reason is `FAULT`.
     """
@@ -105,7 +105,7 @@ def refuse_impossible(event: NamedEvent) -> None:
 
 
 def _is_cpus(cpus: int) -> bool:
-    return 0 < cpus <= MOST_CPUS
+    return 0 < cpus <= MAX_CPUS
 
 
 def _is_start(extra: tuple[str, int]) -> bool:
@@ -113,7 +113,7 @@ def _is_start(extra: tuple[str, int]) -> bool:
 
 
 def _is_span(seconds: float | None) -> bool:
-    return seconds is None or 0.0 <= seconds <= _LONGEST_S
+    return seconds is None or 0.0 <= seconds <= _MAX_SPAN_S
 
 
 def _is_moment(time_s: float | None) -> bool:
@@ -121,7 +121,7 @@ def _is_moment(time_s: float | None) -> bool:
 
 
 def _are_amounts(resources: Resources | None) -> bool:
-    return resources is None or all(0.0 <= n <= _MOST_OF_ANY for _, n in resources.amounts())
+    return resources is None or all(0.0 <= n <= _MAX_AMOUNT for _, n in resources.amounts())
 
 
 def _is_job(spec: JobSpec) -> bool:
@@ -143,14 +143,14 @@ def _is_change(changes: dict[str, Any]) -> bool:
 
 
 def _is_watts(watts: float | None) -> bool:
-    return watts is None or 0.0 <= watts <= _MOST_WATTS
+    return watts is None or 0.0 <= watts <= _MAX_WATTS
 
 
 def _is_machine(spec: MachineSpec) -> bool:
     return (
         _is_cpus(spec.cpus)
         and isfinite(spec.speed)
-        and 0.0 < spec.speed <= _FASTEST
+        and 0.0 < spec.speed <= _MAX_SPEED
         and all(map(_is_watts, (spec.active_w, spec.idle_w, spec.sleep_w)))
         and _are_amounts(spec.resources)
     )

@@ -1,1 +1,1 @@
-"""Who decides, about which jobs, in which order: policy runners, queues and scheduling passes."""
+"""Scheduling: policy runners, their queues of pending jobs, and scheduling passes."""

@@ -1,4 +1,4 @@
-"""A policy that decides: its pending jobs, and scheduling passes over those that are due."""
+"""Policy that decides: its pending jobs, and scheduling passes over those that are due."""
 
 import random
 from collections import defaultdict
@@ -22,20 +22,20 @@ from outrider.model.modes import FIRST_FIT, Discipline
 
 
 class DecidingPolicy(GuardedPolicy):
-    """Decides the pending jobs that are due, in the kind of pass that its policy declares.
+    """Guarded policy that decides its due jobs, in the kind of pass that it declares.
 
     Args:
-        policy, acting, reconsider_s, strict: as of `GuardedPolicy`.
-        exact: remember each job that was deferred, for a report that knows the truth (replay).
-        discipline: who may start before a job that does not fit: `outrider.model.modes`.
-        is_narrow: every job asks for one CPU of any machine: whoever is first fits, and all
-            disciplines are one.
+        policy, acting, reconsider_s, strict: see `GuardedPolicy`.
+        exact: remember each job that was deferred, for a report that uses true run times (replay).
+        discipline: which jobs may start before one that does not fit: `outrider.model.modes`.
+        is_narrow: every job requests one CPU of any machine: the first always fits, and all
+            disciplines are equal.
 
     Attributes:
-        discipline: the same; None where the policy plans and no job waits for another.
-        deferrals: how long jobs were deferred.
-        plans: the policy plans whole passes.
-        looks_at_runs: it sees the whole queue, and what runs where.
+        discipline: as given; None where the policy plans and no job waits for another.
+        deferrals: statistics of deferred jobs.
+        plans: True if the policy plans whole passes.
+        looks_at_runs: True if it sees the whole queue, and the running jobs.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class DecidingPolicy(GuardedPolicy):
         self.looks_at_runs = isinstance(self.scheduling_pass, QueuePass)
 
     def _pass_for(self, discipline: Discipline) -> SchedulingPass:
-        """As the policy declares that it decides."""
+        """Return the kind of pass that the policy declares."""
         policy = self.policy
         if isinstance(policy, Plans):
             return PlanPass(self, policy)
@@ -70,37 +70,37 @@ class DecidingPolicy(GuardedPolicy):
         self.scheduling_pass.join(site, actuator if self.acting else None, record)
 
     def run_pass(self, now: float) -> float:
-        """Decide what is due; returns when a job is due again, `NEVER` if none is deferred."""
+        """Decide what is due; return when a job is due again, `NEVER` if none is deferred."""
         queue = self.queue
         queue.release(now)
         try:
             self.scheduling_pass.decide_due()
-        except Exception as error:  # noqa: BLE001 - a stranger's code; see `strict`
+        except Exception as error:  # noqa: BLE001 - a plugin's code; see `strict`
             self.fail(error)
         return queue.next_due_s()
 
     def forget(self) -> None:
-        """Drop all that is remembered of jobs."""
+        """Drop everything stored about jobs."""
         super().forget()
         self.scheduling_pass.clear()
 
     def would_choose(self, job: Job, site: Site, rng: random.Random) -> dict[int, float]:
         """Return where the policy would start a job if it had to start now; between passes only.
 
-        The policy's own chance is left alone. One that remembers what it chose remembers this, too:
-        ask a policy that does not act.
+        The policy's own random generator is not used. A policy that stores its choices stores this
+        one, too: call this only for a policy that does not act.
 
         Args:
-            job: is queued.
+            job: a queued job.
             site: the view.
-            rng: of what the policy draws for this.
+            rng: for what the policy draws in this call.
 
         Returns:
-            Probability by machine, as of `start_odds`; empty where the job may start on none, and
+            Probability by machine, see `start_odds`; empty where the job may start on none, and
             where the policy fails.
 
         Raises:
-            ValueError: the policy plans whole passes: it is never asked for one job.
+            ValueError: the policy plans whole passes: it never decides one job alone.
             PolicyError: the policy fails, and is strict.
         """
         policy = self.policy
@@ -112,7 +112,7 @@ class DecidingPolicy(GuardedPolicy):
         own, policy.rng = policy.rng, rng
         try:
             return start_odds(policy, job, places)
-        except Exception as error:  # noqa: BLE001 - a stranger's code; see `strict`
+        except Exception as error:  # noqa: BLE001 - a plugin's code; see `strict`
             self.fail(error)
             return {}
         finally:
@@ -121,28 +121,28 @@ class DecidingPolicy(GuardedPolicy):
     # -- the queue ----------------------------------------------------------------------------
 
     @property
-    def somebody_waits(self) -> bool:
+    def any_waiting(self) -> bool:
         """True if a pending job could use a machine that frees."""
-        return self.scheduling_pass.somebody_waits
+        return self.scheduling_pass.any_waiting
 
     def enqueue(self, number: int) -> None:
-        """A job is pending and must be decided: submitted, evicted or released."""
+        """Add a job that must be decided: submitted, evicted or released."""
         if not self.broken:
             self.queue.enter(number)
 
-    def decide_anew(self) -> None:
-        """All pending jobs are due, and their decisions are recorded even if they stay the same."""
+    def decide_again(self) -> None:
+        """Make all pending jobs due, and record their decisions even if they stay the same."""
         for pending in self.queue.waiting.values():
             pending.action = ""
-        self.queue.decide_anew(sent=START)  # of which none is left
+        self.queue.decide_again(sent=START)  # of which none is left
 
     def dequeue(self, number: int, site: Site) -> PendingDecision | None:
-        """A job is no longer pending. Returns its pending decision; None if it was not queued."""
+        """Remove a job that is no longer pending; return its decision, None if not queued."""
         pending = self.queue.waiting.pop(number, None)
         if pending is None:
             return None
         if self.looks_at_runs:
-            self._tell_dequeued(pending, site)
+            self._notify_dequeued(pending, site)
         if self.hand_back is not None:
             self.hand_back.limit.end(number)
         was_deferred = pending.deferred_before_s or pending.deferred_since_s is not None
@@ -156,24 +156,24 @@ class DecidingPolicy(GuardedPolicy):
             self.deferrals.add(number, pending.deferred_before_s)
         return pending
 
-    def _tell_dequeued(self, pending: PendingDecision, site: Site) -> None:
+    def _notify_dequeued(self, pending: PendingDecision, site: Site) -> None:
         try:
             self.scheduling_pass.on_dequeue(pending, site)
-        except Exception as error:  # noqa: BLE001 - a stranger's code; see `strict`
+        except Exception as error:  # noqa: BLE001 - a plugin's code; see `strict`
             self.fail(error)
 
     def changed(self, job: Job, site: Site) -> None:
-        """A job is declared anew; if it is pending, it keeps its place in the queue."""
+        """Update a job that is declared again; a pending one keeps its place in the queue."""
         pending = self.queue.waiting.get(job.number)
         if pending is None or not self.looks_at_runs or self.broken:
             return
         try:
             self.scheduling_pass.changed(job, pending, site)
-        except Exception as error:  # noqa: BLE001 - a stranger's code; see `strict`
+        except Exception as error:  # noqa: BLE001 - a plugin's code; see `strict`
             self.fail(error)
 
     def next_look_s(self, number: int) -> float | None:
-        """Return when a pending job is decided again; None: as soon as a machine frees, or never."""
+        """Return when a pending job is decided again; None: when a machine frees, or never."""
         pending = self.queue.waiting.get(number)
         if pending is None or pending.decided_s is None or pending.reason in UNCHOSEN:
             return None
@@ -182,7 +182,7 @@ class DecidingPolicy(GuardedPolicy):
         return due_s if latest_s is None else min(due_s, latest_s)
 
     def latest_start_s(self, number: int) -> float | None:
-        """Until when the policy may defer a job that it defers; None: it does not, or for ever."""
+        """Return until when the policy may defer a deferred job; None: not deferred or no limit."""
         pending = self.queue.waiting.get(number)
         if pending is None or pending.deferred_since_s is None:
             return None
@@ -192,24 +192,24 @@ class DecidingPolicy(GuardedPolicy):
     # -- deferrals until now ------------------------------------------------------------------
 
     def deferred_s(self, now: float) -> dict[int, float]:
-        """Seconds for which each pending job was deferred until now, by job number."""
+        """Return the seconds for which each pending job was deferred until now, by job number."""
         return {number: s.deferred_s(now) for number, s in self.queue.waiting.items()}
 
     def longest_deferral_s(self, now: float) -> float:
-        """Seconds for which any job was deferred, those that are pending included."""
+        """Return the longest deferral of any job, including pending ones, in seconds."""
         return max(self.longest_ended_deferral_s, *self.deferred_s(now).values(), 0.0)
 
 
 # -- per job pass ----------------------------------------------------------------------------------
-# A pass job by job: in order of arrival, or in the policy's fixed order.
+# A pass over one job at a time, in order of arrival or in the policy's fixed order.
 #
-# Jobs are decided at submission and at once after an eviction. If no machine is free they wait
-# and are decided when one frees; if the policy *chose* to defer one, it is decided again
-# a decision epoch (`reconsider_s`) later, per job, and not merely because a machine frees.
+# Jobs are decided at submission and immediately after an eviction. If no machine is free they wait
+# and are decided when one frees. If the policy *chose* to defer one, it is decided again a decision
+# epoch (`reconsider_s`) later, per job, and not merely because a machine frees.
 
 
 class PerJobPass(SchedulingPass):
-    """Decides the jobs that are due in order of arrival; what fits nowhere lets others pass."""
+    """Pass that decides due jobs in order of arrival; a job that does not fit blocks no other."""
 
     def _decide(self) -> None:
         site, queue = self._site, self._queue
@@ -221,7 +221,7 @@ class PerJobPass(SchedulingPass):
             pending = waiting.get(number)
             if pending is not None and pending.stamp == stamp:
                 self._decide_job(number, pending)
-        if left_n and len(blocked) > left_n:  # who was tried in vain stays before the rest
+        if left_n and len(blocked) > left_n:  # those tried without success stay first
             blocked.rotate(len(blocked) - left_n)
         fresh, queue.fresh = queue.fresh, []
         for number, stamp in fresh:
@@ -242,7 +242,7 @@ class PerJobPass(SchedulingPass):
         choice = self._ask(job, pending)
         if choice.machine != NOWHERE:
             self._note_start(job, pending, choice)
-            if self._actuator is None:  # while the job still waits it is decided anew every epoch
+            if self._actuator is None:  # a job that still waits is decided every epoch
                 self._queue.defer(number, pending, self._site.now + self._runner.reconsider_s)
         elif choice.reason == NO_MACHINE:
             self._block(number, pending)
@@ -252,11 +252,11 @@ class PerJobPass(SchedulingPass):
 
 
 class OrderedPass(PerJobPass):
-    """Decides them in the policy's order: newcomers take their places before anybody starts.
+    """Pass in the policy's order: new jobs take their places before any job starts.
 
     Args:
-        runner: whose policy and whose queue.
-        policy: that policy, as one that orders.
+        runner: the owner of policy and queue.
+        policy: the same policy, typed as one that orders.
     """
 
     def __init__(self, runner: GuardedPolicy, policy: Orders) -> None:
@@ -281,47 +281,48 @@ class OrderedPass(PerJobPass):
 
 
 # -- start odds ------------------------------------------------------------------------------------
-# Where a policy would start a job if it had to start now: the probability of each machine.
+# Probability of each machine, if a policy had to start a job now.
 #
-# For estimates from records, which weigh what happened by how likely a policy makes it. Outside of
-# passes: nothing is reserved, recorded or carried out.
+# For estimates from records, which weight what happened by its probability under a policy. Used
+# outside passes: nothing is reserved, recorded or executed.
 
-ASKS: Final = 16
-"""How often a policy that draws is asked: its probabilities are the frequencies of its choices."""
+SAMPLED_CHOICES: Final = 16
+"""Number of choices from which the probabilities of a random policy are estimated."""
 
 
 class WatchedPlaces(OpenPlaces):
-    """The machines on which a job may start, and what a policy drew its machine from.
+    """Machines on which a job may start, with a record of what a policy drew from.
 
-    A machine that a policy leaves to chance stands for all that could have been drawn, so that one
-    choice tells of all of them.
+    A machine that a policy draws at random represents all that could have been drawn, so that one
+    choice covers all of them.
 
     Attributes:
         drawn: the machine drawn last; None before.
-        drawn_from: those of which it was one.
+        drawn_from: the machines from which it was drawn.
     """
 
     drawn: int | None = None
     drawn_from: Sequence[int] = ()
 
     def draw(self, rng: random.Random) -> int:
-        """One of them, uniformly. Raises `LookupError` if there is none."""
+        """Draw one of the machines, uniformly. Raises `LookupError` if there is none."""
         self.drawn_from = list(self.free_since)
         self.drawn = super().draw(rng)
         return self.drawn
 
     def draw_in(self, cluster: int, rng: random.Random) -> int:
-        """One of a cluster, uniformly. Raises `LookupError` if there is none."""
+        """Draw one of a cluster's machines, uniformly. Raises `LookupError` if there is none."""
         of = self.site.machine_cluster
         self.drawn_from = [machine for machine in self.free_since if of[machine] == cluster]
         self.drawn = super().draw_in(cluster, rng)
         return self.drawn
 
     def meant_by(self, machine: int) -> Sequence[int]:
-        """The machines between which a choice made no difference.
+        """Return the machines that a choice represents.
 
-        All, where it is none of them: as in a pass, one is drawn for a policy that names no machine
-        although the job must start.
+        All machines if the choice is none of them: as in a pass, one is drawn for a policy that
+            names
+        no machine although the job must start.
         """
         if machine not in self.free_since:
             return list(self.free_since)
@@ -329,22 +330,22 @@ class WatchedPlaces(OpenPlaces):
 
 
 def start_odds(policy: Policy, job: Job, places: WatchedPlaces) -> dict[int, float]:
-    """The probability with which a policy that may not defer a job starts it on each machine.
+    """Return each machine's probability under a policy that may not defer a job.
 
     Args:
         policy: decides job by job (`Policy.choose`); it draws from its own `rng`.
-        job: is queued.
+        job: a queued job.
         places: where it may start; at least one machine.
 
     Returns:
         Probability by machine, of those above 0; their sum is 1. Exact where the policy draws from
-        the view alone and its propensity is 1; elsewhere the frequency in `ASKS` choices, which is
-        right in the mean.
+        the view alone and its propensity is 1; otherwise the frequency in `SAMPLED_CHOICES` calls,
+        which is unbiased.
     """
     odds: defaultdict[int, float] = defaultdict(float)
     asked_n = 0
     is_certain = len(places.free_since) == 1
-    while asked_n < ASKS and not (is_certain and asked_n):
+    while asked_n < SAMPLED_CHOICES and not (is_certain and asked_n):
         asked_n += 1
         evaluation = None
         if isinstance(policy, Groups):

@@ -1,4 +1,4 @@
-"""For how long a job may be kept in the queue: one rule for levers and for simulations."""
+"""Limit on how long a job may be deferred: one rule for levers and for simulations."""
 
 from typing import Final, Generic, TypeVar
 
@@ -10,15 +10,15 @@ from outrider.model.decisions import NOWHERE, Choice
 from outrider.model.jobs import Job
 
 HANDED_BACK: Final = "handed_back"
-"""Why a job starts that the policy would have deferred for longer than it may."""
+"""Reason of a start after the policy deferred the job for as long as it may."""
 
 JobT = TypeVar("JobT", int, str)
 
 
 class DeferralLimit(Generic[JobT]):
-    """For how long each job may be kept in the queue, from the moment when it was first kept.
+    """Limit on how long each job may be kept in the queue, from when it was first kept.
 
-    The time goes on while the policy decides otherwise for a while, and ends when the job starts
+    The time continues while the policy decides otherwise for a while, and ends when the job starts
     or leaves.
 
     Args:
@@ -30,28 +30,28 @@ class DeferralLimit(Generic[JobT]):
         self._since_s: dict[JobT, float] = {}
 
     def left_s(self, job: JobT, now_s: float) -> float:
-        """For how long the job may still be kept; 0 or less: not any more."""
+        """Return for how many seconds the job may still be kept; 0 or less: no longer."""
         return self._longest_s - (now_s - self._since_s.get(job, now_s))
 
     def keep(self, job: JobT, now_s: float) -> None:
-        """The job is kept in the queue."""
+        """Record that the job is kept in the queue."""
         self._since_s.setdefault(job, now_s)
 
     def end(self, job: JobT) -> None:
-        """The job starts or leaves."""
+        """Forget a job that starts or leaves."""
         self._since_s.pop(job, None)
 
 
 class HandBack:
-    """Hands a simulated job that was kept for long enough back to the batch system.
+    """Return of simulated jobs to the batch system when they were deferred for long enough.
 
-    So it goes with levers: what is not kept any more starts as the batch system likes, not where
-    the policy would have it.
+    As with levers: a job that is no longer kept starts where the batch system wants, not where the
+    policy would start it.
 
     Args:
-        longest_s: for how long a job may be kept, seconds.
-        batch_system: the policy that stands for the batch system. It is told of nothing here, so in
-            place of one that learns a machine is drawn.
+        longest_s: maximum time for which a job may be kept, seconds.
+        batch_system: the policy that represents the batch system. It receives no events here, so
+            in place of one that learns a machine is drawn.
     """
 
     def __init__(self, longest_s: float, batch_system: Policy) -> None:

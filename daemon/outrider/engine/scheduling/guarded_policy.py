@@ -1,6 +1,7 @@
-"""One policy behind a guard: what it was asked and answered is counted, and it may fail.
+"""Guard around one policy: it counts calls and impossible choices, and handles failures.
 
-The scheduling passes ask it; `DecidingPolicy` says when, `PolicyRunner` tells it what happened.
+The scheduling passes call the policy; `DecidingPolicy` decides when, `PolicyRunner` reports to it
+what happened.
 """
 
 from collections import Counter
@@ -19,24 +20,24 @@ from outrider.model.jobs import Job
 
 
 class GuardedPolicy:
-    """A policy, its queue, and what follows when it fails or chooses what is impossible.
+    """Policy with its queue, and the handling of its failures and impossible choices.
 
     Args:
-        policy: who decides.
-        acting: True for the one whose starts are carried out; False in shadow.
+        policy: the policy.
+        acting: True for the one whose starts are executed; False in shadow.
         reconsider_s: decision epoch where the policy has none of its own, seconds.
-        strict: an error in the policy is raised (replay). Otherwise it is noted in `broken`, and
-            the policy is asked no more while the others go on (the daemon).
+        strict: True to raise an error in the policy (replay). Otherwise it is stored in `broken`,
+            and the policy is no longer used while the others continue (the daemon).
 
     Attributes:
-        awaits_starts: what it starts is not carried out here, but the batch system is to begin it:
-            until it does, nothing else is chosen for the same CPUs.
-        hand_back: bounds for how long a job is deferred, in simulations of what levers do; None:
-            the policy alone says.
+        awaits_starts: its starts are made by the batch system, not here: until it makes one,
+            nothing else is chosen for the same CPUs.
+        hand_back: limits how long a job is deferred, in simulations of levers; None: the policy
+            alone decides.
         broken: the error with which the policy failed; empty while it has not.
-        decisions, starts: decisions recorded, and of them those that start a job.
-        moves: recorded moves other than starts, by action.
-        refused: impossible choices, by why (`placement.WHYS`).
+        decisions, starts: counts of recorded decisions, and of those that start a job.
+        moves: counts of recorded moves other than starts, by action.
+        refused: counts of impossible choices, by reason (`placement.WHYS`).
     """
 
     def __init__(self, policy: Policy, acting: bool, reconsider_s: float, strict: bool) -> None:
@@ -56,9 +57,9 @@ class GuardedPolicy:
         self.refused: Counter[str] = Counter()
 
     def refuse(self, job: Job, machine: Any, refusal: Refusal) -> str:
-        """The policy chose what is impossible: the reason with which the job stays queued.
+        """Count an impossible choice; return the reason with which the job stays queued.
 
-        It is counted in `refused`, and the policy goes on. Raises `PolicyError` where it is strict.
+        The policy continues. Raises `PolicyError` where it is strict.
         """
         if self.strict:
             raise PolicyError(
@@ -69,7 +70,7 @@ class GuardedPolicy:
         return f"refused_{refusal.why}"
 
     def fail(self, error: Exception) -> None:
-        """The policy raised an error: it is asked no more. Raises `PolicyError` where strict."""
+        """Stop using a policy that raised an error. Raises `PolicyError` where it is strict."""
         what = "" if isinstance(error, PolicyError) else f"{type(error).__name__}: "
         text = f'policy "{self.name}" failed: {what}{error}'
         if self.strict:
@@ -78,48 +79,48 @@ class GuardedPolicy:
         self.forget()
 
     def forget(self) -> None:
-        """Drop all that is remembered of jobs."""
+        """Drop everything stored about jobs."""
         self.queue.clear()
 
     def explain(self, job: Job, site: Site) -> str:
-        """What the policy says of a job; that it could not, if it failed. It may go on deciding."""
+        """Return the policy's explanation for a job; the error if only that fails."""
         try:
             return str(self.policy.explain(job, site))
-        except Exception as error:  # noqa: BLE001 - a stranger's code; nothing hangs on a sentence
-            return f"{self.name} could not say why: {type(error).__name__}: {error}"
+        except Exception as error:  # noqa: BLE001 - a plugin's code; only a sentence is lost
+            return f"{self.name} could not explain this: {type(error).__name__}: {error}"
 
 
 # -- plain data ------------------------------------------------------------------------------------
-# What a policy gives to be kept must be plain data: refused by the method that gave it.
+# Check that what a policy returns for storage is plain data, in the method that returned it.
 #
 # Keys stay in the state until a run ends and come back from a snapshot; what a policy saves is read
-# again by another process; scores are written to the ledger. A set, a record or a number of numpy's
-# would fail only there, long afterwards and far from its author.
+# again by another process; scores are written to the journal. A set, a record or a numpy number
+# would fail only there, much later and far from its cause.
 
 PLAIN_KEYS: Final = frozenset({bool, float, int, str, type(None)})
-"""Types of a key that need no further look. Their subclasses would come back as something else."""
-_RIGHT_KEY: Final = "expected None, a bool, an int, a float, a str, or a tuple of those"
+"""Types of a key that need no further check. Their subclasses would not be restored as such."""
+_EXPECTED_KEY: Final = "expected None, a bool, an int, a float, a str, or a tuple of those"
 _NAMES: Final = frozenset({str})
 _NUMBERS: Final = frozenset({float, int, bool})
 
 
 def check_key(key: Any) -> None:
-    """A key from `group_key`. Raises `TypeError` if it is not plain data."""
+    """Check a key from `group_key`. Raises `TypeError` if it is not plain data."""
     wrong = _odd_part(key)
     if wrong is not None:
         inside = "" if wrong is key else f", which holds {_named(wrong)}"
-        raise TypeError(f"group_key returned {_named(key)}{inside}; {_RIGHT_KEY}")
+        raise TypeError(f"group_key returned {_named(key)}{inside}; {_EXPECTED_KEY}")
 
 
 def _odd_part(key: Any) -> Any:
-    """The part of a key that is not plain; None if it is plain all through."""
+    """Return the part of a key that is not plain; None if all of it is."""
     if isinstance(key, tuple):  # named ones, too: what comes back is equal
         return next((odd for part in key if (odd := _odd_part(part)) is not None), None)
     return None if type(key) in PLAIN_KEYS else key
 
 
 def check_saved(saved: Any) -> None:
-    """What `save` gave. Raises `TypeError` if it cannot be written to a snapshot."""
+    """Check the result of `save`. Raises `TypeError` if it cannot be written to a snapshot."""
     try:
         msgspec.msgpack.encode(saved)
     except (TypeError, ValueError, OverflowError) as error:
@@ -134,7 +135,7 @@ def check_saved(saved: Any) -> None:
 
 
 def _odd_place(value: Any, path: str) -> tuple[str, Any] | None:
-    """The first part that cannot be written, and the path to it."""
+    """Return the first part that cannot be written, and the path to it."""
     parts: Any = ()
     if isinstance(value, Mapping):
         parts = value.items()
@@ -155,9 +156,9 @@ def _odd_place(value: Any, path: str) -> tuple[str, Any] | None:
 
 
 def check_scores(scores: Mapping[Any, Any], method: str) -> None:
-    """Scores from a policy. Raises `TypeError` if they are not names with numbers of Python's."""
+    """Check scores from a policy. Raises `TypeError` if they are not names with plain numbers."""
     if _NAMES.issuperset(map(type, scores)) and _NUMBERS.issuperset(map(type, scores.values())):
-        return  # every decision comes by here
+        return  # fast path: called for every decision
     for name, score in scores.items():
         if type(name) is not str:
             raise TypeError(f"{method} returned scores with the key {_named(name)}; expected names")

@@ -1,7 +1,7 @@
-"""The queue of one policy: jobs that are due now, that wait for a machine, that are deferred.
+"""Queue of one policy: jobs that are due now, that wait for a machine, that are deferred.
 
-A job is queued once, with a stamp. Entries in the queues below name job and stamp, so that
-a job that started, left or came back makes its old entries void without anybody searching them.
+A job is queued once, with a stamp. Entries in the queues below name job and stamp. When a job
+starts, leaves or comes back, its old entries are void and need not be searched.
 """
 
 import heapq
@@ -23,10 +23,10 @@ NEVER: Final = float("inf")
 
 
 class PendingDecision(msgspec.Struct, eq=False, gc=False):
-    """What was last decided for a waiting job, and how long it was deferred.
+    """Last decision for a waiting job, and how long the job was deferred.
 
     Attributes:
-        stamp: tells this place in the queue from every other.
+        stamp: identifies this place in the queue.
         action, reason: of the pending decision; empty before the first.
         cluster: where it would start, or `NOWHERE`.
         decided_s: when it was last decided.
@@ -43,23 +43,23 @@ class PendingDecision(msgspec.Struct, eq=False, gc=False):
     deferred_before_s: float = 0.0
 
     def deferred_s(self, now: float) -> float:
-        """For how long it was deferred until now."""
+        """Return for how many seconds the job was deferred until now."""
         going_on_s = 0.0 if self.deferred_since_s is None else now - self.deferred_since_s
         return self.deferred_before_s + going_on_s
 
     def end_deferral(self, now: float) -> None:
-        """The policy does not defer it any longer."""
+        """Record that the policy no longer defers the job."""
         if self.deferred_since_s is not None:
             self.deferred_before_s += now - self.deferred_since_s
             self.deferred_since_s = None
 
 
 _SAVED: Final = sorted(PendingDecision.__struct_fields__)
-"""What a snapshot holds of each, in this order."""
+"""Fields of each decision in a snapshot, in this order."""
 
 
 class PendingQueue:
-    """Pending jobs of one runner.
+    """Pending jobs of one policy runner.
 
     Attributes:
         waiting: the pending decision of each job, by number.
@@ -75,28 +75,28 @@ class PendingQueue:
         self.ranked: list[tuple[float, int, int]] = []
         self._stamps = 0
         # Deferrals of one decision epoch end in the order in which they began; only those that the
-        # starvation guard cuts short need sorting. A job that leaves takes its entry along: a pass
-        # that met all entries of an hour at once would be ten times as long as any other. Ordered,
-        # because a plain dict walks over what was deleted before its first entry.
+        # starvation guard cuts short need sorting. A job that leaves removes its entry: a pass that
+        # met all entries of an hour together would be ten times as long as any other. An
+        # OrderedDict, because a plain dict walks over what was deleted before its first entry.
         self._deferred: OrderedDict[int, tuple[float, int]] = OrderedDict()
         self._cut_short: list[tuple[float, int, int]] = []
 
     def enter(self, number: int) -> None:
-        """A job joins the queue and is due."""
+        """Add a job to the queue; it is due."""
         self._stamps += 1
         self.waiting[number] = PendingDecision(self._stamps)
         self.fresh.append((number, self._stamps))
 
     def block(self, number: int, pending: PendingDecision) -> None:
-        """It waits until a machine frees."""
+        """Let a job wait until a machine frees."""
         self.blocked.append((number, pending.stamp))
 
     def rank(self, order: float, number: int, pending: PendingDecision) -> None:
-        """It waits until a machine frees, in the policy's own order."""
+        """Let a job wait until a machine frees, in the policy's own order."""
         heapq.heappush(self.ranked, (order, pending.stamp, number))
 
     def pop_ranked(self) -> tuple[int, PendingDecision] | None:
-        """The first in the policy's order leaves the queue; None if no job waits there."""
+        """Remove and return the first job in the policy's order; None if no job waits there."""
         while self.ranked:
             _, stamp, number = heapq.heappop(self.ranked)
             pending = self.waiting.get(number)
@@ -105,12 +105,12 @@ class PendingQueue:
         return None
 
     def take_fresh(self) -> Iterator[tuple[int, PendingDecision]]:
-        """Those due now, in order of arrival; jobs that started or left since are passed over."""
+        """Take the jobs due now, in order of arrival; skip jobs that started or left since."""
         fresh, self.fresh = self.fresh, []
         return self._still_pending(fresh)
 
     def take_blocked(self) -> Iterator[tuple[int, PendingDecision]]:
-        """Those for which no machine was free, as they were blocked."""
+        """Take the jobs for which no machine was free, in the order they were blocked."""
         blocked, self.blocked = self.blocked, deque()
         return self._still_pending(blocked)
 
@@ -123,19 +123,19 @@ class PendingQueue:
                 yield number, pending
 
     def defer(self, number: int, pending: PendingDecision, until_s: float) -> None:
-        """It is due again at `until_s`, one decision epoch from now."""
+        """Make a job due again at `until_s`, one decision epoch from now."""
         self._deferred[pending.stamp] = until_s, number
 
     def defer_shorter(self, number: int, pending: PendingDecision, until_s: float) -> None:
-        """It is due again at `until_s`, before the epoch ends."""
+        """Make a job due again at `until_s`, before the epoch ends."""
         heapq.heappush(self._cut_short, (until_s, number, pending.stamp))
 
     def undefer(self, pending: PendingDecision) -> None:
-        """It left the queue: it is due no more."""
+        """Cancel the deferral of a job that left the queue."""
         self._deferred.pop(pending.stamp, None)
 
     def release(self, now: float) -> None:
-        """Those deferred until now are due."""
+        """Make jobs due whose deferral ends by now."""
         deferred, cut_short = self._deferred, self._cut_short
         while deferred:
             stamp, (due_s, number) = next(iter(deferred.items()))
@@ -164,17 +164,17 @@ class PendingQueue:
         due_s = next(iter(deferred.values()))[0] if deferred else NEVER
         return min(due_s, cut_short[0][0]) if cut_short else due_s
 
-    def decide_anew(self, sent: str) -> None:
-        """All pending jobs are due, in order of arrival.
+    def decide_again(self, sent: str) -> None:
+        """Make all pending jobs due, in order of arrival.
 
-        But for those whose last action is `sent`: they were sent off and are not heard of yet.
+        Except those whose last action is `sent`: they were sent off and not yet reported.
         """
         self._empty_queues()
         by_stamp = sorted(self.waiting.items(), key=lambda entry: entry[1].stamp)
         self.fresh += [(number, s.stamp) for number, s in by_stamp if s.action != sent]
 
     def clear(self) -> None:
-        """Empty it."""
+        """Remove all jobs from the queue."""
         self.waiting.clear()
         self._empty_queues()
 
@@ -183,7 +183,7 @@ class PendingQueue:
             queue.clear()
 
     def save(self) -> dict[str, Any]:
-        """Everything as plain data."""
+        """Return everything as plain data."""
         return {
             "waiting": pack(
                 [n, *(getattr(pending, name) for name in _SAVED)]
@@ -202,10 +202,10 @@ class PendingQueue:
     def restore(
         self, saved: dict[str, Any], clusters: list[int], latest_due_s: float = NEVER
     ) -> None:
-        """Go on from what `save` gave.
+        """Resume from what `save` returned.
 
         Args:
-            saved: what `save` gave.
+            saved: what `save` returned.
             clusters: `clusters[i]` is today's number of saved cluster i.
             latest_due_s: no deferral ends later, as where the decision epoch became shorter.
         """
@@ -227,20 +227,20 @@ class PendingQueue:
 
 
 # -- queue columns ---------------------------------------------------------------------------------
-# The queue as columns, kept up to date as jobs enter it and leave: `outrider.api.Queue`.
+# The queue as columns, updated as jobs enter it and leave: `outrider.api.Queue`.
 
 _SUBMIT, _ESTIMATE, _ORDER, _WORK = range(4)
 _CPUS, _VO, _INTERACTIVE, _HOME, _BOUND = range(5)
 _FIRST_ROWS: Final = 64
-MOST_VOS: Final = 10_000
-"""More than are ever named at once: an empty queue forgets the names of its past."""
+MAX_VOS: Final = 10_000
+"""Maximum number of VO names at which an empty queue keeps its past names."""
 
 
 class QueueColumns:
-    """Pending jobs in the order in which they entered the queue, one row each.
+    """Table of pending jobs in the order in which they entered the queue, one row each.
 
-    The first row goes by counting it out; any other by moving those behind it up: a few copies of
-    memory, however many jobs wait.
+    Removing the first row only moves the beginning; removing another moves the rows behind it up: a
+    few copies of memory, independent of the number of jobs.
 
     Attributes:
         jobs: by row.
@@ -260,8 +260,8 @@ class QueueColumns:
         return len(self.jobs)
 
     def add(self, job: Job, stamp: int, now: float, order: float) -> None:
-        """A job enters the queue behind all others; `stamp` is later than theirs."""
-        if not self.jobs and len(self.vo_names) > MOST_VOS:  # of jobs that are gone
+        """Append a job to the queue; `stamp` is later than all others."""
+        if not self.jobs and len(self.vo_names) > MAX_VOS:  # of jobs that are gone
             self.vo_names, self._vos = [], {}
         if self._end == self._floats.shape[1]:
             self._make_room()
@@ -272,7 +272,7 @@ class QueueColumns:
         self._stamps.append(stamp)
 
     def _make_room(self) -> None:
-        """Move the rows to the front of arrays at least twice as long as they are."""
+        """Move the rows to the front of new arrays at least twice as long."""
         begin, end = self._begin, self._end
         longer = max(_FIRST_ROWS, 2 * (end - begin))
         floats, ints = np.empty((4, longer)), np.empty((5, longer), dtype=np.int64)
@@ -295,12 +295,12 @@ class QueueColumns:
         self._ints[:, column] = spec.cpus, vo, spec.job_class == "interactive", home, is_bound
 
     def at(self, stamp: int) -> Job | None:
-        """The job at the place in the queue with this stamp; None if no job has it."""
+        """Return the job at the place in the queue with this stamp; None if no job has it."""
         row = self._row(stamp)
         return None if row is None else self.jobs[row]
 
     def change(self, job: Job, stamp: int, order: float) -> None:
-        """A job in the queue is declared anew, and keeps its place."""
+        """Update a queued job that is declared again; it keeps its place."""
         row = self._row(stamp)
         if row is not None:
             self._write(self._begin + row, job, float(self.submit_s[row]), order)
@@ -311,7 +311,7 @@ class QueueColumns:
         return None if row == len(stamps) or stamps[row] != stamp else row
 
     def remove(self, stamp: int) -> Job | None:
-        """A job leaves the queue; None if it was not in it."""
+        """Remove a job from the queue and return it; None if it was not in it."""
         row = self._row(stamp)
         if row is None:
             return None
@@ -325,58 +325,58 @@ class QueueColumns:
         return self.jobs.pop(row)
 
     def stamp(self, row: int) -> int:
-        """What tells this place in the queue from every other."""
+        """Return the stamp of a row's place in the queue."""
         return self._stamps[row]
 
     @property
     def submit_s(self) -> NDArray[np.float64]:
-        """When each was submitted; if that is not known, when it entered the queue."""
+        """Time of each job's submission; if not known, when it entered the queue."""
         return self._floats[_SUBMIT, self._begin : self._end]
 
     @property
     def estimate_s(self) -> NDArray[np.float64]:
-        """Estimated run time on all the CPUs it asks for; nan where not known."""
+        """Estimated run time on all the CPUs a job requests; nan where not known."""
         return self._floats[_ESTIMATE, self._begin : self._end]
 
     @property
     def order(self) -> NDArray[np.float64]:
-        """What `Policy.order` said of each when it entered the queue."""
+        """Place that `Policy.order` returned for each job when it entered the queue."""
         return self._floats[_ORDER, self._begin : self._end]
 
     @property
     def cpus(self) -> NDArray[np.int64]:
-        """CPUs it asks for."""
+        """Number of CPUs each job requests."""
         return self._ints[_CPUS, self._begin : self._end]
 
     @property
     def vo(self) -> NDArray[np.int64]:
-        """The number of its VO in `vo_names`."""
+        """Number of each job's VO in `vo_names`."""
         return self._ints[_VO, self._begin : self._end]
 
     @property
     def interactive(self) -> NDArray[np.bool_]:
-        """True if its class is ``interactive``."""
+        """True for jobs of class ``interactive``."""
         declared: NDArray[np.bool_] = self._ints[_INTERACTIVE, self._begin : self._end] == 1
         return declared
 
     @property
     def work_s(self) -> NDArray[np.float64]:
-        """Work that a preempted job has done, seconds on all the CPUs it asks for; others: 0."""
+        """Work that a preempted job has done, seconds on all the CPUs it requests; others: 0."""
         return self._floats[_WORK, self._begin : self._end]
 
     @property
     def home(self) -> NDArray[np.int64]:
-        """The machine on which a preempted job must be resumed; `NOWHERE`: it runs anywhere."""
+        """Machine on which a preempted job must be resumed; `NOWHERE`: it runs anywhere."""
         return self._ints[_HOME, self._begin : self._end]
 
     @property
     def bound(self) -> NDArray[np.bool_]:
-        """True if CPUs are not all it asks for: other resources, or a class of machines."""
+        """True if a job requests more than CPUs: other resources, or a class of machines."""
         asked: NDArray[np.bool_] = self._ints[_BOUND, self._begin : self._end] == 1
         return asked
 
     def save(self) -> dict[str, Any]:
-        """The places in the queue, as plain data; the jobs are the site's."""
+        """Return the places in the queue, as plain data; the jobs are the site's."""
         return {
             "jobs": [job.number for job in self.jobs],
             "stamps": list(self._stamps),
@@ -386,7 +386,7 @@ class QueueColumns:
         }
 
     def restore(self, saved: dict[str, Any], jobs: dict[int, Job]) -> None:
-        """Go on from what `save` gave."""
+        """Resume from what `save` returned."""
         self.jobs.clear()
         self._stamps.clear()
         self._begin = self._end = 0

@@ -1,7 +1,7 @@
-"""The placement check: whether a job may start on a machine. Every pass asks it, and nothing else.
+"""Placement check: whether a job may start on a machine. Every pass uses it, and no other.
 
 A start is possible iff the machine is open to jobs, is one that the job may use, and has the CPUs,
-memory, GPUs and other resources that the job asks for, after all that the same pass has chosen
+memory, GPUs and other resources that the job requests, after all that the same pass has chosen
 before. A resource that the machine does not declare is not checked.
 """
 
@@ -27,17 +27,17 @@ PROMISED: Final = "promised"
 WHYS: Final = (
     UNKNOWN_MACHINE, CLOSED, CPUS, MEMORY_LEFT, GPUS_LEFT, RESOURCE, INELIGIBLE, PROMISED,
 )  # fmt: skip
-"""Why a choice is refused, a closed list. `PROMISED`: it fits, but would delay a reservation."""
+"""Reasons of a refusal, a closed list. `PROMISED`: it fits, but would delay a reservation."""
 _WHY_OF: Final = {MEMORY: MEMORY_LEFT, GPUS: GPUS_LEFT}
 
 
 class Refusal(NamedTuple):
-    """Why a job cannot start on a machine.
+    """Reason why a job cannot start on a machine.
 
     Attributes:
         why: one of `WHYS`.
-        asked: what the job asks for, in words.
-        left: what there is, in words.
+        asked: what the job requests, in words.
+        left: what is left, in words.
     """
 
     why: str
@@ -48,14 +48,14 @@ class Refusal(NamedTuple):
 def find_refusal(
     site: Machines, spec: JobSpec, machine: Any, cpus: int, room: Room | None = None
 ) -> Refusal | None:
-    """Why a job cannot start on a machine; None if it can.
+    """Return why a job cannot start on a machine; None if it can.
 
     Args:
         site: now, with what this pass has chosen reserved.
         spec: of the job.
         machine: what the policy named; it may be anything.
-        cpus: how many CPUs the job would get more than it has.
-        room: what is left of the machine in this pass, where the pass keeps that itself.
+        cpus: how many CPUs the job would get in addition.
+        room: what is left of the machine in this pass, where the pass keeps count itself.
     """
     known = isinstance(machine, int) and 0 <= machine < site.machines_n
     if not known or site.specs[machine] is None:
@@ -81,7 +81,7 @@ def _words(cpus: int) -> str:
 
 
 def kind_of(spec: JobSpec) -> Hashable:
-    """What says where a job may start: jobs of one kind fit on the same machines."""
+    """Return the key of jobs that fit on the same machines."""
     return spec.cpus, spec.resources, spec.eligible
 
 
@@ -108,22 +108,22 @@ def fits_when_empty(site: Machines, spec: JobSpec, machine: int) -> bool:
 
 
 def fits_an_open_machine(site: Machines, spec: JobSpec) -> bool:
-    """Return whether a job could start on some machine that is open if nothing else ran there."""
+    """Return whether a job could start on some open machine if nothing else ran there."""
     return any(
         state in (FREE, TAKEN, RESERVED) and fits_when_empty(site, spec, machine)
         for machine, state in enumerate(site.state)
     )
 
 
-MOST_KINDS: Final = 10_000
-"""Kinds of job that are remembered: a user may ask for another amount of memory with each job."""
+MAX_KINDS: Final = 10_000
+"""Maximum number of remembered kinds: users may request many different amounts of memory."""
 
 
 class Possible:
-    """Which kinds of job fit on any machine of the site at all; worked out once per kind.
+    """Cache of whether a kind of job fits on any machine of the site at all.
 
     Args:
-        site: whose machines.
+        site: the site with the machines.
     """
 
     def __init__(self, site: Machines) -> None:
@@ -132,9 +132,9 @@ class Possible:
         self._capacities_n = site.capacities_n
 
     def __call__(self, spec: JobSpec) -> bool:
-        """Return whether a job would fit on some machine, open or not, if nothing else ran there."""
+        """Return whether a job fits on some machine, open or not, if nothing else runs there."""
         site = self._site
-        if self._capacities_n != site.capacities_n or len(self._known) >= MOST_KINDS:
+        if self._capacities_n != site.capacities_n or len(self._known) >= MAX_KINDS:
             self._capacities_n = site.capacities_n
             self._known.clear()
         kind = kind_of(spec)
@@ -146,7 +146,7 @@ class Possible:
 
 
 # -- open places -----------------------------------------------------------------------------------
-# The site as a policy sees it when it decides one job that does not fit everywhere.
+# View of the site for a policy that decides one job that does not fit everywhere.
 #
 # Free means free *for this job* here: what a policy draws, lists or counts are the machines on
 # which the job may start now, so that a policy need not know of widths, memory or eligibility to
@@ -154,17 +154,17 @@ class Possible:
 
 
 class OpenPlaces:
-    """A `outrider.api.SiteView` of the machines on which one job may start now.
+    """View (`outrider.api.SiteView`) of the machines on which one job may start now.
 
-    It holds for one question: what is chosen next changes what is free.
+    It is valid for one decision: the next choice changes what is free.
 
     Args:
-        site: the whole.
-        job: that is decided.
+        site: the whole site.
+        job: the job that is decided.
         allows: whether it may start on a machine although others wait before it; None: it may.
 
     Attributes:
-        free_since: the machines, and since when each has been free, in that order.
+        free_since: the machines, each with the time since when it has been free, in that order.
     """
 
     def __init__(self, site: Site, job: Job, allows: Callable[[int], bool] | None = None) -> None:
@@ -181,12 +181,12 @@ class OpenPlaces:
 
     @property
     def free_total(self) -> int:
-        """How many machines there are."""
+        """Number of machines on which the job may start."""
         return len(self.free_since)
 
     @property
     def free_n(self) -> Sequence[int]:
-        """How many there are in each cluster."""
+        """Number of machines on which the job may start, by cluster."""
         if self._free_n is None:
             self._free_n = [0] * len(self.site.cluster_names)
             for machine in self.free_since:
@@ -198,27 +198,27 @@ class OpenPlaces:
         return machine in self.free_since
 
     def draw(self, rng: random.Random) -> int:
-        """One of them, uniformly. Raises `LookupError` if there is none."""
+        """Draw one of the machines, uniformly. Raises `LookupError` if there is none."""
         return _pick(list(self.free_since), rng)
 
     def draw_in(self, cluster: int, rng: random.Random) -> int:
-        """One of a cluster, uniformly. Raises `LookupError` if there is none."""
+        """Draw one of a cluster's machines, uniformly. Raises `LookupError` if there is none."""
         of = self.site.machine_cluster
         return _pick([machine for machine in self.free_since if of[machine] == cluster], rng)
 
     def longest_free(self) -> int:
-        """The one that has been free the longest. Raises `LookupError` if there is none."""
+        """Return the machine that has been free longest. Raises `LookupError` if there is none."""
         if not self.free_since:
             raise LookupError("the job may start on no machine now")
         return next(iter(self.free_since))
 
     def fitting(self, cpus: int) -> list[int]:
-        """Those with at least so many CPUs left, those with the fewest left last."""
+        """Return machines with at least `cpus` CPUs left, those with the fewest left last."""
         left = [(self.cpus_left(machine), machine) for machine in self.free_since]
         return [machine for n, machine in sorted(left, reverse=True) if n >= cpus]
 
     def tightest(self, cpus: int) -> int:
-        """The one with the fewest CPUs left that suffice, the lowest number of equals."""
+        """Return the machine with the fewest CPUs left that suffice, lowest number first."""
         tightest, least, cpus_left = NOWHERE, 0, self.site.cpus_left
         for machine in self.free_since:
             left = cpus_left(machine)
@@ -229,7 +229,7 @@ class OpenPlaces:
         return tightest
 
     def cpus_left(self, machine: int) -> int:
-        """CPUs left on one of them; 0 on all other machines."""
+        """Return the CPUs left on one of the machines; 0 on all other machines."""
         return self.site.cpus_left(machine) if machine in self.free_since else 0
 
     # -- what is the same for all jobs --------------------------------------------------------
@@ -251,34 +251,34 @@ class OpenPlaces:
 
     @property
     def members(self) -> Sequence[Sequence[int]]:
-        """The machines of each cluster, by cluster number."""
+        """Machines of each cluster, by cluster number."""
         return self.site.members
 
     @property
     def machines_n(self) -> int:
-        """Machines ever seen: their numbers are below this."""
+        """Number of machines ever seen: their numbers are below this."""
         return self.site.machines_n
 
     @property
     def open_cpus(self) -> int:
-        """CPUs of all machines that are open to jobs, free or not."""
+        """Number of CPUs of all machines that are open to jobs, free or not."""
         return self.site.open_cpus
 
     @property
     def running(self) -> Iterable[Job]:
-        """All jobs that run, as far as they are shown."""
+        """Running jobs, as far as the site shows them."""
         return self.site.running
 
     def hour_of_day(self) -> int:
-        """Local hour of `now`, 0 to 23."""
+        """Return the local hour of `now`, 0 to 23."""
         return self.site.hour_of_day()
 
     def week_second(self) -> float:
-        """Seconds since Monday 00:00 local time."""
+        """Return the seconds since Monday 00:00 local time."""
         return self.site.week_second()
 
     def next_reboot_s(self) -> float:
-        """Return when the nightly reboot comes next, event time; infinite where there is none."""
+        """Return the event time of the next nightly reboot; infinite where there is none."""
         return self.site.next_reboot_s()
 
     def was_available(self, start_s: float, end_s: float) -> bool:
@@ -286,23 +286,23 @@ class OpenPlaces:
         return self.site.was_available(start_s, end_s)
 
     def watts_span(self) -> tuple[float, float]:
-        """The least and most active watts of any cluster."""
+        """Return the least and most active watts of any cluster."""
         return self.site.watts_span()
 
     def cluster_of(self, machine: int) -> int:
-        """The number of a machine's cluster."""
+        """Return the number of a machine's cluster."""
         return self.site.cluster_of(machine)
 
     def cpus_of(self, machine: int) -> int:
-        """CPUs jobs may use on a machine, free or not; 0 for one that left or is shut."""
+        """Return the CPUs of a machine that jobs may use; 0 if it left or is shut."""
         return self.site.cpus_of(machine)
 
     def speed_of(self, machine: int) -> float:
-        """Work a CPU of the machine does in a second; 1 where not known."""
+        """Return the work that a CPU of the machine does in a second; 1 where not known."""
         return self.site.speed_of(machine)
 
     def resources_left(self, machine: int) -> Mapping[str, float]:
-        """What is left of the resources that a machine declares, by name."""
+        """Return what is left of the resources that a machine declares, by name."""
         return self.site.resources_left(machine)
 
     def may_use(self, job: Job, machine: int) -> bool:
@@ -310,11 +310,11 @@ class OpenPlaces:
         return self.site.may_use(job, machine)
 
     def running_on(self, machine: int) -> Iterable[Job]:
-        """Jobs that run on a machine, in the order in which they got their CPUs."""
+        """Return the jobs that run on a machine, in the order in which they got their CPUs."""
         return self.site.running_on(machine)
 
     def utility(self, job: Job) -> TimeUtility:
-        """The time utility function that the site declares for the job's class."""
+        """Return the time utility function that the site declares for the job's class."""
         return self.site.utility(job)
 
     @property
@@ -323,7 +323,7 @@ class OpenPlaces:
         return self.site.delivered_cpu_s
 
     def vo_shares(self) -> Mapping[str, tuple[float, float]]:
-        """Each VO's share of the CPU-seconds delivered until now, and its target."""
+        """Return each VO's share of the CPU-seconds delivered until now, and its target."""
         return self.site.vo_shares()
 
 

@@ -1,8 +1,8 @@
-"""A policy runner: one policy, acting or in shadow, that decides, learns and is judged.
+"""Policy runner: one policy, acting or in shadow, that decides, learns and is scored.
 
-Every runner decides the same pending jobs on the same view of the site. How it decides is in
-`DecidingPolicy`; here is what it is told of runs, what it learns from them, and whether what it
-chose and predicted came true.
+Every runner decides the same pending jobs on the same view of the site. `DecidingPolicy` contains
+how it decides. This module contains the events of runs, what the policy learns from them, and
+whether its choices and predictions came true.
 """
 
 from collections import Counter
@@ -30,19 +30,19 @@ from outrider.model.modes import FIRST_FIT, Discipline
 
 
 class PolicyRunner(DecidingPolicy):
-    """One policy with its own queue: it acts, or in shadow only records what it would do.
+    """Policy with its own queue: it acts, or in shadow only records what it would do.
 
     Args:
-        policy, acting, reconsider_s, strict, exact, discipline, is_narrow: as of `DecidingPolicy`.
+        policy, acting, reconsider_s, strict, exact, discipline, is_narrow: see `DecidingPolicy`.
 
     Attributes:
-        agreed, disagreed: in shadow, runs that the batch system began as the policy had chosen,
-            and otherwise.
-        learns: the policy learns from the ends of runs.
-        running: the key of each run that goes on, and whether the policy chose it, by job number.
-        reward_sum, reward_n: of the rewards that the policy made of the ends of runs.
-        predictions: what it predicts, scored; None where it predicts nothing.
-        subscribes: kinds of events about machines that it is told of.
+        agreed, disagreed: counts, in shadow, of runs that the batch system began as the policy had
+            chosen, and of others.
+        learns: True if the policy learns from the ends of runs.
+        running: the key of each current run, and whether the policy chose it, by job number.
+        reward_sum, reward_n: of the rewards that the policy computed from the ends of runs.
+        predictions: its predictions, scored; None where it predicts nothing.
+        subscribes: kinds of events about machines that it receives.
     """
 
     def __init__(
@@ -69,16 +69,16 @@ class PolicyRunner(DecidingPolicy):
         self.subscribes = policy.subscribes if isinstance(policy, Listens) else nothing
 
     def forget(self) -> None:
-        """Drop all that is remembered of jobs."""
+        """Drop everything stored about jobs."""
         super().forget()
         self.running.clear()
         if self.predictions is not None:
             self.predictions.open.clear()
 
     def listener(self) -> Callable[[int, int, Site], None] | None:
-        """What to call with (kind, machine, site) after an event about a machine.
+        """Return the function to call with (kind, machine, site) after a machine event.
 
-        For events of the kinds in `subscribes`; None where there are none. A function of its own,
+        For events of the kinds in `subscribes`; None where there are none. A separate function,
         because there are millions of such events.
         """
         listener = self.policy
@@ -90,7 +90,7 @@ class PolicyRunner(DecidingPolicy):
                 return
             try:
                 listener.on_machine_event(kind, machine, site)
-            except Exception as error:  # noqa: BLE001 - a stranger's code; see `strict`
+            except Exception as error:  # noqa: BLE001 - a plugin's code; see `strict`
                 self.fail(error)
 
         return on_machine_event
@@ -98,7 +98,7 @@ class PolicyRunner(DecidingPolicy):
     # -- runs and their ends ------------------------------------------------------------------
 
     def started(self, job: Job, site: Site) -> None:
-        """A run began, by this policy's choice or, in shadow, by the batch system's."""
+        """Handle a run that began, by this policy's choice or, in shadow, by the batch system's."""
         pending = self.dequeue(job.number, site)
         on_policy = self.acting
         if not self.acting and pending is not None and pending.action:
@@ -114,19 +114,19 @@ class PolicyRunner(DecidingPolicy):
                 key = self.policy.group_key(job, site)
                 if type(key) not in PLAIN_KEYS:
                     check_key(key)
-            except Exception as error:  # noqa: BLE001 - a stranger's code; see `strict`
+            except Exception as error:  # noqa: BLE001 - a plugin's code; see `strict`
                 self.fail(error)
             else:
                 self.running[job.number] = (key, on_policy)
         if self._predictor is not None and self.predictions is not None and not self.broken:
             try:
-                said = self._predictor.predict(job, job.machine, site)
-                self.predictions.keep(job.number, said)
-            except Exception as error:  # noqa: BLE001 - a stranger's code; see `strict`
+                prediction = self._predictor.predict(job, job.machine, site)
+                self.predictions.keep(job.number, prediction)
+            except Exception as error:  # noqa: BLE001 - a plugin's code; see `strict`
                 self.fail(error)
 
     def judge(self, job: Job, ending: str, reason: str, run_s: float, now: float) -> None:
-        """A run ended: judge its prediction, and a deferral before it, by what happened."""
+        """Score the prediction for a run that ended, and a deferral before it, by what happened."""
         if self.predictions is not None:
             self.predictions.score(job.number, ending, reason, run_s, now)
         if ending is not EVICTED_RUN:
@@ -135,9 +135,9 @@ class PolicyRunner(DecidingPolicy):
     def ended(
         self, job: Job, ending: str, reason: str, run_s: float, site: Site
     ) -> tuple[float | None, bool]:
-        """A run ended: let the policy learn from it.
+        """Let the policy learn from a run that ended.
 
-        Returns the reward, if there is one, and whether it was of the policy's own choice.
+        Return the reward, if there is one, and whether the policy chose the run.
         """
         key, on_policy = self.running.pop(job.number, (None, False))
         if key is None:
@@ -150,7 +150,7 @@ class PolicyRunner(DecidingPolicy):
         return self._learn(outcome, site, on_policy), on_policy
 
     def removed(self, job: Job, reason: str, site: Site) -> float | None:
-        """A job left the queue without running. Returns the reward, if there is one."""
+        """Handle a job that left the queue without running; return the reward, if there is one."""
         pending = self.dequeue(job.number, site)
         if pending is not None and pending.action == DEFER:
             self.scheduling_pass.note_end(job.number, reason)
@@ -164,7 +164,7 @@ class PolicyRunner(DecidingPolicy):
         return self._learn(outcome, site, on_policy=True)
 
     def _learn(self, outcome: Outcome, site: Site, on_policy: bool) -> float | None:
-        """Let the policy learn, if it does. Returns the sum of the rewards, None without any."""
+        """Let the policy learn, if it does; return the sum of the rewards, None without any."""
         if self._learner is None or self.broken:
             return None
         try:
@@ -174,24 +174,24 @@ class PolicyRunner(DecidingPolicy):
             total = sum(rewards)
             self.reward_sum += total
             self.reward_n += len(rewards)
-        except Exception as error:  # noqa: BLE001 - a stranger's code; see `strict`
+        except Exception as error:  # noqa: BLE001 - a plugin's code; see `strict`
             self.fail(error)
             return None
         return total
 
-    # -- what is shown ------------------------------------------------------------------------
+    # -- reports ------------------------------------------------------------------------------
 
     def calibration(self, now: float) -> dict[str, Any] | None:
-        """How true its predictions were until now; None where the policy predicts nothing."""
+        """Return the scores of its predictions until now; None where it predicts nothing."""
         return None if self.predictions is None else self.predictions.report(now)
 
     def learned(self, site: Site) -> dict[str, Any] | None:
-        """What the policy shows of what it learned; the reason as title if it failed at that."""
+        """Return what the policy shows of its learning; if that fails, its error as title."""
         if self._learner is None or self.broken:
             return None
         try:
             return self._learner.learned(site)
-        except Exception as error:  # noqa: BLE001 - a stranger's code; nothing hangs on a table
+        except Exception as error:  # noqa: BLE001 - a plugin's code; only a table is lost
             why = f"{self.name} could not show it: {type(error).__name__}: {error}"
             return {"title": why, "columns": [], "rows": []}
 
@@ -201,16 +201,16 @@ class PolicyRunner(DecidingPolicy):
 
 
 def save_runner(runner: PolicyRunner, site: Site) -> dict[str, Any]:
-    """A runner as plain data, the policy's learning and random generator included.
+    """Return a runner as plain data, with the policy's learning and random generator.
 
-    A policy that fails at it has failed: it is asked no more, and the others are saved. Raises
+    A policy that raises here has failed: it is no longer used, and the others are saved. Raises
     `PolicyError` where the runner is strict.
     """
     state = runner.policy.rng.getstate()
     learned: dict[str, Any] = {}
     try:
         learned = _learned_state(runner, site)
-    except Exception as error:  # noqa: BLE001 - a stranger's code; see `strict`
+    except Exception as error:  # noqa: BLE001 - a plugin's code; see `strict`
         runner.fail(error)
     predictions = runner.predictions
     return {
@@ -233,7 +233,7 @@ def save_runner(runner: PolicyRunner, site: Site) -> dict[str, Any]:
 
 
 def _learned_state(runner: PolicyRunner, site: Site) -> dict[str, Any]:
-    """What the policy saves. Raises `TypeError` if it is not plain data."""
+    """Return what the policy saves. Raises `TypeError` if it is not plain data."""
     saved = runner.policy.save(site)
     check_saved(saved)
     return saved
@@ -242,7 +242,7 @@ def _learned_state(runner: PolicyRunner, site: Site) -> dict[str, Any]:
 def restore_runner(
     runner: PolicyRunner, saved: dict[str, Any], clusters: list[int], site: Site
 ) -> bool:
-    """Go on from what `save_runner` gave.
+    """Resume from what `save_runner` returned.
 
     Args:
         runner: new, with the same policy.
@@ -251,14 +251,14 @@ def restore_runner(
         site: restored already.
 
     Returns:
-        False, and nothing is changed, if the policy says that what it learned does not fit. Any
-        other error is a failure: what it changed is not known, so it is asked no more.
+        False, with nothing changed, if the policy reports that what it learned does not fit. Any
+        other error is a failure: what it changed is unknown, so it is no longer used.
     """
     try:
         runner.policy.restore(saved["policy"], site)
     except ValueError:
         return False
-    except Exception as error:  # noqa: BLE001 - a stranger's code; see `strict`
+    except Exception as error:  # noqa: BLE001 - a plugin's code; see `strict`
         runner.fail(error)
         return False
     version, numbers, gauss = saved["rng"]
@@ -268,7 +268,7 @@ def restore_runner(
     runner.scheduling_pass.restore(columns, site)
     runner.scheduling_pass.awaited.restore(saved.get("awaited", []))
     if bool(columns) != runner.looks_at_runs:  # another kind of pass was saved: its rule changed
-        runner.queue.decide_anew(START if runner.acting else "")
+        runner.queue.decide_again(START if runner.acting else "")
     runner.moves = Counter(saved.get("moves", {}))
     runner.refused = Counter(saved["refused"])
     if runner.learns:  # it may have been saved by a release of the policy that did
@@ -285,17 +285,17 @@ def restore_runner(
 
 
 def resume_runner(runner: PolicyRunner, saved: dict[str, Any], site: Site) -> bool:
-    """Go on with what was learned before a time in which nothing was decided.
+    """Resume with what was learned before a time in which nothing was decided.
 
-    Jobs have come and gone since: which wait is not taken from what was saved.
+    Jobs have come and gone since, so the saved queue is not used.
 
     Args:
         runner: new, with the same policy, and without jobs.
-        saved: what `save_runner` gave before that time.
-        site: as it is now.
+        saved: what `save_runner` returned before that time.
+        site: in its present state.
 
     Returns:
-        False, and nothing is changed, if the policy says that what it learned does not fit.
+        False, with nothing changed, if the policy reports that what it learned does not fit.
     """
     predictions = saved["predictions"]
     away = {
@@ -311,5 +311,5 @@ def resume_runner(runner: PolicyRunner, saved: dict[str, Any], site: Site) -> bo
 
 
 def _hashable(key: Any) -> Hashable:
-    """A key as it was before plain data made lists of its tuples."""
+    """Return a key with the tuples that plain data turned into lists."""
     return tuple(_hashable(part) for part in key) if isinstance(key, list) else key

@@ -1,4 +1,4 @@
-"""Passes over the whole queue: a policy ranks all that wait, or plans the pass as a whole."""
+"""Passes over the whole queue: a policy ranks all waiting jobs, or plans the whole pass."""
 
 from collections.abc import Hashable
 from math import inf, isnan
@@ -31,14 +31,14 @@ from outrider.model.errors import PolicyError
 from outrider.model.jobs import JOB_STATE_NAMES, QUEUED, RUNNING, SUSPENDED_STATE, Job
 
 # -- queue pass ------------------------------------------------------------------------------------
-# What passes over the whole queue share: its jobs, as columns that policies read.
+# Common base of passes over the whole queue: its jobs, as columns that policies read.
 
 
 class QueuePass(SchedulingPass):
-    """A pass whose policy sees all pending jobs at once.
+    """Pass whose policy sees all pending jobs together.
 
     Attributes:
-        table: those jobs, one row each.
+        table: the pending jobs, one row each.
     """
 
     def __init__(self, runner: GuardedPolicy) -> None:
@@ -48,7 +48,7 @@ class QueuePass(SchedulingPass):
         self.table = QueueColumns()
 
     def _admit(self) -> list[tuple[Job, PendingDecision]]:
-        """Take the jobs that are due; one that is new in the queue gets its row."""
+        """Take the jobs that are due; add a row for each one that is new in the queue."""
         site, observer = self._site, self._observer
         due = []
         for number, pending in self._queue.take_fresh():
@@ -65,16 +65,16 @@ class QueuePass(SchedulingPass):
         return 0.0 if self._orders is None else self._orders.order(job, site)
 
     def _is_due(self, number: int) -> None:
-        """A job is to be decided in this pass."""
+        """Note that a job is to be decided in this pass."""
 
     def on_dequeue(self, pending: PendingDecision, site: Site) -> None:
-        """A job left the queue."""
+        """Remove a job that left the queue."""
         job = self.table.remove(pending.stamp)
         if job is not None and self._observer is not None:
             self._observer.on_dequeue(job, site)
 
     def changed(self, job: Job, pending: PendingDecision, site: Site) -> None:
-        """A job in the queue is declared anew: to its policy as if it left and came back."""
+        """Update a queued job that is declared again: to its policy as if it left and came back."""
         if self.table.at(pending.stamp) is None:
             return
         observer = self._observer
@@ -85,43 +85,43 @@ class QueuePass(SchedulingPass):
             observer.on_enqueue(job, site)
 
     def leave(self, job: Job, pending: PendingDecision) -> None:
-        """A move took the job out of the queue: what follows in this pass no longer sees it."""
+        """Remove a job that a move took out of the queue from the rest of this pass."""
         self.on_dequeue(pending, self._site)
 
     @property
-    def somebody_waits(self) -> bool:
-        """True if a machine that frees concerns anybody here."""
+    def any_waiting(self) -> bool:
+        """True if any job here could use a machine that frees."""
         return bool(self.table.jobs)
 
     def clear(self) -> None:
-        """Forget all jobs."""
+        """Forget all jobs of the queue."""
         self.table = QueueColumns()
 
     def save(self) -> dict[str, Any]:
-        """The queue, as plain data."""
+        """Return the queue, as plain data."""
         return self.table.save()
 
     def restore(self, saved: dict[str, Any], site: Site) -> None:
-        """Go on from what `save` gave."""
+        """Resume from what `save` returned."""
         if saved:  # not in a snapshot of a policy that decided job by job then
             self.table.restore(saved, site.jobs)
 
 
 # -- ranking pass ----------------------------------------------------------------------------------
-# A pass over the whole queue: all that wait are ranked, and the first of them start.
+# A pass over the whole queue: all waiting jobs are ranked, and the first of them start.
 #
-# Who may pass a job that does not fit now is the queue discipline's to say (`promises`), whatever
-# the order. Nobody waits behind a job that its policy defers, or that fits on no machine that is
-# open.
+# The queue discipline (`promises`) determines which jobs may pass one that does not fit now,
+# whatever the order. No job waits behind one that its policy defers, or that fits on no open
+# machine.
 
 _LAST: Final = np.finfo(float).max
 
 
 class RankingPass(QueuePass):
-    """Ranks every waiting job whenever a CPU is free, and starts the first that fit.
+    """Pass that ranks every waiting job whenever a CPU is free, and starts the first that fit.
 
     Args:
-        runner: whose policy and whose queue.
+        runner: the owner of policy and queue.
         discipline: one of `outrider.model.modes`.
     """
 
@@ -140,15 +140,15 @@ class RankingPass(QueuePass):
         self._waits.clear()
         self._fits_if_empty.clear()
         if self._site.free_total and self.table.jobs:
-            self._start_the_first(self._promises(self._site))
+            self._start_first(self._promises(self._site))
         for job, pending in newcomers:
             if pending.decided_s != self._site.now:
                 self._note_no_machine(job.number, pending)
 
-    def _start_the_first(self, promises: Promises) -> None:
+    def _start_first(self, promises: Promises) -> None:
         """Start the first in the queue, then the next, until one does not fit."""
         places = self._places()
-        ranks_anew = self._ranks is not None and self._ranks.ranks_anew
+        ranks_again = self._ranks is not None and self._ranks.ranks_anew
         while self._site.free_total and len(places):
             row = int(places.argmin())
             if places[row] == inf:
@@ -158,7 +158,7 @@ class RankingPass(QueuePass):
             choice = self._place(job, promises)
             if choice.machine != NOWHERE:
                 self._begin(job, choice, promises)
-                if ranks_anew:
+                if ranks_again:
                     places = self._places()
                 elif self._actuator is not None:
                     places[row:-1] = places[row + 1 :]
@@ -167,12 +167,12 @@ class RankingPass(QueuePass):
                 self._waits.add(job.number)
                 if not self._may_pass(job, promises):
                     return
-                if not ranks_anew or promises.fixes_order:
+                if not ranks_again or promises.fixes_order:
                     self._let_pass(places, promises)
                     return
 
     def _let_pass(self, places: NDArray[np.float64], promises: Promises) -> None:
-        """Go through those behind the first that has to wait, in the order they are tried."""
+        """Try the jobs behind the first that has to wait, in their order."""
         site, table = self._site, self.table
         jobs = [table.jobs[row] for row in self._behind(places, promises)]
         by_length = promises.shortest_first
@@ -186,16 +186,19 @@ class RankingPass(QueuePass):
                 if not self._may_pass(job, promises):
                     return
                 if promises.shortest_first and not by_length:
-                    # those before it fit on no open machine: it is the one that nobody may delay
+                    # those before it fit on no open machine: this is the one that must not be
+                    # delayed
                     by_length = True
                     jobs[tried_n:] = sorted(jobs[tried_n:], key=_length)
 
     def _behind(self, places: NDArray[np.float64], promises: Promises) -> list[int]:
-        """Rows of those that wait and that the promises do not rule out, as they are tried.
+        """Return the rows of waiting jobs that could start, in the order in which they are tried.
 
-        By place; of equal length by place where the shortest comes first, unknown lengths last.
+        By place; where the shortest comes first, by length, unknown lengths last, equal lengths by
+        place.
 
-        Ruled out by a look at the columns: thousands may wait, and few of them can start.
+        The promises rule out most of them by the columns: thousands may wait, and few of them can
+            start.
         """
         (rows,) = promises.candidates(self.table).nonzero()
         if not len(rows):
@@ -208,7 +211,7 @@ class RankingPass(QueuePass):
         return in_turn
 
     def _may_pass(self, job: Job, promises: Promises) -> bool:
-        """A job does not fit now: whether others may start before it."""
+        """Note that a job does not fit now; return whether others may start before it."""
         self._note_no_machine(job.number, self._queue.waiting[job.number])
         kind = kind_of(job.spec)
         fits = self._fits_if_empty.get(kind)
@@ -226,38 +229,38 @@ class RankingPass(QueuePass):
         return choice
 
     def _places(self) -> NDArray[np.float64]:
-        """The place of each; infinite: deferred, waiting, awaited, or decided in this pass."""
-        places = self._said()
+        """Return each job's place; infinite if deferred, waiting, awaited or decided."""
+        places = self._ranking()
         awaited = self.awaited.jobs
         if self._decided or self._deferred or self._waits or awaited:
             apart = self._decided | self._deferred | self._waits | awaited.keys()
             places[[job.number in apart for job in self.table.jobs]] = inf
         return places
 
-    def _said(self) -> NDArray[np.float64]:
-        """What the policy says of the order; all places are equal, by age, where it says nothing.
+    def _ranking(self) -> NDArray[np.float64]:
+        """Return the policy's ranking; all places are equal, by age, where it has none.
 
-        Infinite where it said that it does not know. Who is to come last may have said infinity,
-        too: here that is for those who must not start.
+        Infinite where the policy returned nan. A policy may also return infinity for the last
+        place, but here infinity is for jobs that must not start.
         """
         table, ranks = self.table, self._ranks
         if not table.jobs or (ranks is None and self._orders is None):
             return np.zeros(len(table.jobs))
-        said = table.order if ranks is None else ranks.rank(table, self._site)
-        said = np.asarray(said, dtype=float)
-        if said.shape != (len(table.jobs),):
+        ranking = table.order if ranks is None else ranks.rank(table, self._site)
+        ranking = np.asarray(ranking, dtype=float)
+        if ranking.shape != (len(table.jobs),):
             raise ValueError(
-                f"rank returned an array of shape {said.shape}; expected "
+                f"rank returned an array of shape {ranking.shape}; expected "
                 f"({len(table.jobs)},): a place for each row of the queue"
             )
-        places: NDArray[np.float64] = np.minimum(said, _LAST)
+        places: NDArray[np.float64] = np.minimum(ranking, _LAST)
         unknown = np.isnan(places)
         if unknown.any():
             places[unknown] = inf
         return places
 
     def _begin(self, job: Job, choice: Choice, promises: Promises) -> None:
-        """Start a job."""
+        """Start a job in this pass."""
         pending = self._queue.waiting[job.number]
         self._note_start(job, pending, choice)
         promises.begin(job, choice.machine)
@@ -272,35 +275,35 @@ class RankingPass(QueuePass):
         self._deferred.discard(number)
 
     def on_dequeue(self, pending: PendingDecision, site: Site) -> None:
-        """A job left the queue."""
+        """Remove a job that left the queue."""
         job = self.table.at(pending.stamp) if self._deferred else None
         if job is not None:
             self._deferred.discard(job.number)
         super().on_dequeue(pending, site)
 
     def clear(self) -> None:
-        """Forget all jobs."""
+        """Forget all jobs, also deferred ones."""
         super().clear()
         self._deferred.clear()
 
     def save(self) -> dict[str, Any]:
-        """The queue and the deferred jobs, as plain data."""
+        """Return the queue and the deferred jobs, as plain data."""
         return super().save() | {"resting": sorted(self._deferred)}
 
     def restore(self, saved: dict[str, Any], site: Site) -> None:
-        """Go on from what `save` gave."""
+        """Resume from what `save` returned."""
         super().restore(saved, site)
         self._deferred = set(saved.get("resting", ()))
 
 
 def _length(job: Job) -> float:
-    """By what those that pass are sorted: the estimate, infinite where there is none."""
+    """Return the sort key of jobs that pass: the estimate, infinite where there is none."""
     estimate_s = job.spec.estimate_s
     return inf if estimate_s is None or isnan(estimate_s) else estimate_s
 
 
 # -- plan pass -------------------------------------------------------------------------------------
-# A pass that the policy plans as a whole: starts, resumes, preemptions, other CPUs for runs.
+# A pass that the policy plans as a whole: starts, resumes, preemptions, CPU changes of runs.
 
 _STATES: Final = {
     START: (QUEUED,),
@@ -308,19 +311,19 @@ _STATES: Final = {
     RESUME: (SUSPENDED_STATE,),
     SHRINK: (QUEUED, RUNNING),
 }
-MOST_PLANS: Final = 1000
-"""Plans at one moment that move runs and start no job; more would never end."""
+MAX_PLANS: Final = 1000
+"""Maximum number of plans at one moment that move runs and start no job."""
 
 
 class PlanPass(QueuePass):
-    """Asks for a plan after every change, and carries out its moves one by one.
+    """Pass that requests a plan after every change, and executes its moves one by one.
 
-    Moves are changes, too: a policy must come to rest. One that moves runs to and fro at one
-    moment, `MOST_PLANS` times without a start, is stopped.
+    Moves are changes, too, so a policy must settle. A policy that moves runs back and forth at one
+    moment, `MAX_PLANS` times without a start, is stopped.
 
     Args:
-        runner: whose policy and whose queue.
-        policy: that policy, as one that plans.
+        runner: the owner of policy and queue.
+        policy: the same policy, typed as one that plans.
     """
 
     asks = "plan"
@@ -332,7 +335,7 @@ class PlanPass(QueuePass):
         self._plans = 0
 
     def join(self, site: Site, actuator: Actuator | None, record: Record) -> None:
-        """As of every pass."""
+        """Bind to an engine, before the first decision."""
         super().join(site, actuator, record)
         self._plan_actuator = actuator if isinstance(actuator, PlanActuator) else None
 
@@ -353,21 +356,21 @@ class PlanPass(QueuePass):
                 self._note_no_machine(job.number, pending)
 
     def _count_plan(self) -> None:
-        """A plan was carried out. Raises `PolicyError` if plans follow each other without end."""
+        """Count an executed plan. Raises `PolicyError` if plans follow each other without end."""
         site = self._site
-        # who starts leaves the queue, so that these plans end by themselves
+        # jobs that start leave the queue, so that these plans end
         started = any(site.jobs[number].state == QUEUED for number in self._moved)
         if started or site.now != self._moment_s:
             self._moment_s, self._plans = site.now, 0
         self._plans += 1
-        if self._plans > MOST_PLANS:
+        if self._plans > MAX_PLANS:
             raise PolicyError(
-                f"{self._plans} plans at {site.now:g} s moved runs and started no job; right "
-                "would be no moves where nothing but the policy's own moves happened since the last"
+                f"{self._plans} plans at {site.now:g} s moved runs and started no job; expected "
+                "no moves where only the policy's own moves happened since the last plan"
             )
 
     def _check(self, move: Move, job: Job | None) -> None:
-        """Refuse what cannot be. Raises `PolicyError`."""
+        """Check that a move is possible. Raises `PolicyError`."""
         known = job is not None and job.state in _STATES.get(move.action, ())
         wrong = None
         if job is None or not known:
@@ -385,7 +388,7 @@ class PlanPass(QueuePass):
             raise PolicyError(f"impossible move {move}: {wrong}")
 
     def _is_possible(self, move: Move, job: Job) -> bool:
-        """The placement check; what is impossible is refused, and the rest of the plan goes on."""
+        """Return whether a move can be placed; an impossible one is refused and skipped."""
         more_cpus = move.cpus - (job.cpus if job.state == RUNNING else 0)
         if more_cpus <= 0:
             return True
@@ -399,7 +402,7 @@ class PlanPass(QueuePass):
         return refusal is None
 
     def _room(self, machine: int) -> Room | None:
-        """What this plan has left of a machine; None if there is none of that number."""
+        """Return what this plan has left of a machine; None if there is no such machine."""
         if not (isinstance(machine, int) and 0 <= machine < self._site.machines_n):
             return None
         if machine not in self._rooms:
@@ -407,35 +410,35 @@ class PlanPass(QueuePass):
         return self._rooms[machine]
 
     def _apply(self, move: Move, job: Job) -> None:
-        """Reckon what the move leaves, record it, and have it carried out."""
+        """Update the free capacity for a move, record the move, and execute it."""
         room = self._room(move.machine)
         if room is not None:
-            self._reckon(move, job, room)
+            self._update_room(move, job, room)
         self._moved.add(move.job)
         pending = self._queue.waiting.get(job.number)
-        if self._actuator is None and not self._is_news(move, pending):
+        if self._actuator is None and not self._is_new(move, pending):
             return
-        self._write_down(move, job, pending)
+        self._record_move(move, job, pending)
         if self._actuator is not None:
-            self._carry_out(move, job)
+            self._execute(move, job)
             if pending is not None:
                 self.leave(job, pending)
 
-    def _reckon(self, move: Move, job: Job, room: Room) -> None:
-        """What the move leaves of the machine."""
+    def _update_room(self, move: Move, job: Job, room: Room) -> None:
+        """Update a machine's free capacity for a move."""
         if job.state == RUNNING:
             room.give_back(job.cpus, job.spec.resources)
         if move.action != PREEMPT:
             room.take(move.cpus, job.spec.resources)
 
-    def _is_news(self, move: Move, pending: PendingDecision | None) -> bool:
-        """In shadow a move that is pending already is not recorded again."""
+    def _is_new(self, move: Move, pending: PendingDecision | None) -> bool:
+        """Return whether a move is new; in shadow a pending one is not recorded again."""
         if pending is None:  # it concerns a run; the batch system will not follow
             return False
         cluster = self._site.machine_cluster[move.machine]
         return (pending.action, pending.cluster) != (move.action, cluster)
 
-    def _write_down(self, move: Move, job: Job, pending: PendingDecision | None) -> None:
+    def _record_move(self, move: Move, job: Job, pending: PendingDecision | None) -> None:
         site, runner = self._site, self._runner
         if pending is not None:
             pending.action, pending.reason = move.action, move.reason
@@ -448,7 +451,7 @@ class PlanPass(QueuePass):
         choice = Choice(move.machine, move.reason, move.propensity, move.scores)
         self._record_decision(job.number, move.action, move.cpus, choice)
 
-    def _carry_out(self, move: Move, job: Job) -> None:
+    def _execute(self, move: Move, job: Job) -> None:
         actuator, planned, number = self._actuator, self._plan_actuator, job.number
         if move.action == START and actuator is not None:
             actuator.start(number, move.machine)

@@ -1,7 +1,7 @@
-"""What a pass has promised to jobs that do not fit now, by the queue discipline.
+"""Promises of a pass to jobs that do not fit now, by the queue discipline.
 
-One object for one pass. The pass asks where a job may start although others wait before it, and
-tells what it began and who has to wait.
+One object serves one pass. The pass asks it where a job may start although others wait before it,
+and reports to it which jobs began and which have to wait.
 """
 
 import heapq
@@ -30,7 +30,7 @@ from outrider.model.modes import CONSERVATIVE, EASY, EASY_SJBF, STRICT
 
 
 class Ending(NamedTuple):
-    """When a run is expected to end, and what it then gives back."""
+    """Expected end of a run, and what it then frees."""
 
     end_s: float
     job: int
@@ -39,13 +39,13 @@ class Ending(NamedTuple):
 
 
 Begun = tuple[int, Ending]
-"""A run that this pass begins: its machine and expected end."""
+"""Run that this pass begins: its machine and expected end."""
 
 
 def expected_run_s(spec: JobSpec, machine: int, site: Site) -> float:
     """Return how long a job is expected to run; infinite where not known.
 
-    A job without estimate never ends, as far as reservations go.
+    For reservations, a job without an estimate never ends.
     """
     if spec.estimate_s is None or isnan(spec.estimate_s):
         return inf
@@ -53,7 +53,7 @@ def expected_run_s(spec: JobSpec, machine: int, site: Site) -> float:
 
 
 def endings(machine: int, site: Site, begun: Sequence[Begun]) -> Iterator[Ending]:
-    """What runs on a machine, by expected end; what is overdue ends now. Endless runs are left out.
+    """Yield the runs on a machine by expected end; overdue ones end now, endless are left out.
 
     Args:
         machine: its number.
@@ -74,11 +74,11 @@ def endings(machine: int, site: Site, begun: Sequence[Begun]) -> Iterator[Ending
 
 
 class Reservation:
-    """What the first in the queue is promised.
+    """Promise to the first job in the queue.
 
     Attributes:
-        machine: where.
-        start_s: when at the latest, if the estimates hold; inf: not known.
+        machine: the reserved machine.
+        start_s: the latest start, if the estimates hold; inf: not known.
         spare: what the machine will have left over at that moment.
     """
 
@@ -88,22 +88,22 @@ class Reservation:
         self.spare = spare
 
     def allows(self, spec: JobSpec, end_s: float) -> bool:
-        """Return whether a job may start on its machine now that expects to end at `end_s`."""
+        """Return whether a job that ends at `end_s` may start on the reserved machine now."""
         return self._ends_before(end_s) or self.spare.holds(spec.cpus, spec.resources)
 
     def begin(self, spec: JobSpec, end_s: float) -> None:
-        """That job has started."""
+        """Subtract a job that has started."""
         if not self._ends_before(end_s):
             self.spare.take(spec.cpus, spec.resources)
 
     def _ends_before(self, end_s: float) -> bool:
-        return end_s <= self.start_s < inf  # no job passes a start that cannot be foreseen
+        return end_s <= self.start_s < inf  # no job passes a start that cannot be predicted
 
 
 def reserve_first(spec: JobSpec, site: Site, begun: Sequence[Begun]) -> Reservation | None:
-    """The earliest start of a job over all open machines that it may use, of equals the lowest.
+    """Return the earliest start of a job over all open machines it may use, lowest number first.
 
-    None if it fits on no machine that is open.
+    Return None if it fits on no open machine.
 
     Args:
         spec: of the job.
@@ -120,7 +120,7 @@ def reserve_first(spec: JobSpec, site: Site, begun: Sequence[Begun]) -> Reservat
 
 
 def _on_machine(machine: int, spec: JobSpec, site: Site, begun: Sequence[Begun]) -> Reservation:
-    """All that ends by the moment of the start counts, what ends at that very moment included."""
+    """Return the earliest start on one machine; runs that end at that moment are over by then."""
     room, start_s = site.room(machine), inf
     if room.holds(spec.cpus, spec.resources):
         start_s = site.now
@@ -137,16 +137,16 @@ def _on_machine(machine: int, spec: JobSpec, site: Site, begun: Sequence[Begun])
 
 
 # -- availability profile --------------------------------------------------------------------------
-# What a machine will have left at every moment to come: for reservations one after the other.
+# Free capacity of a machine at every future moment, for reservations one after the other.
 
 
 class Profile:
-    """Room on one machine from now on: a step at each moment at which it changes.
+    """Free capacity of one machine from now on: a step at each moment at which it changes.
 
     Args:
-        now: when it begins.
+        now: the beginning.
         room: what is left now.
-        endings: what is expected to end, by time; none of it before now.
+        endings: the expected ends, by time; none before now.
     """
 
     def __init__(self, now: float, room: Room, endings: Iterable[Ending]) -> None:
@@ -159,11 +159,11 @@ class Profile:
             self._rooms[-1].give_back(end.cpus, end.resources)
 
     def holds_now(self, cpus: int, asked: Resources | None, lasts_s: float) -> bool:
-        """Return whether so much is left from now on for so long."""
+        """Return whether this capacity is left from now on for `lasts_s` seconds."""
         return self._too_small(0, cpus, asked, lasts_s) is None
 
     def earliest_s(self, cpus: int, asked: Resources | None, lasts_s: float) -> float:
-        """The first moment from which on so much is left for so long; infinite if there is none."""
+        """Return the first moment from which the capacity is left for so long; infinite if none."""
         at = 0
         while at < len(self._times):
             too_small = self._too_small(at, cpus, asked, lasts_s)
@@ -175,7 +175,7 @@ class Profile:
     def _too_small(
         self, first: int, cpus: int, asked: Resources | None, lasts_s: float
     ) -> int | None:
-        """The first step, from one on and for so long, that has not so much left."""
+        """Return the first step within the time that has too little left; None if there is none."""
         end_s = self._times[first] + lasts_s
         for at in range(first, len(self._times)):
             if at > first and self._times[at] >= end_s:
@@ -185,13 +185,13 @@ class Profile:
         return None
 
     def take(self, start_s: float, lasts_s: float, cpus: int, asked: Resources | None) -> None:
-        """So much is promised from a moment on, for so long."""
+        """Promise capacity from a moment on, for `lasts_s` seconds."""
         first, end = self._step_at(start_s), self._step_at(start_s + lasts_s)
         for room in self._rooms[first:end]:
             room.take(cpus, asked)
 
     def _step_at(self, time_s: float) -> int:
-        """The step that begins at a moment, made if there is none."""
+        """Return the step that begins at a moment; insert it if there is none."""
         if time_s == inf:
             return len(self._times)
         at = bisect_left(self._times, time_s)
@@ -206,13 +206,13 @@ class Profile:
 
 
 class Promises:
-    """Nothing is promised, and every job may pass: `first_fit`.
+    """Base class and `first_fit`: nothing is promised, and every job may pass.
 
     Args:
         site: now, with what this pass has begun reserved.
 
     Attributes:
-        fixes_order: once a job has to wait, the order is not made anew in this pass.
+        fixes_order: once a job has to wait, the order is not recomputed in this pass.
     """
 
     fixes_order = False
@@ -222,46 +222,46 @@ class Promises:
 
     @property
     def shortest_first(self) -> bool:
-        """From now on those behind are tried in the order of their estimates."""
+        """True if the remaining jobs are tried in the order of their estimates from now on."""
         return False
 
     def allows(self, job: Job) -> Callable[[int], bool] | None:
-        """Return whether a job may start on a machine now; None: wherever it fits."""
+        """Return a check of whether a job may start on a machine now; None: on any that fits."""
         return None
 
     def begin(self, job: Job, machine: int) -> None:
-        """A job starts in this pass."""
+        """Record a job that starts in this pass."""
 
     def candidates(self, table: QueueColumns) -> NDArray[np.bool_]:
-        """(jobs,) Which of the queue have to be looked at, in their turn.
+        """Return which queued jobs have to be tried, in their turn, as an array (jobs,).
 
-        No other can start in this pass, nor makes a difference to those behind it.
+        No other can start in this pass, nor does it affect those behind it.
         """
         site = self._site
         fits: NDArray[np.bool_] = table.cpus <= max(map(site.cpus_left, site.free_since), default=0)
         return fits
 
     def wait(self, job: Job) -> bool:
-        """A job fits on an open machine, but not now. False if no job may pass it."""
+        """Record a job that does not fit now; return whether others may pass it."""
         return True
 
 
-class NobodyPasses(Promises):
-    """`strict`."""
+class StrictOrder(Promises):
+    """Promises under `strict`: no job passes another."""
 
     def candidates(self, table: QueueColumns) -> NDArray[np.bool_]:
-        """All: the next one that does not fit holds up those behind it."""
+        """Return all jobs: the next one that does not fit blocks those behind it."""
         return _all_of(table)
 
     def wait(self, job: Job) -> bool:
-        """No job passes."""
+        """Return False: no job passes."""
         return False
 
 
 class FirstReserved(Promises):
-    """`easy`: the first that has to wait has a reservation.
+    """Promises under `easy`: the first job that has to wait has a reservation.
 
-    It is worked out when somebody behind might start: in most passes on a full site nobody could.
+    It is computed only when a job behind it might start: in most passes on a full site none could.
     """
 
     fixes_order = True
@@ -273,13 +273,13 @@ class FirstReserved(Promises):
         self._reservation: Reservation | None = None
 
     def _promised(self) -> Reservation | None:
-        """What the first is promised; None while nobody has to wait."""
+        """Return the reservation of the first waiting job; None while no job has to wait."""
         if self._reservation is None and self._first is not None:
             self._reservation = reserve_first(self._first, self._site, self._begun)
         return self._reservation
 
     def allows(self, job: Job) -> Callable[[int], bool] | None:
-        """On the reserved machine only what does not delay the reservation."""
+        """Exclude the reserved machine if the job would delay the reservation."""
         site, spec, promised = self._site, job.spec, self._promised()
         if promised is None or not site.is_free(promised.machine):
             return None
@@ -289,7 +289,7 @@ class FirstReserved(Promises):
         return machine.__ne__
 
     def begin(self, job: Job, machine: int) -> None:
-        """It takes what it needs of what the reservation leaves over."""
+        """Record a start; on the reserved machine it uses what the reservation leaves over."""
         spec = job.spec
         end_s = self._site.now + expected_run_s(spec, machine, self._site)
         if self._reservation is None:
@@ -298,9 +298,9 @@ class FirstReserved(Promises):
             self._reservation.begin(spec, end_s)
 
     def candidates(self, table: QueueColumns) -> NDArray[np.bool_]:
-        """Those that fit beside the reservation, before it, or on another machine.
+        """Return the jobs that fit in addition to the reservation, before it, or elsewhere.
 
-        All while nobody has to wait: that may be any that does not fit.
+        All jobs while none has to wait: the first to wait may be any that does not fit.
         """
         if self._first is None:
             return _all_of(table)
@@ -310,38 +310,39 @@ class FirstReserved(Promises):
             return fit
         site, cpus, machine = self._site, table.cpus, promised.machine
         others = (site.cpus_left(other) for other in site.free_since if other != machine)
-        beside: NDArray[np.bool_] = cpus <= promised.spare.cpus
+        compatible: NDArray[np.bool_] = cpus <= promised.spare.cpus
         if promised.start_s < inf:
-            beside |= site.now + table.estimate_s / site.speed_of(machine) <= promised.start_s
-        return (beside & (cpus <= site.cpus_left(machine))) | (cpus <= max(others, default=0))
+            compatible |= site.now + table.estimate_s / site.speed_of(machine) <= promised.start_s
+        return (compatible & (cpus <= site.cpus_left(machine))) | (cpus <= max(others, default=0))
 
     def wait(self, job: Job) -> bool:
-        """The first has a reservation, those behind it have none."""
+        """Reserve for the first waiting job; those behind it have no reservation."""
         if self._first is None:
             self._first = job.spec
         return True
 
 
 class ShortestPass(FirstReserved):
-    """`easy_sjbf`: those that may pass are tried shortest estimate first.
+    """Promises under `easy_sjbf`: jobs that may pass are tried shortest estimate first.
 
     Tsafrir, Etsion and Feitelson, "Backfilling using system-generated predictions rather than user
     runtime estimates", IEEE TPDS 18 (2007): the head and its reservation stay those of the queue's
-    own order, so that nobody starves.
+    own order, so that no job starves.
     """
 
     @property
     def shortest_first(self) -> bool:
-        """Once somebody waits: until then the queue's own order says who that is."""
+        """True once a job waits; until then the queue's own order determines which one."""
         return self._first is not None
 
 
 class AllReserved(Promises):
-    """`conservative`: whoever has to wait has a reservation, at the earliest moment left.
+    """Promises under `conservative`: every waiting job has the earliest reservation left.
 
-    Reservations are made anew in each pass, in the order of the queue: when a run ends before its
-    time all move up. Who cannot be told when it will start keeps the first machine on which it
-    would fit: no job behind it starts there.
+    Reservations are recomputed in each pass, in the order of the queue: when a run ends early, all
+        move
+    up. A job whose start cannot be predicted keeps the first machine on which it would fit: no job
+    behind it starts there.
     """
 
     fixes_order = True
@@ -354,7 +355,7 @@ class AllReserved(Promises):
         self._waits = False
 
     def allows(self, job: Job) -> Callable[[int], bool] | None:
-        """Return where it delays no reservation."""
+        """Return a check of whether a start delays no reservation."""
         if not self._waits:
             return None
         spec = job.spec
@@ -375,7 +376,7 @@ class AllReserved(Promises):
         return profile
 
     def begin(self, job: Job, machine: int) -> None:
-        """It takes its CPUs until its expected end."""
+        """Record a start: it takes its CPUs until its expected end."""
         site, spec = self._site, job.spec
         lasts_s = expected_run_s(spec, machine, site)
         end_s = site.now + lasts_s
@@ -385,7 +386,7 @@ class AllReserved(Promises):
             profile.take(site.now, lasts_s, spec.cpus, spec.resources)
 
     def candidates(self, table: QueueColumns) -> NDArray[np.bool_]:
-        """All: each that cannot start gets a reservation, in its turn."""
+        """Return all jobs: each that cannot start gets a reservation, in its turn."""
         return _all_of(table)
 
     def wait(self, job: Job) -> bool:
@@ -420,9 +421,9 @@ def _all_of(table: QueueColumns) -> NDArray[np.bool_]:
 
 
 def promises_of(discipline: str) -> type[Promises]:
-    """What a discipline promises."""
+    """Return the promises of a discipline."""
     kinds: dict[str, type[Promises]] = {
-        STRICT: NobodyPasses, EASY: FirstReserved, EASY_SJBF: ShortestPass,
+        STRICT: StrictOrder, EASY: FirstReserved, EASY_SJBF: ShortestPass,
         CONSERVATIVE: AllReserved,
     }  # fmt: skip
     return kinds.get(discipline, Promises)

@@ -1,8 +1,9 @@
-"""A scheduling pass: one policy decides every job that is due.
+"""Scheduling pass: one policy decides every job that is due.
 
-Here is what all passes share: how a policy is asked, how its choice is checked, and how a decision
-is recorded, once when it begins, changes its reason or ends. `per_job_pass` decides job by job,
-`ranking_pass` ranks all pending jobs, `plan_pass` lets the policy plan everything at once.
+This module contains what all passes share: how a policy is called, how its choice is checked, and
+    how
+a decision is recorded, once when it begins, changes its reason or ends. `PerJobPass` decides job by
+job, `RankingPass` ranks all pending jobs, `PlanPass` lets the policy plan everything together.
 """
 
 from collections.abc import Callable, Hashable
@@ -36,28 +37,29 @@ from outrider.model.jobs import Job
 from outrider.model.machines import Resources
 
 GUARD: Final = "guard"
-SHORTEST_DEFERRAL_S: Final = 1.0
+MIN_DEFERRAL_S: Final = 1.0
 
 
 Allows = Callable[[int], bool]
-"""True if a job may start on a machine although others wait before it."""
+"""Check of whether a job may start on a machine although others wait before it."""
 
 Record = Callable[[Decision], None]
-"""Takes every decision: it is written down, carried out, or both."""
+"""Function that takes every decision, to record it, execute it, or both."""
 
 
 class SchedulingPass:
-    """Decides what is due for one runner, again and again.
+    """Base of passes, which decide what is due for one runner.
 
     Args:
-        runner: whose policy and whose queue.
+        runner: the owner of policy and queue.
 
     Attributes:
-        awaited: starts that the batch system is to make; empty unless the runner waits for them.
+        awaited: starts that the batch system still has to make; empty unless the runner awaits
+            them.
     """
 
     asks = "choose"
-    """The policy's method that decides, as errors name it."""
+    """Name of the policy's method that decides, for error messages."""
 
     def __init__(self, runner: GuardedPolicy) -> None:
         self._runner = runner
@@ -67,7 +69,7 @@ class SchedulingPass:
         self._groups = runner.policy if isinstance(runner.policy, Groups) else None
         self._evaluations: dict[Hashable, Any] = {}
         self._reserved_resources: list[tuple[int, Resources]] = []
-        self._fit_nowhere: set[Hashable] = set()  # kinds of job, in this pass: it frees nothing
+        self._fit_nowhere: set[Hashable] = set()  # kinds of job, in this pass
         self.awaited = AwaitedStarts()
 
     def join(self, site: Site, actuator: Actuator | None, record: Record) -> None:
@@ -75,8 +77,8 @@ class SchedulingPass:
 
         Args:
             site: the view.
-            actuator: carries decisions out; None in shadow.
-            record: takes every decision.
+            actuator: executes decisions; None in shadow.
+            record: receives every decision.
         """
         self._site, self._actuator, self._record = site, actuator, record
         self._possible = Possible(site)
@@ -103,35 +105,35 @@ class SchedulingPass:
         raise NotImplementedError
 
     def on_dequeue(self, pending: PendingDecision, site: Site) -> None:
-        """A job left the queue."""
+        """Handle a job that left the queue."""
 
     def changed(self, job: Job, pending: PendingDecision, site: Site) -> None:
-        """A job in the queue is declared anew."""
+        """Handle a queued job that is declared again."""
 
     @property
-    def somebody_waits(self) -> bool:
-        """True if a machine that frees concerns anybody here."""
+    def any_waiting(self) -> bool:
+        """True if any job here could use a machine that frees."""
         queue = self._queue
         return bool(queue.blocked or queue.ranked)
 
     def clear(self) -> None:
-        """Forget all jobs."""
+        """Forget all jobs of the queue."""
 
     def save(self) -> dict[str, Any]:
-        """What it keeps beside the queue, as plain data."""
+        """Return the state that it keeps in addition to the queue, as plain data."""
         return {}
 
     def restore(self, saved: dict[str, Any], site: Site) -> None:
-        """Go on from what `save` gave."""
+        """Resume from what `save` returned."""
 
-    # -- what is asked ------------------------------------------------------------------------
+    # -- decisions ----------------------------------------------------------------------------
 
     def _ask(self, job: Job, pending: PendingDecision, allows: Allows | None = None) -> Choice:
-        """What the policy says of one job.
+        """Return the policy's choice for one job, checked.
 
-        It is asked only if the job may start somewhere, and where it may is all that it sees. A
-        choice that is impossible all the same is refused. A job that may not be deferred any more,
-        and is, starts on a machine drawn from those.
+        The policy is called only if the job may start somewhere, and sees only where it may. A
+        choice that is impossible nevertheless is refused. A job that is deferred although it may no
+        longer be starts on a machine drawn from those.
         """
         site, policy, evaluation = self._site, self._policy, None
         view: Site | OpenPlaces = site
@@ -146,7 +148,7 @@ class SchedulingPass:
                 return Choice(NOWHERE, NO_MACHINE)
         if self._groups is not None:
             evaluation = self._evaluate(job, view, self._groups)
-        may_defer = not self._is_guarded or self._left_s(pending) >= SHORTEST_DEFERRAL_S
+        may_defer = not self._is_guarded or self._left_s(pending) >= MIN_DEFERRAL_S
         choice = policy.choose(job, evaluation, view, may_defer)
         if choice.machine == NOWHERE and choice.reason != NO_MACHINE:
             choice = self._checked_deferral(job, choice, view, may_defer)
@@ -158,25 +160,25 @@ class SchedulingPass:
     def _checked_deferral(
         self, job: Job, choice: Choice, view: Site | OpenPlaces, may_defer: bool
     ) -> Choice:
-        """What follows from the choice to defer a job."""
+        """Return the choice to defer a job, or a start if it may no longer be deferred."""
         if not may_defer:
             return Choice(view.draw(self._policy.rng), GUARD)
         back = self._runner.hand_back
-        if back is not None and back.limit.left_s(job.number, view.now) < SHORTEST_DEFERRAL_S:
+        if back is not None and back.limit.left_s(job.number, view.now) < MIN_DEFERRAL_S:
             return back.choose(job, view)
         return choice
 
     def _left_s(self, pending: PendingDecision) -> float:
-        """For how many seconds more the policy may defer a job."""
+        """Return for how many more seconds the policy may defer a job."""
         left_s = self._policy.max_defer_s - pending.deferred_before_s
         if pending.deferred_since_s is not None:
             left_s -= self._site.now - pending.deferred_since_s
         return left_s
 
     def _evaluate(self, job: Job, view: Site | OpenPlaces, groups: Groups) -> Any:
-        """What the policy evaluates once in a pass for all jobs of a group that fit everywhere.
+        """Return the policy's evaluation for a group, computed once per pass.
 
-        Of one that does not it is asked anew: what it may have differs within the group.
+        A job that does not fit everywhere gets its own: its machines differ within the group.
         """
         key, evaluations = self._policy.group_key(job, view), self._evaluations
         if view is not self._site:
@@ -193,7 +195,7 @@ class SchedulingPass:
     def _refused(
         self, job: Job, choice: Choice, view: Site | OpenPlaces, may_defer: bool
     ) -> Choice:
-        """What follows from a choice that is impossible."""
+        """Return what replaces an impossible choice."""
         spec = job.spec
         refusal = find_refusal(self._site, spec, choice.machine, spec.cpus)
         if refusal is None:
@@ -204,7 +206,7 @@ class SchedulingPass:
         return Choice(view.draw(self._policy.rng), GUARD)
 
     def _defer(self, number: int, pending: PendingDecision, choice: Choice) -> None:
-        """It is deferred, and due again a decision epoch later."""
+        """Defer a job; it is due again a decision epoch later."""
         now, reconsider_s = self._site.now, self._runner.reconsider_s
         left_s = self._left_s(pending)
         if (back := self._runner.hand_back) is not None:
@@ -219,10 +221,10 @@ class SchedulingPass:
         pending.decided_s = now
         self._note_deferral(number, pending, choice)
 
-    # -- what is written down -----------------------------------------------------------------
+    # -- records ------------------------------------------------------------------------------
 
     def _note_no_machine(self, number: int, pending: PendingDecision) -> None:
-        """It waits for a machine, or for one that the site does not have."""
+        """Record that a job waits for a machine, or for one that the site does not have."""
         site = self._site
         pending.end_deferral(site.now)
         job = site.jobs[number]
@@ -238,7 +240,7 @@ class SchedulingPass:
             self._record_decision(number, DEFER, 0, choice)
 
     def _note_start(self, job: Job, pending: PendingDecision, choice: Choice) -> None:
-        """It starts; in shadow it would, and is not recorded again while that is pending."""
+        """Record a start and execute it; in shadow only record it, once while it is pending."""
         site, actuator, machine = self._site, self._actuator, choice.machine
         cpus, cluster, now = job.spec.cpus, site.machine_cluster[machine], site.now
         if pending.deferred_since_s is not None:
@@ -255,17 +257,17 @@ class SchedulingPass:
         self._runner.starts += 1
         self._record_decision(job.number, START, cpus, choice)
         if self._runner.awaits_starts:
-            until_s = now + min(self._runner.reconsider_s, LONGEST_S)
+            until_s = now + min(self._runner.reconsider_s, MAX_AWAIT_S)
             self.awaited.note(job.number, pending.stamp, machine, cpus, until_s)
         if actuator is not None:
             actuator.start(job.number, machine)
 
     def note_end(self, number: int, reason: str) -> None:
-        """A deferred job left without running."""
+        """Record that a deferred job left without running."""
         self._record_decision(number, DEFER, 0, Choice(NOWHERE, f"ended_{reason}"))
 
     def _record_decision(self, number: int, action: str, cpus: int, choice: Choice) -> None:
-        """The one place where the record of a decision is made, before it is carried out."""
+        """Record a decision, before it is executed; all records are made here."""
         runner, scores = self._runner, choice.scores
         if scores is not None:
             check_scores(scores, self.asks)
@@ -279,14 +281,15 @@ class SchedulingPass:
 
 
 # -- awaited starts --------------------------------------------------------------------------------
-# Starts that were decided and carried out, and that the batch system has not made yet.
+# Starts that were decided and executed, and that the batch system has not made yet.
 #
 # Until it has, their machines look free, and the next pass would give them to the next job, too: of
-# two jobs that may then begin, the batch system takes whichever it likes.
+# two jobs that may then begin, the batch system starts either one.
 
-LONGEST_S: Final = 300.0
-"""A batch system that has not made a start after so long may have a reason that is not known here,
-and the machine is for others, too."""
+MAX_AWAIT_S: Final = 300.0
+"""Seconds after which a start that the batch system has not made is given up.
+
+It may have a reason that is not known here, and the machine is free for other jobs, too."""
 
 
 class _Awaited(NamedTuple):
@@ -297,7 +300,7 @@ class _Awaited(NamedTuple):
 
 
 class AwaitedStarts:
-    """Starts of one policy that are awaited.
+    """Awaited starts of one policy.
 
     Attributes:
         jobs: their numbers.
@@ -307,11 +310,11 @@ class AwaitedStarts:
         self.jobs: dict[int, _Awaited] = {}
 
     def note(self, number: int, stamp: int, machine: int, cpus: int, until_s: float) -> None:
-        """A start was decided, and is awaited until then."""
+        """Add a start that was decided, and is awaited until `until_s`."""
         self.jobs[number] = _Awaited(stamp, machine, cpus, until_s)
 
     def reserve(self, site: Site, queue: PendingQueue) -> None:
-        """Within a pass: no other job chooses what they will take. What is over is forgotten."""
+        """Reserve, within a pass, what awaited starts will use; forget those that are over."""
         for number, awaited in list(self.jobs.items()):
             pending = queue.waiting.get(number)
             machine = awaited.machine
@@ -327,9 +330,9 @@ class AwaitedStarts:
                 site.reserve(machine, awaited.cpus)
 
     def save(self) -> list[list[Any]]:
-        """Everything as plain data."""
+        """Return everything as plain data."""
         return [[number, *awaited] for number, awaited in self.jobs.items()]
 
     def restore(self, saved: list[list[Any]]) -> None:
-        """Go on from what `save` gave."""
+        """Resume from what `save` returned."""
         self.jobs = {number: _Awaited(*awaited) for number, *awaited in saved}

@@ -1,1 +1,1 @@
-"""The state of a site: its machines, its jobs, its clock."""
+"""State of a site: its machines, its jobs, its clock."""

@@ -1,29 +1,29 @@
-"""How long did owners, reboots and administrators leave a machine alone, whatever jobs ran there?
+"""Stretches of time in which a machine was open to jobs, whether or not jobs ran there.
 
-McGough and Forshaw judge the choice to defer a job afterwards: it was bad if some machine
-could have run the job to its end (equation 4, second case). That other jobs were given to the
-machine later does not make it good. Keeping every stretch of every machine would cost memory
-without end. But stretches end in the order of time, so one that ends now reaches further than
-every one that ended before: for all moments inside it, it is the answer. What remains is a short
-staircase of break points.
+No owner, reboot or administrator closed the machine. McGough and Forshaw judge the choice to defer
+a job afterwards: it was bad if some machine could have run the job to its end (equation 4, second
+case). That other jobs were given to the machine later does not make it good. Keeping every stretch
+of every machine would cost unbounded memory. But stretches end in the order of time, so one that
+ends now reaches further than every one that ended before: for all moments inside it, it is the
+answer. What remains is a short staircase of break points.
 """
 
 from bisect import bisect_left, bisect_right
 from math import inf
 from typing import Any
 
-_MOST_STEPS = 65_536
-_MOST_PENDING = 1_024
+_MAX_STEPS = 65_536
+_MAX_PENDING = 1_024
 
 
 class Availability:
-    """The furthest-reaching stretch over any past moment, kept as a staircase.
+    """Staircase of the furthest-reaching stretch over any past moment.
 
     For moments in ``[starts[i], starts[i + 1])`` the machine that lasted longest was left alone
     until ``ends[i]``; an answer before the moment itself means that there was none.
 
-    Owners come far more often than anybody asks: a stretch that ends is only noted, and the
-    staircase is built from the notes when it is needed.
+    Owners come far more often than the staircase is read: a stretch that ends is only recorded, and
+    the staircase is built from the records when it is needed.
     """
 
     def __init__(self) -> None:
@@ -33,18 +33,18 @@ class Availability:
         self._pending: list[tuple[float, float]] = []
 
     def begin(self, machine: int, now: float) -> None:
-        """A stretch begins. Calls come in the order of time."""
+        """Begin a machine's stretch. Calls must be in the order of time."""
         self._since[machine] = now
 
     def end(self, machine: int, now: float) -> None:
-        """The machine's stretch is over."""
+        """End the machine's stretch."""
         pending = self._pending
         pending.append((self._since.pop(machine), now))
-        if len(pending) > _MOST_PENDING:
+        if len(pending) > _MAX_PENDING:
             self._build()
 
     def correct(self, machine: int, alone: bool, now: float) -> None:
-        """After a fault: whether a stretch of the machine goes on now."""
+        """Correct, after a fault, whether a stretch of the machine continues now."""
         if alone:
             self._since.setdefault(machine, now)
         else:
@@ -65,9 +65,9 @@ class Availability:
         for since, until in reversed(steps):
             starts.append(since)
             ends.append(until)
-        if len(starts) > _MOST_STEPS:
-            del starts[: _MOST_STEPS // 2]
-            del ends[: _MOST_STEPS // 2]
+        if len(starts) > _MAX_STEPS:
+            del starts[: _MAX_STEPS // 2]
+            del ends[: _MAX_STEPS // 2]
 
     def lasted(self, start_s: float, end_s: float, now: float) -> bool:
         """Return whether one stretch was seen to cover the time from start to end."""
@@ -79,13 +79,13 @@ class Availability:
         return end_s <= now and longest <= start_s
 
     def save(self) -> dict[str, Any]:
-        """Everything as plain data."""
+        """Return everything as plain data."""
         self._build()
         since = [[since, machine] for machine, since in self._since.items()]
         return {"starts": self._starts, "ends": self._ends, "since": since}
 
     def restore(self, saved: dict[str, Any]) -> None:
-        """Go on from what `save` gave."""
+        """Resume from what `save` returned."""
         self._starts = list(saved["starts"])
         self._ends = list(saved["ends"])
         self._pending.clear()

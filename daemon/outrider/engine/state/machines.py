@@ -1,9 +1,10 @@
-"""The machines of a site: who may start where now, kept eagerly as events pass.
+"""Machines of a site: on which ones jobs may start now, updated with every event.
 
-Machines and clusters are numbers into flat lists; names stay at the edge. A machine is `usable`
-when neither its owner nor an administrator keeps jobs away, and `free` when it also has a CPU
-left; inside a pass it may be reserved. Counts per cluster are kept eagerly, and a free machine
-is drawn by rejection: never from a list of all free machines, which would have to be kept.
+Machines and clusters are numbers into flat lists; names are used only at the edge. A machine is
+`usable` when neither its owner nor an administrator keeps jobs away, and `free` when it also has a
+CPU left; inside a pass it may be reserved. Counts per cluster are updated with every event, and a
+free machine is drawn by rejection: never from a list of all free machines, which would have to be
+kept.
 """
 
 import random
@@ -22,14 +23,14 @@ from outrider.model.jobs import JobSpec
 from outrider.model.machines import ClusterSpec, MachineSpec, Resources
 
 # -- room ------------------------------------------------------------------------------------------
-# Room on a machine: CPUs and declared resources, now or at a moment to come.
+# Free capacity of a machine: CPUs and declared resources, now or in the future.
 
 
 class Room:
-    """What is left of a machine. Resources that it does not declare are not in it.
+    """Free capacity of a machine, without resources that it does not declare.
 
     Attributes:
-        cpus: CPUs left; below 0 where what is expected to be over still runs.
+        cpus: CPUs left; below 0 where overdue runs are still there.
         resources: amounts left, by name.
     """
 
@@ -40,26 +41,26 @@ class Room:
         self.resources = dict(resources)
 
     def copy(self) -> "Room":
-        """The same room, to reckon with."""
+        """Return a copy for calculations."""
         return Room(self.cpus, self.resources)
 
     def holds(self, cpus: int, asked: Resources | None) -> bool:
-        """Return whether so many CPUs and these resources are left."""
+        """Return whether `cpus` CPUs and these resources are left."""
         return cpus <= self.cpus and (asked is None or self.lacking(asked) is None)
 
     def lacking(self, asked: Resources) -> str | None:
-        """The name of a resource of which less is left than is asked for; None if there is none."""
+        """Return the name of a resource that does not suffice; None if there is none."""
         left = self.resources
         return next((n for n, amount in asked.amounts() if amount > left.get(n, amount)), None)
 
     def take(self, cpus: int, asked: Resources | None) -> None:
-        """So much is used from now on."""
+        """Subtract CPUs and resources that are used from now on."""
         self.cpus -= cpus
         if asked is not None:
             self._change(asked, -1.0)
 
     def give_back(self, cpus: int, asked: Resources | None) -> None:
-        """So much is used no longer."""
+        """Add CPUs and resources that are no longer used."""
         self.cpus += cpus
         if asked is not None:
             self._change(asked, 1.0)
@@ -72,13 +73,16 @@ class Room:
 
 # -- machines --------------------------------------------------------------------------------------
 
-_TRIES = 32
+_MAX_TRIES = 32
 SHUT, FREE, TAKEN, RESERVED = range(4)
-"""No job may start there; one may; all CPUs run jobs; the last of them are promised in a pass."""
+"""States of a machine.
+
+Shut: no job may start; free: one may; taken: all CPUs run jobs; reserved: the last CPUs are
+promised in a pass."""
 
 
 class Machines:
-    """State of machines and clusters.
+    """State of machines and clusters, and the choice of free machines.
 
     Args:
         clusters: declared clusters; others appear with the first machine that names them.
@@ -90,9 +94,9 @@ class Machines:
         busy: CPUs that run jobs or are reserved in this pass, by machine.
         state: of each machine, one of `SHUT`, `FREE`, `TAKEN`, `RESERVED`.
         free_since: machines on which a job may start, and since when.
-        resources: what machines declare besides CPUs, and what runs use of it.
+        resources: resources that machines declare besides CPUs, and the use of them.
         classes: machines of each eligibility class, by its name.
-        capacities_n: changes with what machines there are and who may use them.
+        capacities_n: a counter that changes with the machines there are and who may use them.
     """
 
     def __init__(self, clusters: Sequence[ClusterSpec]) -> None:
@@ -133,14 +137,14 @@ class Machines:
         return len(self.cluster_names) - 1
 
     def cluster_number(self, name: str) -> int:
-        """The number of a cluster; an unknown name gets a new one."""
+        """Return the number of a cluster; an unknown name gets a new one."""
         number = self._cluster_numbers.get(name)
         return self._add_cluster(ClusterSpec(name)) if number is None else number
 
-    # -- what happens to them ---------------------------------------------------------------
+    # -- events -----------------------------------------------------------------------------
 
     def join(self, machine: int, spec: MachineSpec) -> None:
-        """A machine joins, or tells anew what it is. Not yet usable: `open_machine` follows."""
+        """Add or update a machine. Not yet usable: `open_machine` follows."""
         while len(self.specs) <= machine:
             self.specs.append(None)
             self.machine_cluster.append(-1)
@@ -164,7 +168,7 @@ class Machines:
         self._watts_change(cluster)
 
     def leave(self, machine: int) -> None:
-        """A machine leaves; its number stays its own."""
+        """Remove a machine; its number stays its own."""
         if self.specs[machine] is None:
             return
         self.shut(machine)
@@ -175,14 +179,14 @@ class Machines:
         self.capacities_n += 1
         self._watts_change(cluster)
 
-    def tell_class(self, name: str, machines: Sequence[int], anew: bool) -> None:
-        """An eligibility class holds these machines; if not `anew`, beside those told before."""
-        before = set() if anew else self.classes.get(name, set())
+    def set_class(self, name: str, machines: Sequence[int], replace: bool) -> None:
+        """Store the machines of an eligibility class: in place of the former ones, or added."""
+        before = set() if replace else self.classes.get(name, set())
         self.classes[name] = before | set(machines)
         self.capacities_n += 1
 
     def _watts_change(self, cluster: int) -> None:
-        """A machine joined or left: means are taken once for all that did, when somebody asks."""
+        """Note that a machine joined or left: mean watts are recomputed when they are read."""
         self._watts_changed.add(cluster)
         for name in ("active_w", "_watts_span"):
             self.__dict__.pop(name, None)
@@ -203,7 +207,7 @@ class Machines:
         return (min(means), max(means)) if means else (0.0, 0.0)
 
     def open_machine(self, machine: int) -> None:
-        """Jobs may start on it from now on."""
+        """Open a machine to jobs from now on."""
         if self.state[machine] == SHUT:
             self.availability.begin(machine, self.now)
             self.open_cpus += self.cpus[machine]
@@ -213,7 +217,7 @@ class Machines:
                 self.state[machine] = TAKEN
 
     def shut(self, machine: int) -> None:
-        """No job may start on it from now on; what runs there is told by events of its own."""
+        """Close a machine to jobs from now on; its runs end by separate events."""
         state = self.state[machine]
         if state == FREE:
             self._set_unfree(machine, SHUT)
@@ -225,13 +229,13 @@ class Machines:
         self.availability.end(machine, self.now)
 
     def take(self, machine: int, cpus: int) -> None:
-        """A run began on it."""
+        """Count the CPUs of a run that began."""
         busy = self.busy[machine] = self.busy[machine] + cpus
         if self.state[machine] == FREE and busy >= self.cpus[machine]:
             self._set_unfree(machine, TAKEN)
 
     def give_back(self, machine: int, cpus: int) -> None:
-        """A run ended on it."""
+        """Count the CPUs of a run that ended as free."""
         busy = self.busy[machine] = max(0, self.busy[machine] - cpus)
         if self.state[machine] == TAKEN and busy < self.cpus[machine]:
             self._set_free(machine)
@@ -249,7 +253,7 @@ class Machines:
         del self.free_since[machine]
 
     def reserve(self, machine: int, cpus: int) -> None:
-        """Within a pass: the next job must not choose these CPUs of a free machine, too."""
+        """Reserve CPUs of a free machine within a pass, so that no other job gets them."""
         busy = self.busy[machine] = self.busy[machine] + cpus
         self._reserved.append((machine, cpus))
         if busy >= self.cpus[machine]:
@@ -258,7 +262,7 @@ class Machines:
             self.free_total -= 1
 
     def end_reservations(self) -> None:
-        """The pass is over: what it has reserved is as free as before."""
+        """End the pass: what it has reserved is as free as before."""
         busy, state = self.busy, self.state
         for machine, cpus in self._reserved:
             busy[machine] -= cpus
@@ -269,48 +273,48 @@ class Machines:
         self._reserved.clear()
 
     def recount(self) -> None:
-        """Count anew what is free and what is open, after states were set from elsewhere."""
+        """Recount what is free and what is open, after states were set from elsewhere."""
         state = self.state
         self.free_n = [sum(state[m] == FREE for m in members) for members in self.members]
         self.free_total = sum(self.free_n)
         self.open_cpus = sum(map(self.cpus_of, range(len(state))))
 
-    # -- who may start where ------------------------------------------------------------------
+    # -- eligible and free machines -----------------------------------------------------------
 
     def is_eligible(self, spec: JobSpec, machine: int) -> bool:
         """Return whether a machine is among those that a job may use."""
         return not spec.eligible or machine in self.classes.get(spec.eligible, ())
 
     def room(self, machine: int) -> Room:
-        """What is left of a machine, with what this pass has chosen reserved."""
+        """Return the free capacity of a machine, without what this pass has reserved."""
         return Room(self.cpus[machine] - self.busy[machine], self.resources.left(machine))
 
     def resources_left(self, machine: int) -> Mapping[str, float]:
-        """What is left of the resources that a machine declares, by name."""
+        """Return what is left of the resources that a machine declares, by name."""
         return self.resources.left(machine)
 
     def watts_span(self) -> tuple[float, float]:
-        """The least and most active watts of any cluster; (0, 0) where none is known."""
+        """Return the least and most active watts of any cluster; (0, 0) where none is known."""
         return self._watts_span
 
     def cluster_of(self, machine: int) -> int:
-        """The number of a machine's cluster."""
+        """Return the number of a machine's cluster."""
         return self.machine_cluster[machine]
 
     def draw(self, rng: random.Random) -> int:
-        """A free machine, uniformly over all. Raises `LookupError` if none is free."""
+        """Return a free machine, uniformly over all. Raises `LookupError` if none is free."""
         state, n, chance = self.state, len(self.state), rng.random
-        for _ in range(_TRIES if self.free_total else 0):
+        for _ in range(_MAX_TRIES if self.free_total else 0):
             machine = int(chance() * n)
             if state[machine] == FREE:
                 return machine
         return _pick(np.flatnonzero(np.frombuffer(state, dtype=np.uint8) == FREE), rng)
 
     def draw_in(self, cluster: int, rng: random.Random) -> int:
-        """A free machine of a cluster, uniformly. Raises `LookupError` if none is free."""
+        """Return a free machine of a cluster, uniformly. Raises `LookupError` if none is free."""
         state, members, chance = self.state, self.members[cluster], rng.random
         n = len(members)
-        for _ in range(_TRIES if self.free_n[cluster] else 0):
+        for _ in range(_MAX_TRIES if self.free_n[cluster] else 0):
             machine = members[int(chance() * n)]
             if state[machine] == FREE:
                 return machine
@@ -321,7 +325,7 @@ class Machines:
         return self.state[machine] == FREE
 
     def fitting(self, cpus: int) -> list[int]:
-        """Free machines with at least so many CPUs left, those with the fewest left last.
+        """Return free machines with at least `cpus` CPUs left, those with the fewest left last.
 
         Equals come in the order of their numbers, the lowest last.
         """
@@ -332,24 +336,24 @@ class Machines:
 
     @property
     def machines_n(self) -> int:
-        """Machines ever seen: their numbers are below this."""
+        """Number of machines ever seen: their numbers are below this."""
         return len(self.specs)
 
     def cpus_of(self, machine: int) -> int:
-        """CPUs jobs may use on a machine, free or not; 0 for one that left or is shut."""
+        """Return the CPUs of a machine that jobs may use; 0 if it left or is shut."""
         return self.cpus[machine] if self.state[machine] else 0
 
     def cpus_left(self, machine: int) -> int:
-        """CPUs on which a job may start on a machine now; 0 if it is shut to jobs."""
+        """Return the CPUs of a machine on which a job may start now; 0 if it is shut."""
         return self.cpus[machine] - self.busy[machine] if self.state[machine] == FREE else 0
 
     def speed_of(self, machine: int) -> float:
-        """Work a CPU of the machine does in a second; 1 where not known."""
+        """Return the work that a CPU of the machine does in a second; 1 where not known."""
         spec = self.specs[machine]
         return 1.0 if spec is None else spec.speed
 
     def tightest(self, cpus: int) -> int:
-        """The free machine with the fewest CPUs left that suffice, the lowest number of equals."""
+        """Return the free machine with the fewest CPUs left that suffice, lowest number first."""
         if not self.free_total:
             return NOWHERE
         if self.widest == 1:  # every free machine is as tight as the next
@@ -362,7 +366,7 @@ class Machines:
         return best
 
     def longest_free(self) -> int:
-        """The machine that has been free the longest. Raises `LookupError` if none is free."""
+        """Return the machine that has been free longest. Raises `LookupError` if none is free."""
         if not self.free_total:
             raise LookupError("no machine is free")
         return next(machine for machine in self.free_since if self.state[machine] == FREE)
@@ -375,21 +379,21 @@ def _pick(machines: Sequence[int] | NDArray[np.intp], rng: random.Random) -> int
 
 
 # -- resource use ----------------------------------------------------------------------------------
-# What machines have besides CPUs, and what runs use of it.
+# Resources of machines besides CPUs, and the use of them by runs.
 #
-# Nothing is kept of machines that declare nothing, nor of runs that ask for nothing: a site without
-# resources pays nothing for them.
+# Nothing is stored for machines that declare nothing, nor for runs that request nothing: a site
+# without resources pays nothing for them.
 
 _NOTHING: Final[Mapping[str, float]] = {}
-_LEAST: Final = 1e-6
-"""Less of a resource than this is what additions and subtractions of parts leave over."""
+_ROUNDING: Final = 1e-6
+"""Amount of a resource below which it is a rounding error of additions and subtractions."""
 
 
 class ResourceUse:
-    """Declared and used amounts by machine.
+    """Declared and used amounts of resources by machine.
 
     Attributes:
-        runs: of jobs that use resources: their machine, and what they use.
+        runs: by job that uses resources: its machine, and what it uses.
         declared: amounts by name, of machines that declare any.
     """
 
@@ -399,41 +403,41 @@ class ResourceUse:
         self._used: dict[int, dict[str, float]] = {}
 
     def declare(self, machine: int, resources: Resources | None) -> None:
-        """A machine joins, tells anew what it has, or leaves (None)."""
+        """Store what a machine declares when it joins or changes; None when it leaves."""
         if resources is None:
             self.declared.pop(machine, None)
         else:
             self.declared[machine] = dict(resources.amounts())
 
     def begin(self, job: int, machine: int, asked: Resources) -> None:
-        """A run begins, or goes on."""
+        """Count a run that begins or continues."""
         self.end(job)
         self.runs[job] = machine, asked
         self.take(machine, asked)
 
     def end(self, job: int) -> None:
-        """A run ends or gives back what it uses; nothing happens if it used nothing."""
+        """Release what a run uses; nothing happens if it used nothing."""
         machine, asked = self.runs.pop(job, (0, None))
         if asked is not None:
             self.give_back(machine, asked)
 
     def take(self, machine: int, asked: Resources) -> None:
-        """So much of a machine is used, or reserved in this pass."""
+        """Count resources of a machine as used, or as reserved in this pass."""
         used = self._used.setdefault(machine, {})
         for name, amount in asked.amounts():
             used[name] = used.get(name, 0.0) + amount
 
     def give_back(self, machine: int, asked: Resources) -> None:
-        """It is used no longer."""
+        """Count resources of a machine as no longer used."""
         used = self._used[machine]
         declared = self.declared.get(machine, _NOTHING)
         for name, amount in asked.amounts():
             used[name] = used.get(name, 0.0) - amount
-            if name not in declared and abs(used[name]) < _LEAST:
-                del used[name]  # jobs may ask for whatever names, and for next to nothing
+            if name not in declared and abs(used[name]) < _ROUNDING:
+                del used[name]  # jobs may request any names, and tiny amounts
 
     def left(self, machine: int) -> Mapping[str, float]:
-        """What is left of what the machine declares, by name; empty where it declares nothing."""
+        """Return what is left of a machine's declared resources, by name; empty if none."""
         declared = self.declared.get(machine)
         if declared is None:
             return _NOTHING
@@ -441,11 +445,11 @@ class ResourceUse:
         return {name: amount - used.get(name, 0.0) for name, amount in declared.items()}
 
     def save(self) -> list[Any]:
-        """The runs, as plain data; what machines declare is in their specifications."""
+        """Return the runs, as plain data; what machines declare is in their specifications."""
         return [[job, m, msgspec.to_builtins(asked)] for job, (m, asked) in self.runs.items()]
 
     def restore(self, saved: list[Any]) -> None:
-        """Go on from what `save` gave. The machines must have been declared again."""
+        """Resume from what `save` returned. The machines must have been declared again."""
         for job in list(self.runs):
             self.end(job)
         for job, machine, asked in saved:

@@ -1,9 +1,9 @@
-"""Long lists in a snapshot, packed a slice at a time.
+"""Packing of long lists in a snapshot, one slice at a time.
 
-A snapshot is made beside the running daemon, in a thread. Whatever takes long in one call there
-holds the interpreter and stops the event loop: to encode or to free a hundred thousand lists at
-once takes 20 ms, and so many new objects set the garbage collector off over the whole process. A
-slice takes a tenth of a millisecond, and what it was made of is gone before the next.
+A snapshot is made in a thread while the daemon runs. A single long call there holds the
+interpreter and stops the event loop: to encode or to free a hundred thousand lists in one call
+takes 20 ms, and so many new objects trigger the garbage collector over the whole process. A slice
+takes a tenth of a millisecond, and its objects are freed before the next.
 """
 
 from collections.abc import Iterable, Iterator
@@ -16,7 +16,7 @@ _SLICE_ROWS = 256
 
 
 def pack(rows: Iterable[Any]) -> list[bytes]:
-    """Rows of plain data in slices of MessagePack; `unpack` gives them again."""
+    """Return rows of plain data as slices of MessagePack, for `unpack`."""
     rest = iter(rows)
     encode = msgspec.msgpack.Encoder().encode
     packed = []
@@ -26,6 +26,6 @@ def pack(rows: Iterable[Any]) -> list[bytes]:
 
 
 def unpack(packed: Iterable[bytes]) -> Iterator[Any]:
-    """The rows that `pack` was given; what were tuples are lists. Raises `ValueError`."""
+    """Yield the rows that `pack` was given; tuples become lists. Raises `ValueError`."""
     for part in packed:
         yield from msgspec.msgpack.decode(part)

@@ -1,4 +1,4 @@
-"""The state of a site: its machines, its jobs, its clock, and what policies may see of them."""
+"""State of a site: its machines, its jobs, its clock, and the view for policies."""
 
 from bisect import bisect_left, insort
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -19,24 +19,24 @@ from outrider.model.machines import ClusterSpec, MachineSpec
 from outrider.model.utility import DEFAULT_UTILITIES, TimeUtility, utility_of
 
 # -- job counts ------------------------------------------------------------------------------------
-# How many jobs are in each state, kept up to date: who asks often must not walk over all jobs.
+# Counts of the jobs in each state, updated with every event: a reader needs no walk over all jobs.
 
 Key: TypeAlias = tuple[str, str]
-"""Job class and VO."""
+"""Key of counts: job class and VO."""
 
 
 class JobCounts:
-    """Counts of the jobs that are here, as a walk over them would find.
+    """Counts of the jobs that are here, equal to those of a walk over them.
 
-    A job is taken out before it changes and put in afterwards; so nobody has to know what an
-    event changes, and a job that changes in any other way makes the counts wrong.
+    A job is taken out before it changes and put in afterwards, so no handler has to know what an
+    event changes. A job that changes in any other way makes the counts wrong.
 
     Args:
         jobs: those that are here already.
 
     Attributes:
         by_state: jobs in each state, by its number.
-        by_vo: the same of each VO that has jobs.
+        by_vo: the same for each VO that has jobs.
         never_started: jobs without a first start, by job class and VO.
         with_run: the jobs that have a run, suspended or not, by number.
     """
@@ -50,7 +50,7 @@ class JobCounts:
             self.put_in(job)
 
     def put_in(self, job: Job) -> None:
-        """Count a job as it is now."""
+        """Count a job with its present state."""
         spec, state = job.spec, job.state
         self.by_state[state] += 1
         states = self.by_vo.get(spec.vo)
@@ -64,7 +64,7 @@ class JobCounts:
             self.with_run[job.number] = job
 
     def take_out(self, job: Job) -> None:
-        """Count it no more; it must be as it was when it was put in."""
+        """Remove a job from the counts; it must be as it was when it was put in."""
         spec, state = job.spec, job.state
         self.by_state[state] -= 1
         states = self.by_vo[spec.vo]
@@ -85,14 +85,14 @@ _NUMBER: Final = attrgetter("number")
 
 
 class Shares(Protocol):
-    """What VOs got and are owed, as the accounting knows it."""
+    """Delivered and target shares of VOs, from the accounting."""
 
     def delivered_cpu_s(self, now: float) -> float:
-        """CPU-seconds delivered to all VOs until now."""
+        """Return the CPU-seconds delivered to all VOs until now."""
         ...
 
     def shares(self, now: float) -> Mapping[str, tuple[float, float]]:
-        """Each VO's share of what was delivered until now, and its target."""
+        """Return each VO's share of what was delivered until now, and its target."""
         ...
 
 
@@ -106,9 +106,9 @@ class Site(Machines):
         utilities: time utility functions by job class.
 
     Attributes:
-        runs: what runs where, if somebody looks at it; else None.
-        kept_counts: `job_counts`, kept up to date if somebody asks for them often; else None.
-        fairness: what VOs got and are owed; the engine hands it in.
+        runs: running jobs by machine, if a policy or rule needs them; else None.
+        kept_counts: `job_counts`, updated with every event if they are read often; else None.
+        fairness: delivered and target shares of VOs; set by the engine.
     """
 
     def __init__(
@@ -128,50 +128,50 @@ class Site(Machines):
         self.utilities = utilities
 
     def index_runs(self) -> None:
-        """Begin to keep `runs`: some policy or rule looks at what runs where."""
+        """Begin to keep `runs`, because some policy or rule needs them."""
         self.runs = Runs()
         for job in sorted(self.jobs.values(), key=lambda job: job.start_s):
             if job.state == RUNNING or (job.state == SUSPENDED_STATE and not job.gave_back):
                 self.runs.add(job, self.speed_of(job.machine), self.now)
 
     def count_jobs(self) -> None:
-        """Begin to keep `job_counts`, or count anew; an engine that is made later keeps them."""
+        """Begin to keep `job_counts`, or recount; an engine that is created later updates them."""
         self.kept_counts = JobCounts(self.jobs.values())
 
     @property
     def job_counts(self) -> JobCounts:
-        """How many jobs are in each state; a walk over all jobs where nobody keeps it."""
+        """Counts of the jobs in each state; a walk over all jobs where they are not kept."""
         return JobCounts(self.jobs.values()) if self.kept_counts is None else self.kept_counts
 
     @property
     def with_run(self) -> list[Job]:
-        """The jobs that have a run, suspended or not, in the order of their numbers."""
+        """Jobs that have a run, suspended or not, in the order of their numbers."""
         return sorted(self.job_counts.with_run.values(), key=_NUMBER)
 
     # -- the view of policies ---------------------------------------------------------------
 
     def hour_of_day(self) -> int:
-        """Local hour of `now`, 0 to 23."""
+        """Return the local hour of `now`, 0 to 23."""
         return int(self.local_time.week_second(self.now)) // 3600 % 24
 
     def week_second(self) -> float:
-        """Seconds since Monday 00:00 local time."""
+        """Return the seconds since Monday 00:00 local time."""
         return self.local_time.week_second(self.now)
 
     def next_reboot_s(self) -> float:
-        """Return when the nightly reboot comes next, event time; infinite where there is none."""
+        """Return the event time of the next nightly reboot; infinite where there is none."""
         if self._reboot_day_s is None:
             return inf
         ahead_s = (self._reboot_day_s - self.week_second()) % DAY_S
         return self.now + (ahead_s or DAY_S)
 
     def running_on(self, machine: int) -> Iterable[Job]:
-        """Jobs that run on a machine, in the order in which they got their CPUs."""
+        """Return the jobs that run on a machine, in the order in which they got their CPUs."""
         return () if self.runs is None else self.runs.on(machine).values()
 
     @property
     def running(self) -> Iterable[Job]:
-        """All jobs that run. For policies that `rank` or `plan`; others are shown none."""
+        """Running jobs, for policies that `rank` or `plan`; empty for others."""
         return () if self.runs is None else self.runs
 
     def may_use(self, job: Job, machine: int) -> bool:
@@ -179,26 +179,26 @@ class Site(Machines):
         return self.is_eligible(job.spec, machine)
 
     def utility(self, job: Job) -> TimeUtility:
-        """The time utility function that the site declares for the job's class."""
+        """Return the time utility function that the site declares for the job's class."""
         return utility_of(self.utilities, job.spec.job_class)
 
     @property
     def delivered_cpu_s(self) -> float:
-        """CPU-seconds delivered to all VOs until now, what runs included."""
+        """CPU-seconds delivered to all VOs until now, those of current runs included."""
         return 0.0 if self.fairness is None else self.fairness.delivered_cpu_s(self.now)
 
     def vo_shares(self) -> Mapping[str, tuple[float, float]]:
-        """Each VO's share of the CPU-seconds delivered until now, and its target."""
+        """Return each VO's share of the CPU-seconds delivered until now, and its target."""
         return {} if self.fairness is None else self.fairness.shares(self.now)
 
     def was_available(self, start_s: float, end_s: float) -> bool:
-        """Return whether some machine was open to jobs from start to end (<= now), whoever used it."""
+        """Return whether some machine was open to jobs from start to end (<= now), used or not."""
         return self.availability.lasted(start_s, end_s, self.now)
 
     # -- snapshots --------------------------------------------------------------------------
 
     def save(self) -> dict[str, Any]:
-        """Everything that changes, as plain data."""
+        """Return everything that changes, as plain data."""
         return {
             "now": self.now,
             "jobs": pack(job.save() for job in self.jobs.values()),
@@ -218,7 +218,7 @@ class Site(Machines):
         }
 
     def restore(self, saved: dict[str, Any]) -> None:
-        """Go on from what `save` gave. The declared clusters must have been declared again."""
+        """Resume from what `save` returned. The declared clusters must have been declared again."""
         for name in saved["clusters"]:
             self.cluster_number(name)
         for machine, spec in enumerate(saved["machines"]):
@@ -242,7 +242,7 @@ class Site(Machines):
         self.free_since.update(saved["free_since"])
         self.recount()
         if self.runs is not None:
-            if saved.get("runs") is None:  # no policy looked at them then
+            if saved.get("runs") is None:  # no policy needed them then
                 self.index_runs()
             else:
                 self.runs = Runs.restored(saved["runs"], self.jobs)
@@ -251,11 +251,11 @@ class Site(Machines):
 
 
 # -- runs ------------------------------------------------------------------------------------------
-# What runs where, and when it is expected to end: for policies and rules that look at runs.
+# Running jobs by machine, and their expected ends: for policies and rules that need them.
 
 
 class ExpectedEnd(NamedTuple):
-    """When a run is expected to end, and the CPUs it then gives back; infinite: not known."""
+    """Expected end of a run, and the CPUs it then frees; infinite: not known."""
 
     end_s: float
     job: int
@@ -271,7 +271,7 @@ class Runs:
         self._expected: dict[int, ExpectedEnd] = {}
 
     def add(self, job: Job, speed: float, now: float) -> None:
-        """A job runs on its machine from now on, or goes on there on other CPUs."""
+        """Add a job that runs on its machine from now on, or continues there on other CPUs."""
         self._add(job, now + remaining_s(job, speed, now))
 
     def _add(self, job: Job, end_s: float) -> None:
@@ -281,7 +281,7 @@ class Runs:
         insort(self._ends.setdefault(job.machine, []), expected)
 
     def drop(self, job: Job) -> None:
-        """It runs there no longer."""
+        """Remove a job that no longer runs there."""
         self._by_machine.get(job.machine, {}).pop(job.number, None)
         expected = self._expected.pop(job.number, None)
         if expected is not None:
@@ -289,18 +289,18 @@ class Runs:
             del ends[bisect_left(ends, expected)]
 
     def on(self, machine: int) -> dict[int, Job]:
-        """Those of one machine, by number."""
+        """Return the running jobs of one machine, by number."""
         return self._by_machine.get(machine, {})
 
     def ends(self, machine: int) -> list[ExpectedEnd]:
-        """Their expected ends, the first one first. Those in the past are overdue."""
+        """Return a machine's expected ends, the first one first; those in the past are overdue."""
         return self._ends.get(machine, [])
 
     def __iter__(self) -> Iterator[Job]:
         return chain.from_iterable(map(dict.values, self._by_machine.values()))
 
     def save(self) -> list[Any]:
-        """By machine, the jobs and their expected ends, all in order."""
+        """Return the jobs and their expected ends by machine, all in order."""
         return [
             [machine, [[number, self._expected[number].end_s] for number in jobs]]
             for machine, jobs in self._by_machine.items()
@@ -308,7 +308,7 @@ class Runs:
 
     @classmethod
     def restored(cls, saved: list[Any], jobs: Mapping[int, Job]) -> "Runs":
-        """What `save` described: reckoned anew, orders and ends would not be the same."""
+        """Rebuild what `save` described; recomputed, orders and ends would not be the same."""
         runs = cls()
         for machine, there in saved:
             runs._by_machine[machine] = {}
@@ -318,10 +318,10 @@ class Runs:
 
 
 def remaining_s(job: Job, speed: float, now: float) -> float:
-    """Expected seconds until a job that runs is done: 0 if it is overdue, inf if not known.
+    """Return the expected seconds until a running job is done: 0 if overdue, inf if unknown.
 
     Args:
-        job: on `job.cpus` CPUs, which may be fewer than it asked for.
+        job: on `job.cpus` CPUs, which may be fewer than it requested.
         speed: of its machine.
         now: event time.
     """
@@ -332,20 +332,20 @@ def remaining_s(job: Job, speed: float, now: float) -> float:
     return max(0.0, job.spec.estimate_s - done_s) / rate
 
 
-# -- standing --------------------------------------------------------------------------------------
-# The machines of a site as they stand, told as events.
+# -- machine state as events -----------------------------------------------------------------------
+# Conversion of the current machine state into events.
 
 
-def told_of_machines(
+def machine_events(
     site: Site, names: Sequence[str], time_s: float, *, declared: bool = False
 ) -> Iterator[NamedEvent]:
-    """What machines there are, whether jobs may start on them, and who may use them.
+    """Yield events that describe the machines, their states and who may use them.
 
     Args:
-        site: as it stands.
+        site: in its current state.
         names: of its machines, by number.
         time_s: of the events.
-        declared: only of machines that somebody told of, not of those that runs alone named.
+        declared: only machines that a source reported, not those named by runs alone.
     """
     for machine, spec in enumerate(site.specs):
         if spec is None or (declared and spec.inferred):

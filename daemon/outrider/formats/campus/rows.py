@@ -20,7 +20,7 @@ from outrider.model.machines import ClusterSpec
 CPUS: Final = "cpus"
 ONLY_NAME: Final = "only"
 BESIDE_CPUS: Final = ("memory_mib", "gpus")
-MOST_CPUS: Final = 1e6
+MAX_CPUS: Final = 1e6
 MOST: Final = 1e12
 """More MiB or GPUs are an error."""
 
@@ -28,7 +28,7 @@ MOST: Final = 1e12
 def amounts_are_valid(columns: Columns) -> bool:
     """Return whether CPUs are whole numbers from 1, and memory and GPUs are not below 0."""
     cpus = columns.get(CPUS)
-    if cpus is not None and not lies_within(cpus, MOST_CPUS):
+    if cpus is not None and not lies_within(cpus, MAX_CPUS):
         return False
     if cpus is not None and bool(((cpus < 1) | (cpus % 1 > 0)).any()):
         return False
@@ -39,7 +39,7 @@ def fault_of_amounts(row: Row) -> Fault | None:
     """The same of one row."""
     names = [name for name in BESIDE_CPUS if name in row]
     if CPUS in row:
-        if fault := beyond(row, [CPUS], MOST_CPUS, "CPUs"):
+        if fault := beyond(row, [CPUS], MAX_CPUS, "CPUs"):
             return fault
         if row[CPUS] < 1 or row[CPUS] % 1 > 0:
             return Fault("no number of CPUs", CPUS, "a whole number from 1, or nothing for 1")

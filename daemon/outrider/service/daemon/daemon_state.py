@@ -11,7 +11,7 @@ from outrider.acting.lever_runner import LeverRunner
 from outrider.api.adapter import Adapter
 from outrider.journal import Entry, SetAsideRecord
 from outrider.journal.site_facts import Incumbent, SiteFacts
-from outrider.journal.snapshots import LEAST_LEAP_S
+from outrider.journal.snapshots import MIN_LEAP_S
 from outrider.model.machines import ClusterSpec, SiteHabits
 from outrider.service.config.loaded import LoadedConfig
 from outrider.service.core.core import Core
@@ -192,7 +192,7 @@ class DaemonState:
         if self.batch_in_core is not None or self.core.unrepaired or not self.history_read.is_set():
             return False
         snapshots = self.recording.snapshots
-        snapshots.leap_s = max(LEAST_LEAP_S, 2 * self.loaded.config.snapshot_every_s)
+        snapshots.leap_s = max(MIN_LEAP_S, 2 * self.loaded.config.snapshot_every_s)
         went_well = await self.recording.snapshot(self.core, self.clock.now_s)
         self.log_lost_policies()  # a policy may fail at being saved
         return went_well

@@ -14,7 +14,7 @@ import structlog
 
 from outrider.api.adapter import Adapter, Batch, InProgress
 from outrider.engine.ingest.set_aside import FAULT, REASONS
-from outrider.engine.state.site import told_of_machines
+from outrider.engine.state.site import machine_events
 from outrider.journal import Entry, SetAsideRecord
 from outrider.journal.journal_events import initial_meta
 from outrider.model.errors import OutriderError
@@ -193,7 +193,7 @@ class Pumps:
             entry = Entry(cursors=dict(state.cursors))
             if state.recording.last_seq == 0:  # no later input reports the known machines
                 site, names = state.core.site, state.core.merger.normaliser.machine_names
-                entry.meta = initial_meta(told_of_machines(site, names, site.now, declared=True))
+                entry.meta = initial_meta(machine_events(site, names, site.now, declared=True))
             await state.recording.submit(entry)
             state.history_read.set()
             await state.snapshot()

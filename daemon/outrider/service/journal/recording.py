@@ -15,7 +15,7 @@ from typing import Any, Final, TextIO
 
 import structlog
 
-from outrider.journal import Entry, Journal, SnapshotStore, Writer, open_or_begin_anew
+from outrider.journal import Entry, Journal, SnapshotStore, Writer, open_or_replace
 from outrider.model.errors import LedgerError
 from outrider.service.config.reading import JOURNAL_NAME, TOKEN_NAME
 from outrider.service.core.core import Core
@@ -55,7 +55,7 @@ class Recording:
         self.path = folder / JOURNAL_NAME
         self.notes, self._lock = open_locked(folder)
         try:
-            journal, damage = open_or_begin_anew(self.path)
+            journal, damage = open_or_replace(self.path)
         except BaseException:
             self._lock.close()
             raise

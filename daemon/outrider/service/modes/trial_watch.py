@@ -139,7 +139,7 @@ class TrialWatch:
         acts = core.trial.acts_at(now_s)
         if acts != self._acted:
             self._acted = acts
-            core.engine.decide_anew()
+            core.engine.decide_again()
 
     def _broken_by(self, kept: TrialRecord) -> str:
         """Return the reason why a running trial cannot continue; empty: it can."""
