@@ -31,7 +31,7 @@ from outrider.replay.grid_run import RECONSIDER_S, RECORDED, GridRun, RecordedRu
 from outrider.replay.log_files import Ingestion, LogFile, NoDecisionLog
 from outrider.replay.run import keep_nothing
 from outrider.replay.trials import effective_settings
-from outrider.simulation.truth_told import truth_told
+from outrider.simulation.oracle_used import oracle_used
 
 # -- demonstrations --------------------------------------------------------------------------------
 # Demonstrations: what a policy in training watches. One who acts, or a record of who acted.
@@ -66,7 +66,7 @@ class Demonstration(Protocol):
         name: of the trace.
         behaviour: whose decisions are watched.
         class_source: where the classes of jobs come from; known once it was shown.
-        truth: what of the truth its jobs tell (`truth_told`); known once it was shown.
+        truth: what of the truth its jobs tell (`oracle_used`); known once it was shown.
     """
 
     name: str
@@ -107,7 +107,7 @@ class WorkloadDemonstration:
         """Beside the behaviour policy, on the same engine."""
         workload = self._make()
         self.class_source = workload.class_source
-        self.truth = truth_told(workload.class_source, workload.estimate_source)
+        self.truth = oracle_used(workload.class_source, workload.estimate_source)
         if self.behaviour == RECORDED:
             recorded = RecordedRun(workload, [learner], keep_nothing, self._until_s, exact=False)
             return ShadowedRun(recorded.engine, recorded.runners[0], recorded.run)

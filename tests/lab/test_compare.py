@@ -164,7 +164,7 @@ def test_what_was_told_and_the_waits_by_length_are_in_document_and_tables(tmp_pa
     assert less["by_length"]["short"] == less["by_class"]["interactive"]
     words = [str(path), "--policy", "edf", *map(str, given), "--workers", "1"]
     table = CliRunner().invoke(command, words, standalone_mode=False)
-    assert "THE TRUTH IS TOLD" in table.stdout.replace("\n", " ")
+    assert "TRUE RUN TIMES USED" in table.stdout.replace("\n", " ")
     assert "wait, ran < 100 s, mean [min]" in table.stdout
 
 

@@ -165,7 +165,7 @@ def test_the_suite_compares_with_the_same_jobs_and_says_too_short_of_a_few_seeds
     assert less["verdict"] == "too small"
     assert [one["against"] for one in result["verdicts"]] == [STOPPED, FROZEN]
     assert "Does learning on line beat the frozen self?" in html(result)
-    assert "THE TRUTH IS TOLD: classes are made of true run times (truth:900)" in html(result)
+    assert "TRUE RUN TIMES USED: classes are made of true run times (truth:900)" in html(result)
     assert result["settings"]["class_source"] == {"orders": "truth:900", "plans": "none"}
 
 

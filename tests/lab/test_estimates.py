@@ -174,5 +174,5 @@ def test_a_bad_second_trace_is_refused_before_the_first_is_scored(
     monkeypatch.setattr("outrider_lab.estimates.tell", lambda *given: begun.append(given))
     ran = CliRunner().invoke(command, [str(good), str(bad)], standalone_mode=False)
     assert isinstance(ran.exception, TraceError), ran.output
-    assert "bad.swf: holds no job" in str(ran.exception)
+    assert "bad.swf: contains no job" in str(ran.exception)
     assert not begun

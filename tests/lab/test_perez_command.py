@@ -86,7 +86,7 @@ def test_people_are_shown_waits_gains_and_verdicts(monkeypatch: pytest.MonkeyPat
     ran = run("--seeds", "5-7")
     assert ran.return_value == 0, ran.output
     assert "3 seeds, full size" in ran.stdout
-    assert "THE TRUTH IS TOLD: classes are made of true run times (truth:900)" in ran.stdout
+    assert "TRUE RUN TIMES USED: classes are made of true run times (truth:900)" in ran.stdout
     assert "random errors (lognormal:1.0)" in ran.stdout
     assert "9.2" in ran.stdout, "the gain over FIFO at row 0.2 in that world"
     assert ran.stdout.count("reproduced") > 30

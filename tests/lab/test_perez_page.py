@@ -89,7 +89,7 @@ def test_the_page_holds_claims_figures_and_a_table_for_each_situation(
     assert page.count("shares, run times") == 19, "3 rows x 2 targets x 3 estimates, the windows"
     assert "surely a misprint of 45.4 s" in page
     assert "This is a quick run" not in page
-    assert "THE TRUTH IS TOLD: classes are made of true run times (truth:900)" in page
+    assert "TRUE RUN TIMES USED: classes are made of true run times (truth:900)" in page
 
 
 def test_calibration_stands_beside_the_shipped_start(result: dict[str, Any]) -> None:

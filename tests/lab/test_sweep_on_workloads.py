@@ -99,8 +99,8 @@ def test_where_nothing_was_declared_the_truth_is_said_everywhere(tmp_path: Path)
     done = outrider("sweep", file, "--out", out, "--workers", 1, "--plot", plot)
     told = "estimates are the true run times (exact)"
     assert [r["truth"] for r in rows_of(out)] == [told] * 2
-    assert f"THE TRUTH IS TOLD: {told}: fifo, strict; sjf, strict" in done.out
-    assert "THE TRUTH IS TOLD" in plot.read_text()
+    assert f"TRUE RUN TIMES USED: {told}: fifo, strict; sjf, strict" in done.out
+    assert "TRUE RUN TIMES USED" in plot.read_text()
     again = outrider("sweep", file, "--out", out, "--resume", "--json").json()
     assert {t["truth"] for one in again["comparison"] for t in one["treatments"]} == {told}
     word = write_sweep(

@@ -311,7 +311,7 @@ def test_a_start_file_says_what_its_learner_was_told(
     about = json.loads((tmp_path / "start.json").read_text())["trained"]
     assert about["class_sources"] == sources
     assert truth in "; ".join(about["truth"])
-    assert ("THE TRUTH IS TOLD" in ran.stdout) == bool(about["truth"]) == bool(truth)
+    assert ("TRUE RUN TIMES USED" in ran.stdout) == bool(about["truth"]) == bool(truth)
 
 
 def test_for_machines_it_prints_one_document(tmp_path: Path) -> None:

@@ -206,7 +206,7 @@ def test_the_command_runs_whole_and_writes_its_report(
     assert ran.return_value == 0, ran.stderr
     result = json.loads(ran.stdout)
     assert result["settings"]["truth"] == ["estimates are the true run times (exact)"]
-    assert "THE TRUTH IS TOLD" in (tmp_path / "index.html").read_text()
+    assert "TRUE RUN TIMES USED" in (tmp_path / "index.html").read_text()
     told = [*result["rows"], *result["variants"]]
     assert sorted(row["variant"] for row in told) == sorted(str(v) for v in treatments(size))
     wanted = {"rate", "steps", "policy", "over", "preempt", "inputs", "drop_hopeless", "runs",

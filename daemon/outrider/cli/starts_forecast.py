@@ -30,7 +30,7 @@ from outrider.simulation.estimates import (
     estimate_rule,
     estimated,
 )
-from outrider.simulation.truth_told import truth_told
+from outrider.simulation.oracle_used import oracle_used
 
 _COLUMNS: Final = ("job", "asked_s", "low_s", "median_s", "high_s")
 _DIGITS: Final = 1  # of a second
@@ -123,7 +123,7 @@ def _described(asked: Asked, workload: Workload, rule: EstimateRule) -> dict[str
         "discipline": asked.discipline,
         "starts": "recorded" if asked.recorded else "replayed",
         "estimates": rule.word,
-        "truth": truth_told(workload.class_source, rule.word),
+        "truth": oracle_used(workload.class_source, rule.word),
         "train_ratio": asked.train_ratio,
         "replicates": asked.replicates,
         "seed": asked.seed,

@@ -1,4 +1,4 @@
-"""Digests of traces: which bytes a run was made from."""
+"""Digests of traces, which identify the input of a run."""
 
 from hashlib import file_digest, sha256
 from pathlib import Path
@@ -8,16 +8,16 @@ _OF_A_CAMPUS: Final = (".toml", ".csv", ".csv.gz")
 
 
 def trace_sha256(path: Path) -> str:
-    """SHA-256 of a workload file, or of what makes a folder a campus. Raises `OSError`.
+    """Return the SHA-256 of a workload file, or of a campus's files. Raises `OSError`.
 
-    Of a campus it is taken over a line ``NAME SHA256`` without its end for each settings file and
+    For a campus it is taken over a line ``NAME SHA256`` without its end for each settings file and
     table, in the order of their names.
     """
     return _campus_sha256(path) if path.is_dir() else file_sha256(path)
 
 
 def file_sha256(path: Path) -> str:
-    """SHA-256 of a file's content. Raises `OSError`."""
+    """Return the SHA-256 of a file's content. Raises `OSError`."""
     with path.open("rb") as content:
         return file_digest(content, "sha256").hexdigest()
 

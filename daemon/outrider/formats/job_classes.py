@@ -1,8 +1,8 @@
-"""What makes a job of a workload file interactive: only what its user could have said.
+"""Rules that make a job of a workload file interactive, by what its user declared.
 
-A rule (`class_words` parses it) is applied once, when the file is read, to the columns that users
-declared. The true run time is not among them. The one exception is `ByTruth`,
-for the proxies of papers: whoever applies it asks for run times by name, and every report says so.
+A rule (`class_rule` parses it) is applied once, when the file is read, to the columns that users
+declared. The true run time is not among them. The one exception is `ByTruth`, for the proxies of
+papers: it has to be requested by name, and every report names it.
 """
 
 from collections.abc import Mapping
@@ -18,12 +18,12 @@ from outrider.formats.workload import BATCH, INTERACTIVE, Floats
 from outrider.model.errors import ConfigurationError, nearest
 
 REQUESTED_BELOW_S: Final = 900.0
-"""Without a rule, jobs whose user requested strictly less are interactive."""
-_MOST_NAMED: Final = 10
+"""Requested seconds below which a job is interactive where no rule is given."""
+_MAX_LISTED: Final = 10
 
 
 class DeclaredColumns(NamedTuple):
-    """What users said of their jobs; no outcome is in it.
+    """Declarations of users about their jobs, without any outcome.
 
     Attributes:
         requested_s: (jobs,) requested run time, seconds; nan where not given.
@@ -40,23 +40,23 @@ class DeclaredColumns(NamedTuple):
 
 
 class ByRequest(Struct, frozen=True, tag="requested"):
-    """Interactive: the user requested strictly less than `below_s` seconds."""
+    """Rule: interactive if the user requested strictly less than `below_s` seconds."""
 
     below_s: float
 
     @property
     def source(self) -> str:
-        """How reports name it: ``requested:900``."""
+        """Name of the rule in reports: ``requested:900``."""
         return f"requested:{self.below_s:.15g}"
 
     def interactive(self, declared: DeclaredColumns) -> NDArray[np.bool_]:
-        """(jobs,) mask; a job without a request is batch."""
+        """Return the mask of interactive jobs (jobs,); one without a request is batch."""
         mask: NDArray[np.bool_] = declared.requested_s < self.below_s  # false for nan
         return mask
 
 
 class ByPlace(Struct, frozen=True, tag="place"):
-    """Interactive: the user submitted to one of these queues, or partitions.
+    """Rule: interactive if the user submitted to one of these queues, or partitions.
 
     Attributes:
         column: ``queue`` or ``partition``.
@@ -68,11 +68,15 @@ class ByPlace(Struct, frozen=True, tag="place"):
 
     @property
     def source(self) -> str:
-        """How reports name it: ``queue:interactive``."""
+        """Name of the rule in reports: ``queue:interactive``."""
         return f"{self.column}:{','.join(self.names)}"
 
     def interactive(self, declared: DeclaredColumns) -> NDArray[np.bool_]:
-        """(jobs,) mask. Raises `ConfigurationError`: the file has no such queue or partition."""
+        """Return the mask of interactive jobs (jobs,).
+
+        Raises:
+            ConfigurationError: the file has no such queue or partition.
+        """
         if self.column == "queue":
             numbers, header = declared.queue, declared.queue_names
         else:
@@ -90,18 +94,22 @@ class ByPlace(Struct, frozen=True, tag="place"):
 
 
 class ByUser(Struct, frozen=True, tag="user"):
-    """Interactive: the job belongs to one of these users, whom a file lists."""
+    """Rule: interactive if the job belongs to one of the users listed in a file."""
 
     file: str
     users: tuple[str, ...]
 
     @property
     def source(self) -> str:
-        """How reports name it: ``user:FILE``."""
+        """Name of the rule in reports: ``user:FILE``."""
         return f"user:{self.file}"
 
     def interactive(self, declared: DeclaredColumns) -> NDArray[np.bool_]:
-        """(jobs,) mask. Raises `ConfigurationError`: no job belongs to any of them."""
+        """Return the mask of interactive jobs (jobs,).
+
+        Raises:
+            ConfigurationError: no job belongs to any of the users.
+        """
         wanted = set(self.users)
         mask = np.array([user in wanted for user in declared.user], dtype=bool)
         if not mask.any():
@@ -114,30 +122,30 @@ class ByUser(Struct, frozen=True, tag="user"):
 
 
 class NoClass(Struct, frozen=True, tag="none"):
-    """All jobs are batch."""
+    """Rule: all jobs are batch."""
 
     @property
     def source(self) -> str:
-        """How reports name it."""
+        """Name of the rule in reports."""
         return "none"
 
     def interactive(self, declared: DeclaredColumns) -> NDArray[np.bool_]:
-        """(jobs,) mask: nobody."""
+        """Return the mask of interactive jobs (jobs,): none."""
         return np.zeros(len(declared.user), dtype=bool)
 
 
 class ByTruth(Struct, frozen=True, tag="truth"):
-    """Interactive: the job ran strictly less than `below_s` seconds, which no user could say."""
+    """Rule: interactive if the job ran less than `below_s` seconds, which no user could know."""
 
     below_s: float
 
     @property
     def source(self) -> str:
-        """How reports name it: ``truth:900``."""
+        """Name of the rule in reports: ``truth:900``."""
         return f"truth:{self.below_s:.15g}"
 
     def interactive_by_run_time(self, run_s: Floats) -> NDArray[np.bool_]:
-        """(jobs,) mask from true run times."""
+        """Return the mask of interactive jobs (jobs,) from true run times."""
         mask: NDArray[np.bool_] = run_s < self.below_s
         return mask
 
@@ -146,7 +154,7 @@ ClassRule = ByRequest | ByPlace | ByUser | NoClass | ByTruth
 
 
 def default_rule(declared: DeclaredColumns) -> ClassRule:
-    """The rule of a file where none is given: the best that its users said.
+    """Return the rule of a file where none is given, by the best available declaration.
 
     The queue where the header names one ``interactive`` (generated grids do), else requests where
     there are any, else none.
@@ -159,7 +167,7 @@ def default_rule(declared: DeclaredColumns) -> ClassRule:
 
 
 def as_classes(interactive: NDArray[np.bool_]) -> list[str]:
-    """(jobs,) classes: `INTERACTIVE` where the mask is true, else `BATCH`."""
+    """Return the classes (jobs,): `INTERACTIVE` where the mask is true, else `BATCH`."""
     return [INTERACTIVE if is_interactive else BATCH for is_interactive in interactive.tolist()]
 
 
@@ -168,29 +176,29 @@ def _is_called(word: str | None, name: str) -> bool:
 
 
 def _listed(there: Mapping[str, str | None]) -> str:
-    """``1 (interactive), 2 (batch)``, not too many."""
+    """Return a short list such as ``1 (interactive), 2 (batch)``."""
     if not there:
         return "another rule: the file has none"
     in_order = sorted(there.items(), key=lambda item: (len(item[0]), item[0]))  # 2 before 10
     words = [f"{number} ({name})" if name else number for number, name in in_order]
-    more = f" or {len(words) - _MOST_NAMED} others" if len(words) > _MOST_NAMED else ""
-    return ", ".join(words[:_MOST_NAMED]) + more
+    more = f" or {len(words) - _MAX_LISTED} others" if len(words) > _MAX_LISTED else ""
+    return ", ".join(words[:_MAX_LISTED]) + more
 
 
 # -- class words -----------------------------------------------------------------------------------
-# The words of ``--class-by``, parsed into rules of `outrider.formats.job_classes`.
+# Parser of ``--class-by`` into rules of `outrider.formats.job_classes`.
 
 _WORDS: Final = ("requested", "queue", "partition", "user", "truth", "none")
-_RIGHT: Final = (
+_EXPECTED: Final = (
     "requested:S, queue:NAME,..., partition:NAME,..., user:FILE, truth:S or none, as requested:900"
 )
 
 
 def class_rule(text: str, where: str = "--class-by") -> ClassRule:
-    """Parse a rule, as ``requested:900``; of ``user:FILE`` the file is read at once.
+    """Parse a rule such as ``requested:900``; the file of ``user:FILE`` is read immediately.
 
     Raises:
-        ConfigurationError: names the option, the value and what would be right.
+        ConfigurationError: names the option, the value and what is expected.
 
     >>> class_rule("queue:interactive,short").source
     'queue:interactive,short'
@@ -212,7 +220,7 @@ def class_rule(text: str, where: str = "--class-by") -> ClassRule:
         return ByUser(value, _users_in(value, f'{where} "{text}"'))
     hint = nearest(kind, _WORDS)
     meant = f"{hint} " if kind not in _WORDS and hint.endswith("?") else ""
-    raise ConfigurationError(f'{where} "{text}": no such rule; {meant}expected {_RIGHT}')
+    raise ConfigurationError(f'{where} "{text}": no such rule; {meant}expected {_EXPECTED}')
 
 
 def _seconds(text: str, where: str, kind: str) -> float:
@@ -228,7 +236,7 @@ def _seconds(text: str, where: str, kind: str) -> float:
 
 
 def _users_in(name: str, where: str) -> tuple[str, ...]:
-    """The users of a file, one a line; what follows ``#`` is a comment."""
+    """Return the users of a file, one a line; what follows ``#`` is a comment."""
     right = "expected user:FILE, a text file with one of the trace's users a line"
     try:
         text = Path(name).read_text(encoding="utf-8") if name else ""

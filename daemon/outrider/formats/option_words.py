@@ -1,4 +1,4 @@
-"""Words of options, of the command line and of the Python API alike, turned into values."""
+"""Parser of option values, for the command line and the Python API."""
 
 from typing import Any
 
@@ -6,8 +6,8 @@ from outrider.model.errors import ConfigurationError
 
 
 def toml_value(text: str) -> Any:
-    """The value a word stands for: as TOML would read it, else a number such as .7, else text."""
-    import tomllib  # every command has this module, and few a value
+    """Return the value of an option word: TOML, else a number such as .7, else text."""
+    import tomllib  # every command imports this module, few parse a value
 
     if "\n" not in text and "\r" not in text:
         try:
@@ -21,7 +21,7 @@ def toml_value(text: str) -> Any:
 
 
 def split_pair(option: str, word: str, right: str) -> tuple[str, str]:
-    """Split ``name=value``. Raises `ConfigurationError` that shows what would be right."""
+    """Split a pair ``name=value``. Raises `ConfigurationError` that shows the expected form."""
     name, equals, value = word.partition("=")
     if not (equals and name and value):
         raise ConfigurationError(f'{option} "{word}": expected {right}')

@@ -1,7 +1,6 @@
-"""Tables that Outrider gives to other programs: their columns, declared once.
+"""Tables for other programs: their columns, declared once.
 
-Whatever writes a table or makes a data frame of it goes by these declarations, and so does the
-reference page.
+All writers of tables and data frames use these declarations, and so does the reference page.
 """
 
 import csv
@@ -16,9 +15,9 @@ from outrider.model.errors import ConfigurationError
 from outrider.model.printable import csv_cell
 
 VERSION: Final = 1
-"""Of all tables together: raised when a column goes, changes its type or means something else.
+"""Version of all tables together: raised when a column goes, or changes type or meaning.
 
-A new column at the end raises nothing.
+A new column at the end does not raise it.
 """
 TEXT: Final = "text"
 INTEGER: Final = "integer"
@@ -31,13 +30,13 @@ Row = Mapping[str, Any]
 
 
 class Column(NamedTuple):
-    """One column.
+    """Column of a table: name, kind and description.
 
     Attributes:
         name: of the column, its unit in the ending (``_s``: seconds).
         kind: one of the kinds above.
-        help: what it says, with the unit.
-        nullable: whether it may be null, which is: not known, or not of this row.
+        help: its content, with the unit.
+        nullable: whether it may be null: not known, or not applicable to the row.
     """
 
     name: str
@@ -47,11 +46,11 @@ class Column(NamedTuple):
 
 
 class Table(NamedTuple):
-    """A table.
+    """Table for other programs: name, description and columns.
 
     Attributes:
-        name: as ``--rows`` has it.
-        help: what a row is.
+        name: the value of ``--rows``.
+        help: the content of a row.
         columns: in order.
     """
 
@@ -66,11 +65,11 @@ class Table(NamedTuple):
 
 
 class Rows:
-    """Rows of a table, to be read as often as wanted.
+    """Rows of a table, which can be read repeatedly.
 
     Args:
-        table: whose rows they are.
-        source: begins to read them anew.
+        table: the table of the rows.
+        source: starts reading them.
     """
 
     def __init__(self, table: Table, source: Callable[[], Iterable[Row]]) -> None:
@@ -78,13 +77,13 @@ class Rows:
         self._source = source
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
-        """Every row in order, each with every column."""
+        """Yield every row in order, each with every column."""
         names = self.table.names
         for row in self._source():
             yield {name: row.get(name) for name in names}
 
     def as_they_are(self) -> Iterator[Row]:
-        """Every row in order, with the columns that it has."""
+        """Yield every row in order, with the columns that it has."""
         return iter(self._source())
 
     def __repr__(self) -> str:
@@ -92,7 +91,7 @@ class Rows:
 
 
 # -- table files -----------------------------------------------------------------------------------
-# Rows of a table as a file: JSON lines, CSV or Parquet, by the ending of its name.
+# Rows of a table as a file: JSON lines, CSV or Parquet, by the extension of its name.
 
 JSONL: Final = "jsonl"
 CSV: Final = "csv"
@@ -108,20 +107,20 @@ _DUCKDB_TYPES: Final = {
     NUMBERS: "MAP(VARCHAR, DOUBLE)",
 }
 BLOCK_ROWS: Final = 2048
-"""Lines handed on at a time."""
+"""Lines written together."""
 
 
 def format_of(path: Path | None, given: str | None, option: str) -> str:
-    """The format of a file that is to be written.
+    """Return the format of a file that is to be written.
 
     Args:
         path: of the file; None: standard output.
-        given: the format that was asked for by name; None: none was.
-        option: that names the file, for messages.
+        given: the format that was requested by name; None: none was.
+        option: the option that names the file, for messages.
 
     Raises:
-        ConfigurationError: the ending is unknown and no format was given, the ending is that of
-            another format, or Parquet would go to standard output.
+        ConfigurationError: the extension is unknown and no format was given, the extension is that
+            of another format, or Parquet would go to standard output.
     """
     if path is None:
         if given == PARQUET:
@@ -134,19 +133,19 @@ def format_of(path: Path | None, given: str | None, option: str) -> str:
         raise ConfigurationError(f"{option} {path}: expected it to end in {' or '.join(ENDINGS)}")
     if meant is not None and given is not None and meant != given:
         raise ConfigurationError(
-            f"{option} {path}: that is the ending of {meant}, and --format {given} was given; "
+            f"{option} {path}: that is the extension of {meant}, and --format {given} was given; "
             "expected one of them"
         )
     return given or meant or JSONL
 
 
 def check_file(path: Path, form: str, option: str) -> Any:
-    """Refuse what could not be written, before a long run; DuckDB where Parquet needs it.
+    """Check that a file can be written, before a long run; return DuckDB if it is needed.
 
     Args:
         path: of the file.
-        form: of `format_of`.
-        option: that names the file, for messages.
+        form: from `format_of`.
+        option: the option that names the file, for messages.
 
     Raises:
         ConfigurationError: no such folder, or no DuckDB.
@@ -157,16 +156,16 @@ def check_file(path: Path, form: str, option: str) -> Any:
 
 
 def write_rows(rows: Rows, path: Path, form: str, option: str) -> int:
-    """Write rows to a file, which is there whole or not at all; returns how many.
+    """Write rows to a file, completely or not at all; return how many.
 
     Args:
-        rows: of any number; they are read once and not held in memory.
+        rows: of any number; they are read once and not kept in memory.
         path: of the file; replaced if it exists.
         form: one of `FORMATS`.
-        option: that names the file, for messages.
+        option: the option that names the file, for messages.
 
     Raises:
-        ConfigurationError: it cannot be written, or Parquet is asked for without DuckDB.
+        ConfigurationError: it cannot be written, or Parquet is requested without DuckDB.
     """
     duckdb = check_file(path, form, option)
     part = path.with_name(f".{path.name}.part")
@@ -185,10 +184,11 @@ def write_rows(rows: Rows, path: Path, form: str, option: str) -> int:
 
 
 def stream_rows(rows: Rows, out: BinaryIO, form: str) -> int:
-    """Write rows as JSON lines or CSV; returns how many.
+    """Write rows as JSON lines or CSV; return how many.
 
-    JSON lines: an object with the columns that a row has; what is infinite or undefined is null.
-    CSV: a head, then the values; null is empty, flags are ``true`` and ``false``, lists and numbers
+    JSON lines: an object with the columns that a row has; infinite and undefined numbers are null.
+    CSV: a header, then the values; null is empty, flags are ``true`` and ``false``, lists and
+        numbers
     by name are JSON in their cell.
 
     Args:
@@ -235,7 +235,7 @@ def _cell(value: Any) -> Any:
 
 
 def _write_parquet(rows: Rows, path: Path, duckdb: Any) -> int:
-    """Write a Parquet file, by DuckDB, from JSON lines beside it."""
+    """Write a Parquet file with DuckDB, from temporary JSON lines next to it."""
     source = path.with_name(f"{path.name}.lines")
     try:
         with source.open("wb") as file:
@@ -257,7 +257,7 @@ def _types(table: Table) -> str:
 
 
 def column_values(rows: Rows) -> Iterator[tuple[str, list[Any]]]:
-    """Every column with its values, in order; for data frames."""
+    """Return every column with its values, in order, for data frames."""
     values: list[list[Any]] = [[] for _ in rows.table.columns]
     for row in rows:
         for column, value in zip(values, row.values(), strict=True):
@@ -266,15 +266,15 @@ def column_values(rows: Rows) -> Iterator[tuple[str, list[Any]]]:
 
 
 # -- parquet ---------------------------------------------------------------------------------------
-# Rows as a Parquet file, by DuckDB, which the extra `reports` installs.
+# Parquet files, written by DuckDB, which the extra `reports` installs.
 
 
 def require_duckdb(option: str, instead: str) -> Any:
-    """The module. Raises `ConfigurationError` where it is not installed.
+    """Return the module `duckdb`. Raises `ConfigurationError` if it is not installed.
 
     Args:
-        option: that asks for Parquet.
-        instead: an ending of a file that needs no DuckDB.
+        option: the option that requests Parquet.
+        instead: a file extension that needs no DuckDB.
     """
     try:
         import duckdb
@@ -287,12 +287,12 @@ def require_duckdb(option: str, instead: str) -> Any:
 
 
 def write_parquet(path: Path, rows: Sequence[Mapping[str, Any]], duckdb: Any) -> None:
-    """Write rows that all have the same columns; beside the file there is room for a second one.
+    """Write rows that all have the same columns, by way of a temporary file next to it.
 
-    A column is of the type that holds all its values without loss.
+    Each column gets the type that holds all its values without loss.
 
     Args:
-        path: of the file, made anew.
+        path: of the file, replaced if it exists.
         rows: scalars or None by column; at least one row.
         duckdb: from `require_duckdb`.
     """
@@ -311,12 +311,12 @@ def write_parquet(path: Path, rows: Sequence[Mapping[str, Any]], duckdb: Any) ->
 
 
 def quoted(text: str) -> str:
-    """A name or text as SQL has it."""
+    """Return a name or text quoted for SQL."""
     return "'" + text.replace("'", "''") + "'"
 
 
 def _type(values: Sequence[Any]) -> str:
-    """The column type that holds all of these without loss; an infinite setting is a number."""
+    """Return the column type that holds all values without loss; an infinite one is a number."""
     kinds = {float if value == "inf" else type(value) for value in values if value is not None}
     if kinds <= {bool} and kinds:
         return "BOOLEAN"

@@ -1,4 +1,4 @@
-"""A workload: jobs with one or many CPUs and their true run times, and the machines for them.
+"""Workload: jobs with one or many CPUs and their true run times, and the machines for them.
 
 Read from a Standard Workload Format file or generated; `outrider.simulation.grid_site` replays it.
 """
@@ -21,7 +21,7 @@ Floats = NDArray[np.float64]
 INTERACTIVE: Final = "interactive"
 BATCH: Final = "batch"
 SHORT_BELOW_S: Final = 900.0
-"""Without an option, reports group waits by true run time here; nobody who decides is told."""
+"""Seconds of true run time by which reports group waits by default; policies never see it."""
 
 DECLARED: Final = "declared"
 """Source of the classes, or estimates, of a workload whose maker gave each job its own."""
@@ -32,7 +32,7 @@ EPOCH = dt.datetime(1970, 1, 1)  # noqa: DTZ001 - a local wall clock, as in a ca
 
 
 class SpeedChange(NamedTuple):
-    """From `time_s` on a machine works at another speed; policies are not informed."""
+    """Change of a machine's speed from `time_s` on; policies are not informed."""
 
     time_s: float
     machine: int
@@ -43,7 +43,7 @@ class GridRules(Struct, frozen=True):
     """Special rules for runs on a grid.
 
     Attributes:
-        drop_hopeless: a queued job that could not earn any utility even if it started at once
+        drop_hopeless: a queued job that could not earn any utility even if it started immediately
             is withdrawn by its user.
         node_queues: a machine accepts every job and runs them one after the other, like a grid
             node behind a broker; a job counts as started once it is sent there.
@@ -67,12 +67,12 @@ class Workload:
         wait_s: (jobs,) wait under the trace's own scheduler, seconds; nan where not recorded.
         estimate_s: (jobs,) run time estimate given to policies, seconds; nan: none.
         user, vo, job_class: (jobs,) names.
-        class_source: where the classes come from, as reports name it: the word of the rule of
+        class_source: where the classes come from, as reports name it: the name of the rule of
             `outrider.formats.job_classes`, or `DECLARED`.
-        estimate_source: where the estimates come from, as reports name it: the word of a rule of
+        estimate_source: where the estimates come from, as reports name it: the name of a rule of
             `outrider.simulation.estimates`, or `DECLARED`.
         vo_column: the column of the file that the VO was read from, as reports name it.
-        group_vos_below: VOs that asked for a lesser share than this were read as one.
+        group_vos_below: VOs that requested a smaller share than this were merged into one.
         machine_names, machines: by machine number.
         shares: target shares by VO intended by a generator; empty: none.
         resources, eligible: by job, the resources requested besides CPUs, and its class of
@@ -82,7 +82,7 @@ class Workload:
         rules: special rules for runs.
         speed_changes: sorted by time.
         skipped: number of jobs of the file that were left out, by reason.
-        notes: changes made by the reader that users should know of.
+        notes: changes made by the reader that users should know about.
     """
 
     name: str
@@ -118,7 +118,7 @@ class Workload:
         return bool((self.cpus > 1).any())
 
     def spec(self, job: int) -> JobSpec:
-        """The specification of a job as given at its submission; the true run time is not in it."""
+        """Return the specification of a job as submitted, without its true run time."""
         estimate_s = float(self.estimate_s[job])
         return JobSpec(
             user=self.user[job],
@@ -132,12 +132,12 @@ class Workload:
 
 
 def one_cpu_machines(n: int, cluster: str = "grid") -> tuple[list[str], list[MachineSpec]]:
-    """Names and specifications of `n` equal machines with one CPU each."""
+    """Return names and specifications of `n` equal machines with one CPU each."""
     width = len(str(max(n - 1, 0)))
     names = [f"node-{number:0{width}d}" for number in range(n)]
     return names, [MachineSpec(cluster=cluster)] * n
 
 
 def one_pool(cpus: int, cluster: str = "grid") -> tuple[list[str], list[MachineSpec]]:
-    """Name and specification of one machine with all the CPUs, for parallel jobs."""
+    """Return name and specification of one machine with all the CPUs, for parallel jobs."""
     return ["pool"], [MachineSpec(cluster=cluster, cpus=cpus)]

@@ -21,8 +21,8 @@ from outrider.replay.job_table import JobTable
 from outrider.replay.run import CampusRun, Keep, TraceRun, both, hashed, hashed_and_written
 from outrider.replay.workload_terms import WorkloadTerms
 from outrider.simulation.estimates import LEARNED, REQUESTED, estimated
+from outrider.simulation.oracle_used import oracle_used
 from outrider.simulation.recorded_site import jobs_with_waits
-from outrider.simulation.truth_told import truth_told
 
 # -- effective settings ----------------------------------------------------------------------------
 # Settings of a policy as they took effect, for reports.
@@ -273,7 +273,7 @@ def _conditions(workload: Workload, asked: WorkloadTerms) -> dict[str, Any]:
         "cpus": sum(machine.cpus for machine in workload.machines),
         "class_source": workload.class_source,
         "estimates": rule.word,
-        "truth": truth_told(workload.class_source, rule.word),
+        "truth": oracle_used(workload.class_source, rule.word),
         "interactive_below_s": asked.short_below_s,
         "vo_column": workload.vo_column,
         "group_vos_below": workload.group_vos_below,

@@ -1,4 +1,4 @@
-"""Discrete-event simulation of a campus: what happens to machines and jobs under given starts.
+"""Discrete-event simulation of a campus: events of machines and jobs under given starts.
 
 The generator `SimulatedSite.events` merges exogenous events (owners, reboots, submissions) with
 those that follow from decisions (ends of runs, ticks). It resumes after the engine has handled
@@ -42,21 +42,21 @@ from outrider.simulation.exogenous_events import (
 
 NO_RUN: Final = -1
 _GONE: Final = -2
-"""Instead of a machine number: the job does not run, or has left (completed or killed)."""
+"""Values instead of a machine number: the job does not run, or has left."""
 _TICK_LAST: Final = 64
-"""Sorts after all event kinds of the same time: decisions see everything that happened then."""
+"""Sort key after all event kinds of the same time: decisions see everything of that time."""
 _END: Final = 127
-"""Sorts after every kind: the end of the trace."""
+"""Sort key after every kind: the end of the trace."""
 _AFTER_ALL: Final = (inf, _END, 0, None)
 
 
 class SimulatedSite:
-    """Simulates a campus; carries out starts and delivers ticks (`outrider.engine.ports.Actuator`).
+    """Simulator of a campus: executes starts and delivers ticks (`outrider.engine.Actuator`).
 
     A machine has one job at a time here; `DetailedSite` has machines of several CPUs.
 
     Args:
-        campus: the trace, truth included.
+        campus: the trace, with true run times.
         until_s: stop after events of this second; None: the end of the trace.
 
     Attributes:
@@ -84,7 +84,7 @@ class SimulatedSite:
     # -- actuator -----------------------------------------------------------------------------
 
     def start(self, job: int, machine: int) -> None:
-        """Start a job. Raises `ValueError` if it runs or has left, or the machine has a job."""
+        """Start a queued job. Raises `ValueError` if it is not, or the machine has a job."""
         if self._place[job] != NO_RUN or self._has_job[machine]:
             raise ValueError(f"job {job} cannot start on machine {machine} at {self.now:g} s")
         now = self.now
@@ -104,7 +104,7 @@ class SimulatedSite:
         self._started.append((now, STARTED, job, (machine, 1)))
 
     def _next_login(self, machine: int) -> float:
-        """Time of the next log-in; inf if none. Time never decreases, so the search resumes."""
+        """Return the time of the next log-in, inf if none; the search resumes where it was."""
         now, logins_s, at = self.now, self._logins_s, self._at[machine]
         login = logins_s[at]
         while login <= now:
@@ -114,7 +114,7 @@ class SimulatedSite:
         return login
 
     def _reboot_after_now(self) -> float:
-        """Time of the next reboot; inf if none. Time never decreases, so the search resumes."""
+        """Return the time of the next reboot, inf if none; the search resumes where it was."""
         while self._reboots[self._next_reboot] <= self.now:
             self._next_reboot += 1
         return self._reboots[self._next_reboot]
@@ -126,16 +126,16 @@ class SimulatedSite:
     # -- oracle -------------------------------------------------------------------------------
 
     def run_s(self, job: int) -> float:
-        """True run time, seconds; nan if the job never ends by itself."""
+        """Return the true run time, seconds; nan if the job never ends by itself."""
         return self._run_s[job]
 
     def next_login_s(self, machine: int, after_s: float) -> float:
-        """True time of the machine's first log-in at or after `after_s`; inf if none."""
+        """Return the machine's first true log-in at or after `after_s`; inf if none."""
         first, after = self._first[machine], self._first[machine + 1]
         return self._logins_s[bisect_left(self._logins_s, after_s, first, after - 1)]
 
     def unfinished_run_s(self) -> Iterator[tuple[int, float]]:
-        """Submitted jobs that have not left and would end by themselves: (job, true run time)."""
+        """Yield (job, true run time) of submitted jobs that have not left and would end."""
         submitted = (self.campus.submit_s <= self.until_s).tolist()
         for job, run_s in enumerate(self._run_s):
             if submitted[job] and self._place[job] != _GONE and not isnan(run_s):
@@ -144,7 +144,7 @@ class SimulatedSite:
     # -- events -------------------------------------------------------------------------------
 
     def events(self) -> Iterator[Event]:
-        """All events in order, until the end of the trace.
+        """Yield all events in order, until the end of the trace.
 
         One flat generator: an inner one per time step costs a quarter of a replay's time.
         """
@@ -185,7 +185,7 @@ class SimulatedSite:
                 yield 0.0, ELIGIBLE, 0, (only, tuple(campus.members_of(only)), True)
 
     def _advance_run(self, kind: int, job: int) -> bool:
-        """Apply the next event of a job's run, here always its end. False if the run is over."""
+        """Apply the next event of a job's run, here its end; return False if it is over."""
         machine = self._place[job]
         if machine < 0:
             return False
@@ -194,7 +194,7 @@ class SimulatedSite:
         return True
 
     def _kill_job(self, killed: Event) -> bool:
-        """Remove a job, and end its run if it has one. False if it had left already."""
+        """Remove a job, and end its run if it has one; return False if it had left already."""
         self.now, _, job, _ = killed
         if self._place[job] == NO_RUN:
             self._place[job] = _GONE
@@ -203,13 +203,13 @@ class SimulatedSite:
 
 
 def by_machine(intervals: OwnerIntervals, times_s: Floats) -> list[float]:
-    """Times of each machine's intervals, machine after machine, each list ended by inf."""
+    """Return the times of each machine's intervals, by machine, each list ended by inf."""
     times: list[float] = np.insert(times_s, intervals.first[1:], inf).tolist()
     return times
 
 
 def _declared(campus: Campus, machine: int) -> dict[str, Any]:
-    """What a machine declares besides its cluster and watts."""
+    """Return what a machine declares besides its cluster and watts."""
     capacities = campus.capacities
     if capacities is None:
         return {}
@@ -224,23 +224,23 @@ def _known_w(watts: float) -> float | None:
 # Simulation of a campus with rules for runs, and with machines that several jobs share.
 #
 # The rules (`outrider.formats.campus.campus.RunRules`: wake-up delays, data transfer, suspension
-# and checkpoints) and machines of several CPUs have a class of their own, so that a plain campus,
+# and checkpoints) and machines of several CPUs have a separate class, so that a plain campus,
 # whose year must replay in seconds, does not pay for them.
 
 
 class Run:
-    """A run of a job on its machine.
+    """Run of a job on its machine, with its remaining work.
 
     Attributes:
         machine: number of its machine.
         woke: whether its machine was woken for it.
         setup_s: seconds of wake-up and data transfer before it works.
-        cpus: that it has; 0 while a policy has preempted it.
-        rate: of its work: the part that it has of the CPUs it asks for.
+        cpus: CPUs that it has; 0 while a policy has preempted it.
+        rate: of its work: the part of the requested CPUs that it has.
         left_s: seconds that it still needs at `since_s` at rate 1; inf if it never ends by itself.
         busy_s: seconds that it had run at rate 1, setup included, when it was last suspended.
         since_s: when it started or was last resumed; inf while it is suspended.
-        due: time and kind of its next event in the heap; entries that say otherwise are outdated.
+        due: time and kind of its next event in the heap; other entries are outdated.
     """
 
     __slots__ = (
@@ -259,26 +259,26 @@ class Run:
         self.since_s = now
 
     def pause(self, now: float) -> None:
-        """Suspend it."""
+        """Suspend the run and update its remaining work."""
         went_s = max(0.0, now - self.since_s) * self.rate
         self.busy_s += went_s
         self.left_s -= went_s
         self.since_s = inf
 
     def worked_s(self, now: float) -> float:
-        """Seconds of work done by `now`, setup excluded."""
+        """Return the seconds of work done by `now`, setup excluded."""
         went_s = max(0.0, now - self.since_s) * self.rate
         return max(0.0, self.busy_s + went_s - self.setup_s)
 
 
 class DetailedSite(SimulatedSite):
-    """Simulates a campus with rules for runs, and machines of several CPUs.
+    """Simulator of a campus with rules for runs, and machines of several CPUs.
 
     A job occupies its CPUs from its start: it waits until the machine is awake, copies its data,
     then works. It is suspended when the owner logs in, and resumes if the owner logs out within
     `suspend_s`; otherwise it is evicted after that time. A run writes a checkpoint after every
-    `checkpoint_every_s` of work; the job's next run needs only the work not yet saved. What
-    happens to a machine happens to all jobs that run there: its owner evicts them all.
+    `checkpoint_every_s` of work; the job's next run needs only the work not yet saved. An event of
+    a machine affects all jobs that run there: its owner evicts them all.
     """
 
     def __init__(self, campus: Campus, until_s: float | None = None) -> None:
@@ -298,16 +298,16 @@ class DetailedSite(SimulatedSite):
     # -- oracle -------------------------------------------------------------------------------
 
     def run_s(self, job: int) -> float:
-        """True length, seconds, of a run started now on a machine that is awake."""
+        """Return the true length, seconds, of a run started now on a machine that is awake."""
         left_s = self._run_s[job] - self.saved_s(job)
         return left_s if isnan(left_s) else self.rules.transfer_s + left_s
 
     def work_s(self, job: int) -> float:
-        """True work of the whole job, seconds; nan if it never ends by itself."""
+        """Return the true work of the whole job, seconds; nan if it never ends by itself."""
         return self._run_s[job]
 
     def saved_s(self, job: int) -> float:
-        """Seconds of a job's work that its checkpoints hold; 0 once it has left."""
+        """Return the seconds of a job's work in its checkpoints; 0 once it has left."""
         return self._saved_s.get(job, 0.0)
 
     def woke(self, job: int) -> bool:
@@ -317,9 +317,9 @@ class DetailedSite(SimulatedSite):
     # -- runs ---------------------------------------------------------------------------------
 
     def start(self, job: int, machine: int) -> None:
-        """Start a job. Raises `ValueError` if it runs or has left, or is too wide for what is left.
+        """Start a queued job. Raises `ValueError` if it is not, or too wide for the machine.
 
-        Memory and GPUs are not looked at: placing by them is the engine's.
+        Memory and GPUs are not checked: the engine places by them.
         """
         self._begin(job, machine, self._asked[job])
 
@@ -338,7 +338,7 @@ class DetailedSite(SimulatedSite):
         self._started.append((now, STARTED, job, (machine, cpus)))
 
     def _give(self, job: int, run: Run, cpus: int) -> None:
-        """A run has so many CPUs from now on; 0: none."""
+        """Set the number of CPUs of a run from now on; 0: none."""
         machine = run.machine
         self._left[machine] += run.cpus - cpus
         self._runs_n[machine] += (cpus > 0) - (run.cpus > 0)
@@ -351,7 +351,7 @@ class DetailedSite(SimulatedSite):
         heappush(self._heap, (time_s, kind, job, why))
 
     def _schedule_next_event(self, job: int, run: Run) -> None:
-        """Schedule what happens first to a run: its end, the next log-in or the reboot."""
+        """Schedule the first event of a run: its end, the next log-in or the reboot."""
         login, reboot = self._next_login(run.machine), self._reboot_after_now()
         end = run.since_s + run.left_s / run.rate
         if end <= login and end <= reboot:
@@ -366,7 +366,7 @@ class DetailedSite(SimulatedSite):
             self._schedule(job, run, login, EVICTED, "owner")
 
     def _advance_run(self, kind: int, job: int) -> bool:
-        """Suspend, resume or end a job's run. False if the run, or this event of it, is over."""
+        """Suspend, resume or end a job's run; return False if it, or this event of it, is over."""
         run = self._running.get(job)
         if run is None or (kind != REMOVED and run.due != (self.now, kind)):
             return False
@@ -393,7 +393,7 @@ class DetailedSite(SimulatedSite):
             self._schedule(job, run, leaves, RESUMED, None)
 
     def _resume(self, job: int, run: Run) -> None:
-        """Let a suspended run go on."""
+        """Continue a suspended run."""
         run.since_s = self.now
         self._schedule_next_event(job, run)
 
@@ -407,7 +407,7 @@ class DetailedSite(SimulatedSite):
             self._saved_s[job] = self.saved_s(job) + saved_s
 
     def _kill_job(self, killed: Event) -> bool:
-        """Remove a job and its checkpoints. False if it had left already."""
+        """Remove a job and its checkpoints; return False if it had left already."""
         was_there = super()._kill_job(killed)
         self._saved_s.pop(killed[2], None)
         return was_there
@@ -415,7 +415,7 @@ class DetailedSite(SimulatedSite):
     # -- machines -----------------------------------------------------------------------------
 
     def _sleeps(self, machine: int) -> bool:
-        """Return whether an idle machine sleeps now; call `_next_login` before, which moves `_at`."""
+        """Return whether an idle machine sleeps now; `_next_login` must be called before."""
         if not (self.rules.wake_s or self.rules.wake_j) or self._runs_n[machine]:
             return False
         at = self._at[machine]
@@ -429,7 +429,7 @@ class DetailedSite(SimulatedSite):
 
 
 def _cpus(amounts: Amounts | None, rows_n: int) -> list[int]:
-    """CPUs of each machine or job."""
+    """Return the CPUs of each machine or job."""
     return [1] * rows_n if amounts is None else amounts.cpus.tolist()
 
 
@@ -438,9 +438,9 @@ def _cpus(amounts: Amounts | None, rows_n: int) -> list[int]:
 
 
 class SharedSite(DetailedSite):
-    """Also carries out plans (`outrider.engine.ports.PlanActuator`): the class of wide machines.
+    """Simulator of wide machines that also executes plans (`outrider.engine.ports.PlanActuator`).
 
-    On fewer CPUs than it asks for a job works at that part of its speed. A job that a policy
+    On fewer CPUs than it requests a job works at that fraction of its speed. A job that a policy
     preempts keeps its work and its machine, where it can be resumed.
     """
 
@@ -464,7 +464,7 @@ class SharedSite(DetailedSite):
         self._started.append((self.now, SUSPENDED, job, CPUS_GIVEN_BACK))
 
     def resume(self, job: int, cpus: int) -> None:
-        """Let a preempted job go on, without loss of work."""
+        """Resume a preempted job, without loss of work."""
         run = self._running[job]
         self._refuse_too_many(job, run, cpus)
         self._go_on(job, run, cpus)
@@ -481,7 +481,7 @@ class SharedSite(DetailedSite):
 
 
 def simulated_site(campus: Campus, until_s: float | None = None) -> SimulatedSite:
-    """The simulation of a campus: the fastest class that can do what the campus asks for."""
+    """Return the simulation of a campus, of the fastest class that suffices for it."""
     if campus.shares_machines:
         return SharedSite(campus, until_s)
     return (SimulatedSite if campus.run_rules == PLAIN_RUNS else DetailedSite)(campus, until_s)

@@ -1,4 +1,4 @@
-"""Run time estimates for policies: all that they learn of a run time before the job has ended."""
+"""Run time estimates for policies: their only information on the run times of unfinished jobs."""
 
 import dataclasses
 import hashlib
@@ -19,10 +19,10 @@ _RULES: Final = (EXACT, REQUESTED, f"{LOGNORMAL}:SIGMA", LEARNED)
 
 
 class EstimateRule(NamedTuple):
-    """Where estimates come from.
+    """Rule from which run time estimates come.
 
     Attributes:
-        kind: ``exact``: the true run time. ``requested``: what the user asked for, if anything.
+        kind: ``exact``: the true run time. ``requested``: the user's request, if any.
             ``lognormal``: the true run time times exp(sigma N(0, 1)), drawn once for each job.
             ``learned``: here the same as ``requested``; the estimator plugin replaces it when the
             job is submitted.
@@ -34,12 +34,12 @@ class EstimateRule(NamedTuple):
 
     @property
     def word(self) -> str:
-        """As `estimate_rule` reads it: ``lognormal:0.5``."""
+        """Name of the rule, as `estimate_rule` reads it: ``lognormal:0.5``."""
         return f"{self.kind}:{self.sigma:g}" if self.kind == LOGNORMAL else self.kind
 
 
 def estimate_rule(text: str, where: str = "estimates") -> EstimateRule:
-    """Parse a rule: ``exact``, ``requested``, ``lognormal:1.0`` or ``learned``.
+    """Parse an estimate rule: ``exact``, ``requested``, ``lognormal:1.0`` or ``learned``.
 
     Raises:
         ConfigurationError: unknown rule, or sigma is not a number from 0 to 10.
@@ -65,12 +65,12 @@ def estimate_rule(text: str, where: str = "estimates") -> EstimateRule:
 
 
 def default_rule(workload: Workload) -> EstimateRule:
-    """The rule where none is given: what users requested, where any did; else the true run time."""
+    """Return the rule where none is given: users' requests, if any; else the true run time."""
     return EstimateRule(EXACT if np.isnan(workload.requested_s).all() else REQUESTED)
 
 
 def estimated(workload: Workload, rule: EstimateRule, seed: int) -> Workload:
-    """A copy of the workload with the estimates of a rule; other columns are shared.
+    """Return a copy of the workload with the estimates of a rule; other columns are shared.
 
     Args:
         workload: not changed.
@@ -85,7 +85,7 @@ def estimated(workload: Workload, rule: EstimateRule, seed: int) -> Workload:
 def _estimates(workload: Workload, rule: EstimateRule, seed: int) -> Floats:
     if rule.kind == EXACT:
         return workload.run_s.copy()
-    if rule.kind in (REQUESTED, LEARNED):  # what an estimator then learns from
+    if rule.kind in (REQUESTED, LEARNED):  # an estimator then learns from these
         return workload.requested_s.copy()
     digest = hashlib.sha256(f"{seed}:estimates".encode()).digest()
     rng = np.random.default_rng(int.from_bytes(digest[:8], "big"))

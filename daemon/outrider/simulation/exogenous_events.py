@@ -59,7 +59,9 @@ def owner_intervals(campus: Campus) -> OwnerIntervals:
 
 
 def _begins_of_merged_intervals(machine: Ints, login: Floats, logout: Floats) -> NDArray[np.bool_]:
-    """Mask of the sessions that begin a merged interval: no earlier one of the machine lasts on.
+    """Return the mask of the sessions that begin a merged interval of their machine.
+
+    No earlier session of the machine lasts until then.
 
     Compares ranks of times, offset by machine. Ranks are whole numbers, so neither a large pool
     nor a long trace loses precision.
@@ -74,7 +76,7 @@ def _begins_of_merged_intervals(machine: Ints, login: Floats, logout: Floats) ->
 
 
 def reboot_times(campus: Campus) -> Floats:
-    """Every nightly reboot within the trace, seconds."""
+    """Return every nightly reboot within the trace, seconds."""
     if campus.reboot_s is None:
         return np.empty(0)
     start = campus.start
@@ -102,7 +104,7 @@ class ExogenousEvents:
     until_s: float
 
     def events(self) -> Iterator[Event]:
-        """All events, in order."""
+        """Return an iterator over all events, in order."""
         return chain.from_iterable(self._chunks())
 
     def _chunks(self) -> Iterator[Iterable[Event]]:
@@ -127,7 +129,7 @@ class ExogenousEvents:
 
 
 def exogenous_events(campus: Campus, intervals: OwnerIntervals, until_s: float) -> ExogenousEvents:
-    """All events up to `until_s` that do not depend on decisions."""
+    """Return all events up to `until_s` that do not depend on decisions."""
     reboot_machine, reboot_s, reboot_login = _reboots(campus, intervals)
     next_login = _next_logins(intervals)
     killed = np.flatnonzero(~np.isnan(campus.kill_s)).astype(np.int32)
@@ -157,7 +159,7 @@ def exogenous_events(campus: Campus, intervals: OwnerIntervals, until_s: float) 
 
 
 def _reboots(campus: Campus, intervals: OwnerIntervals) -> tuple[Ints, Floats, Floats]:
-    """Nightly reboots of every machine, except while an owner is logged in.
+    """Return the nightly reboots of every machine, except while an owner is logged in.
 
     Returns:
         (reboots,) machine, time, and time of the machine's next log-in (inf if none).
@@ -179,14 +181,14 @@ def _reboots(campus: Campus, intervals: OwnerIntervals) -> tuple[Ints, Floats, F
 
 
 def _next_logins(intervals: OwnerIntervals) -> Floats:
-    """(intervals,) log-in time of the same machine's next interval; inf after its last."""
+    """Return the log-in of the same machine's next interval (intervals,); inf after its last."""
     return _came_at(intervals, np.arange(1, len(intervals.machine) + 1), intervals.machine)
 
 
 def _came_at(
     intervals: OwnerIntervals, at: NDArray[np.int64], machine: NDArray[np.integer[Any]]
 ) -> Floats:
-    """Log-in times of the intervals at rows `at`; inf where they belong to another machine."""
+    """Return the log-ins of the intervals at rows `at`; inf where the machine differs."""
     machines = np.append(intervals.machine, -1)
     came = np.append(intervals.came_s, np.inf)
     return np.where(machines[at] == machine, came[at], np.inf)
@@ -195,7 +197,7 @@ def _came_at(
 def _usable(
     campus: Campus, machine: Ints, since: Floats, next_login: Floats
 ) -> tuple[Ints, Floats]:
-    """Return when idle machines become usable, for those that no log-in or reboot interrupts before.
+    """Return when idle machines become usable, unless a log-in or reboot comes first.
 
     Args:
         campus: gives delays, opening hours and reboots.
@@ -220,11 +222,11 @@ def _usable(
 
 
 # -- job specs -------------------------------------------------------------------------------------
-# What users say of a campus's jobs: one specification for all jobs of which the same is said.
+# Declarations of a campus's jobs: one specification for all jobs with the same declaration.
 
 
 def job_specs(campus: Campus) -> tuple[NDArray[np.object_], NDArray[np.int64]]:
-    """The distinct specifications, and (jobs,) an index into them. True run times are in none."""
+    """Return the distinct specifications, and an index (jobs,) into them, without run times."""
     kinds, job_kind = _kinds(campus)
     specs = np.empty(len(kinds), dtype=object)
     for at, job in enumerate(kinds.tolist()):
@@ -234,7 +236,7 @@ def job_specs(campus: Campus) -> tuple[NDArray[np.object_], NDArray[np.int64]]:
 
 
 def _kinds(campus: Campus) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The first job of each kind, and (jobs,) the kind of each."""
+    """Return the first job of each kind, and the kind of each job (jobs,)."""
     columns: list[NDArray[Any]] = [campus.user, campus.vo]
     if campus.requests is not None:
         asked = campus.requests
@@ -252,7 +254,7 @@ def _kinds(campus: Campus) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
 
 
 def _requested(campus: Campus, job: int) -> Iterator[tuple[str, Any]]:
-    """What a job asks for besides one CPU of any machine."""
+    """Yield what a job requests besides one CPU of any machine."""
     if campus.requests is not None:
         yield "cpus", int(campus.requests.cpus[job])
         yield "resources", campus.requests.requested(job)

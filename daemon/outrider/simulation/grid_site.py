@@ -35,11 +35,13 @@ _SPEED: Final = -1
 _NODE_QUEUE: Final = 1_000_000_000
 """CPUs reported for a machine with a local queue: it accepts every job."""
 STALLED_AFTER_S: Final = 182 * 86_400.0
-"""Half a year: a bandit that explores once in a thousand hours still starts its last job."""
+"""Seconds without progress after which a run is stalled.
+
+Half a year: a policy that explores once in a thousand hours still starts its last job."""
 
 
 class Run:
-    """A run of a job.
+    """Run of a job, with its remaining work.
 
     Attributes:
         machine: number of its machine.
@@ -60,10 +62,10 @@ class Run:
 
 
 class GridSite:
-    """Simulates a workload; carries out plans, delivers ticks (`PlanActuator`).
+    """Simulator of a workload: executes plans and delivers ticks (`PlanActuator`).
 
     Args:
-        workload: the trace, truth included.
+        workload: the trace, with true run times.
         until_s: stop after events of this second; None: when every job is done.
         utilities: time utility functions by job class; used if hopeless jobs are withdrawn.
     """
@@ -132,7 +134,7 @@ class GridSite:
         self._decided_events.append((self.now, SUSPENDED, job, CPUS_GIVEN_BACK))
 
     def resume(self, job: int, cpus: int) -> None:
-        """Let a preempted job go on, without loss of work."""
+        """Resume a preempted job, without loss of work."""
         run = self._runs[job]
         self._set_cpus(job, run, cpus)
         self._decided_events.append((self.now, RESUMED, job, (run.machine, cpus)))
@@ -159,7 +161,10 @@ class GridSite:
             heapq.heappush(self._heap, (end_s, COMPLETED, job, run.number, None))
 
     def _work_rate(self, job: int, run: Run) -> float:
-        """Seconds of work per second; run time L x NI / min(NA, NI) (Vengerov 2005, section 5)."""
+        """Return seconds of work per second (Vengerov 2005, section 5).
+
+        The run time is L x NI / min(NA, NI).
+        """
         asked = self._cpus[job]
         return self._speed[run.machine] * min(run.cpus, asked) / asked
 
@@ -177,15 +182,15 @@ class GridSite:
     # -- oracle -------------------------------------------------------------------------------
 
     def run_s(self, job: int) -> float:
-        """True run time on all requested CPUs at speed 1, seconds."""
+        """Return the true run time on all requested CPUs at speed 1, seconds."""
         return self._run_s[job]
 
     def next_login_s(self, machine: int, after_s: float) -> float:
-        """Inf: the machines of a grid have no owners."""
+        """Return inf: the machines of a grid have no owners."""
         return inf
 
     def unfinished_run_s(self) -> Iterator[tuple[int, float]]:
-        """Jobs that are queued, running or preempted: (job, true run time)."""
+        """Yield (job, true run time) of jobs that are queued, running or preempted."""
         for job in [*self._queued, *self._runs]:
             yield job, self._run_s[job]
 
@@ -196,10 +201,10 @@ class GridSite:
 
     @property
     def is_stalled(self) -> bool:
-        """True if all jobs that are left are deferred again and again, and nothing else happens.
+        """True if all remaining jobs are deferred repeatedly, and nothing else happens.
 
-        That is told after `STALLED_AFTER_S` in which the site did nothing but ask its policy, and
-        only where no `until_s` ends it.
+        It becomes true after `STALLED_AFTER_S` in which the site did nothing but call its policy,
+        and only if no `until_s` ends it.
         """
         return (
             self.until_s == inf
@@ -210,7 +215,7 @@ class GridSite:
         )
 
     def waits_s(self) -> Floats:
-        """(jobs,) seconds from submission to start; inf: never started, nan: not submitted."""
+        """Return waits until start, seconds (jobs,); inf: never started, nan: not submitted."""
         waits_s: Floats = np.array(self._first_start_s) - self.workload.submit_s
         waits_s[self._next :] = np.nan
         return waits_s
@@ -218,7 +223,7 @@ class GridSite:
     # -- events -------------------------------------------------------------------------------
 
     def events(self) -> Iterator[Event]:
-        """All events in order, until every job has left, `until_s`, or it is stalled."""
+        """Yield all events in order, until every job has left, `until_s`, or it is stalled."""
         yield from self._join()
         decided_events = self._decided_events
         while True:
@@ -231,12 +236,12 @@ class GridSite:
                 continue
             if event is None or event[0] > self.until_s:
                 return
-            told = self._apply(*event)
-            if told is not None:
-                yield told
+            applied = self._apply(*event)
+            if applied is not None:
+                yield applied
 
     def _next_event(self) -> tuple[float, int, int, int, Any] | None:
-        """The next event, by time and then by kind; None if nothing is left to happen."""
+        """Return the next event, by time and then by kind; None if nothing is left."""
         due = self._heap[0] if self._heap else None
         job = self._next
         if job < len(self._submit_s):
@@ -250,7 +255,7 @@ class GridSite:
     def _apply(
         self, time_s: float, kind: int, subject: int, number: int, extra: Any
     ) -> Event | None:
-        """Let it happen; returns what the engine is told of it, if anything."""
+        """Apply an event to the site; return the event for the engine, if there is one."""
         self.now = max(self.now, time_s)
         if kind == SUBMITTED:
             self._next += 1
@@ -272,7 +277,7 @@ class GridSite:
         return None
 
     def _complete(self, job: int, number: int) -> bool:
-        """End a run. False if this end is outdated: the run's CPUs changed since."""
+        """End a run; return False if its CPUs changed since this end was scheduled."""
         run = self._runs.get(job)
         if run is None or run.number != number:
             return False
@@ -287,14 +292,14 @@ class GridSite:
         return True
 
     def _schedule_withdrawal(self, job: int, left_s: float, number: int) -> None:
-        """Schedule a job's withdrawal for when its utility is 0 even if it started at once."""
+        """Schedule a job's withdrawal for when an immediate start would have utility 0."""
         if self._worthless_s is not None:
             at_s = max(self.now, self._submit_s[job] + self._worthless_s[job] - left_s)
             if at_s < inf:
                 heapq.heappush(self._heap, (at_s, REMOVED, job, number, None))
 
     def _withdraw(self, job: int, number: int) -> bool:
-        """Withdraw a hopeless job. False if it runs, or has run since this was scheduled."""
+        """Withdraw a hopeless job; return False if it runs, or has run since."""
         if number == 0 and job in self._queued:
             self._queued.discard(job)
             return True
@@ -316,7 +321,7 @@ class GridSite:
 
 
 def _worthless_s(workload: Workload, utilities: Mapping[str, TimeUtility]) -> list[float]:
-    """(jobs,) turnaround, seconds, from which a job's utility is 0."""
+    """Return the turnaround (jobs,), seconds, from which a job's utility is 0."""
     classes = np.array(workload.job_class)
     out = np.empty(len(classes))
     for name in set(workload.job_class):
@@ -327,14 +332,14 @@ def _worthless_s(workload: Workload, utilities: Mapping[str, TimeUtility]) -> li
 
 
 # -- patience --------------------------------------------------------------------------------------
-# The turnaround from which a job earns no utility any more.
+# Turnaround from which a job no longer earns utility.
 
 _HORIZONS: Final = 40
 _HALVINGS: Final = 60
 
 
 def worthless_after_s(utility: TimeUtility, ideal_s: NDArray[np.float64]) -> NDArray[np.float64]:
-    """(jobs,) turnaround from which a job's utility is 0, seconds; inf if that never happens.
+    """Return the turnaround (jobs,), seconds, from which a job's utility is 0; inf if never.
 
     Found by bisection, for a utility that does not rise with the turnaround and reaches 0 within
     2^40 ideal run times.

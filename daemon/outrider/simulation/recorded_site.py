@@ -1,4 +1,4 @@
-"""What a trace's own scheduler did: the jobs of a workload, started at their recorded times."""
+"""Replay of a trace's own scheduler: jobs of a workload, started at their recorded times."""
 
 import heapq
 from collections.abc import Callable, Iterator
@@ -17,22 +17,23 @@ NO_WAIT: Final = "no recorded wait"
 
 
 def jobs_with_waits(workload: Workload) -> NDArray[np.bool_]:
-    """(jobs,) mask of jobs with a recorded wait. Raises `TraceError` if there are none."""
+    """Return the mask (jobs,) of jobs with a recorded wait. Raises `TraceError` without any."""
     has_wait = ~np.isnan(workload.wait_s)
     if not has_wait.any():
         raise TraceError(
-            f"{workload.name}: recorded: the trace does not say how long its jobs waited (its wait "
-            "times are missing); fifo is the nearest"
+            f"{workload.name}: recorded: the trace does not record how long its jobs waited (its "
+            "wait times are missing); fifo is the nearest"
         )
     return has_wait
 
 
 class RecordedSite:
-    """Repeats a workload as it happened: every job starts after its recorded wait.
+    """Replay of a workload as it happened: every job starts after its recorded wait.
 
-    Decisions are not carried out, so `start` is refused. Traces do not say which of several
+    Decisions are not executed, so `start` is refused. Traces do not record which of several
     machines ran a job: it is given the free one with the lowest number. Where a trace uses more
-    CPUs than its machines have (rounded times, machines added), the first machine is overbooked.
+        CPUs than its
+    machines have (rounded times, machines added), the first machine is overbooked.
 
     Args:
         workload: the trace.
@@ -80,7 +81,7 @@ class RecordedSite:
     # -- actuator -----------------------------------------------------------------------------
 
     def start(self, job: int, machine: int) -> None:
-        """Always raises `ValueError`: a recorded schedule cannot be changed."""
+        """Raise `ValueError`: a recorded schedule cannot be changed."""
         raise ValueError(f"job {job}: a recorded schedule cannot be changed")
 
     def wake_at(self, time_s: float) -> None:
@@ -90,24 +91,24 @@ class RecordedSite:
     # -- oracle -------------------------------------------------------------------------------
 
     def run_s(self, job: int) -> float:
-        """True run time, seconds."""
+        """Return the true run time, seconds."""
         return self._run_s[job]
 
     def next_login_s(self, machine: int, after_s: float) -> float:
-        """Inf: the machines of a grid have no owners."""
+        """Return inf: the machines of a grid have no owners."""
         return inf
 
     def unfinished_run_s(self) -> Iterator[tuple[int, float]]:
-        """Jobs that are queued or running: (job, true run time)."""
+        """Yield (job, true run time) of jobs that are queued or running."""
         for job in sorted(self._present):
             yield job, self._run_s[job]
 
     def waits_s(self) -> Floats:
-        """(jobs,) seconds from submission to start; inf: never started, nan: not submitted."""
+        """Return waits until start, seconds (jobs,); inf: never started, nan: not submitted."""
         return self._waits_s
 
     def events(self) -> Iterator[Event]:
-        """All events in order, until every job is done or `until_s`.
+        """Yield all events in order, until every job is done or `until_s`.
 
         At equal times a tick comes before the trace's own starts.
         """

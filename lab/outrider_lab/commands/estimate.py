@@ -64,7 +64,7 @@ def command(
     from outrider.formats.swf.reading import read_swf
     from outrider.plugins.finding import make_estimator
     from outrider.simulation.estimates import LEARNED
-    from outrider.simulation.truth_told import truth_told
+    from outrider.simulation.oracle_used import oracle_used
     from outrider_lab.estimates import score, tell
 
     names = estimators or _ESTIMATORS
@@ -81,7 +81,7 @@ def command(
             told = tell(workload, made)
             sources = {
                 "class_source": workload.class_source,
-                "truth": truth_told(workload.class_source, LEARNED),
+                "truth": oracle_used(workload.class_source, LEARNED),
             }
             results.append(score(workload, told, seed) | sources)
             if progress is not None:
@@ -99,7 +99,7 @@ def command(
 
 
 def _show(result: dict[str, Any]) -> None:
-    from outrider.simulation.truth_told import in_words
+    from outrider.simulation.oracle_used import in_words
 
     truth = in_words(result["truth"])
     title = (

@@ -6,10 +6,10 @@ from typing import Any
 
 from outrider.cli.printing import echo, print_table
 from outrider.model.quantities import MISSING, count, figure
-from outrider.simulation.truth_told import in_words
+from outrider.simulation.oracle_used import in_words
 
 _COLUMNS = ("", "mean", "pairs", "difference", "95 % interval", "verdict")
-_TOLD = " (THE TRUTH IS TOLD)"
+_TOLD = " (TRUE RUN TIMES USED)"
 _WHOLE_FROM = 1000.0
 
 

@@ -121,7 +121,7 @@ def command(
     """
     from outrider.formats.job_classes import class_rule
     from outrider.simulation.estimates import LEARNED, estimate_rule
-    from outrider.simulation.truth_told import in_words
+    from outrider.simulation.oracle_used import in_words
     from outrider_lab.training import Learner, train, write_start
 
     rule = None if estimates is None else estimate_rule(estimates, "--estimates")

@@ -20,7 +20,7 @@ from outrider.replay.run import hashed
 from outrider.replay.trials import effective_settings
 from outrider.replay.workload_terms import WorkloadTerms
 from outrider.simulation.estimates import LEARNED, default_rule, estimate_rule, estimated
-from outrider.simulation.truth_told import truth_told
+from outrider.simulation.oracle_used import oracle_used
 from outrider_lab.running.run_spec import Options, PolicySpec, RunSpec
 from outrider_lab.running.traces import WorkloadFile, workload_of
 
@@ -168,7 +168,7 @@ def run_watched(spec: RunSpec) -> dict[str, Any]:
         "preset": spec.policy.preset,
         "class_source": workload.class_source,
         "estimates": rule.word,
-        "truth": truth_told(workload.class_source, rule.word),
+        "truth": oracle_used(workload.class_source, rule.word),
     }
     report = about | run.run() | {"ledger_sha256": digest.hexdigest()}
     return {

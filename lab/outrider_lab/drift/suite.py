@@ -18,7 +18,7 @@ from outrider.replay.grid_run import GridRun
 from outrider.replay.run import keep_nothing
 from outrider.simulation.estimates import EXACT
 from outrider.simulation.generators.grids.workloads import PROXY
-from outrider.simulation.truth_told import truth_told
+from outrider.simulation.oracle_used import oracle_used
 from outrider_lab.comparison.difference import compared
 from outrider_lab.drift.worlds import ORDERS, PLANS, WORLDS, Changing, Size
 from outrider_lab.reporting.claims import interval_of
@@ -268,7 +268,7 @@ class DriftSuite:
                 "seeds": list(self.seeds),
                 "size": self.size._asdict(),
                 "class_source": {ORDERS: PROXY.source, PLANS: "none"},
-                "truth": truth_told(PROXY.source, EXACT),
+                "truth": oracle_used(PROXY.source, EXACT),
                 "rivals": {
                     name: [str(treatment) for treatment in here]
                     for name, here in self.treatments.items()

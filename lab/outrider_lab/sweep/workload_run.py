@@ -9,7 +9,7 @@ from outrider.replay.grid_run import GridRun
 from outrider.replay.run import hashed
 from outrider.replay.trials import effective_settings
 from outrider.simulation.estimates import LEARNED, default_rule, estimate_rule, estimated
-from outrider.simulation.truth_told import truth_told
+from outrider.simulation.oracle_used import oracle_used
 from outrider_lab.running.run_spec import PolicySpec, RunSpec
 from outrider_lab.running.traces import WorkloadFile, WorkloadWindow, workload_of
 
@@ -70,6 +70,6 @@ def run_on_workload(spec: RunSpec) -> dict[str, Any]:
         "cpus": sum(machine.cpus for machine in workload.machines),
         "class_source": workload.class_source,
         "estimates": rule.word,
-        "truth": truth_told(workload.class_source, rule.word),
+        "truth": oracle_used(workload.class_source, rule.word),
     }
     return about | run.run() | {"ledger_sha256": digest.hexdigest()}

@@ -160,7 +160,7 @@ def test_a_cut_gzip_file_is_refused(tmp_path: Path, length: int) -> None:
 def test_text_that_is_no_utf_8_is_refused(tmp_path: Path) -> None:
     made.write_sample(tmp_path)
     (tmp_path / "owners.csv").write_bytes(OWNERS.encode() + b"m\xff,1,2\n")
-    with pytest.raises(TraceError, match=r"owners\.csv: byte 0xff is no UTF-8"):
+    with pytest.raises(TraceError, match=r"owners\.csv: byte 0xff is not UTF-8"):
         read_campus(tmp_path)
 
 

@@ -28,7 +28,7 @@ BAD_ROWS = [
     (row(2, 1, 5, wait=-3), "expected 0 or more, -1 where it is not known"),
     (row(2, 1, 5, cpus=1.5), 'line 7, column "allocated processors": not a whole number: "1.5"'),
     (row(2, 1, 5, cpus=5), 'line 7, column "allocated processors": larger than the machine: "5"'),
-    (row(2, 1, 5, cpus=5), "expected at most 4, which is what --machines, or else MaxProcs"),
+    (row(2, 1, 5, cpus=5), "expected at most 4, by --machines, or else MaxProcs in"),
     (row(2, 1, 5, cpus=-1, cpus_asked=8), 'larger than the machine: "8"'),
     (row(1, 1, 5), 'line 7, column "job number": duplicate job number: "1"; expected '),
     (row(-2, 1, 5), 'line 7, column "job number": no job number: "-2"'),
@@ -62,8 +62,8 @@ def test_a_line_with_two_faults_is_counted_once(tmp_path: Path) -> None:
 
 
 WHOLE_FILES = [
-    (HEADER, "holds no job"),
-    ("", "holds no job"),
+    (HEADER, "contains no job"),
+    ("", "contains no job"),
     (HEADER + row(1, 0, 0), "no job that ran; left out: 1 run time <= 0"),
     (HEADER + GOOD + " 1 {5} q_1d", "line 6: 21 columns; expected 18: this is a variant of"),
     (HEADER + GOOD[:-3] + "\n" + GOOD[:-3], "line 6: 17 columns; expected 18: this is a"),
@@ -71,7 +71,7 @@ WHOLE_FILES = [
     (GOOD, "the header has no MaxProcs; expected --machines N"),
     ("; MaxProcs: many\n" + GOOD, 'header field MaxProcs: "many"; expected a number'),
     ("; MaxProcs: 0\n" + GOOD, 'header field MaxProcs: "0"'),
-    ("; MaxProcs: 1000001\n" + GOOD, "1000001 machines, which is what --machines, or else MaxP"),
+    ("; MaxProcs: 1000001\n" + GOOD, "1000001 machines, by --machines, or else MaxProcs in"),
     (HEADER.replace("1138500000", "yesterday") + GOOD, 'header field UnixStartTime: "yesterday"'),
 ]
 

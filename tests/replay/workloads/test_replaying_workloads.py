@@ -189,7 +189,7 @@ def test_every_output_says_so_where_policies_are_told_the_truth(
     run, _ = replay(desk, "--policy", "fifo", "--policy", "recorded", *words)
     assert truth in "; ".join(run["truth"])
     table = outrider("replay", desk, "--policy", "fifo", *words, "--ledger", ledger)
-    assert "THE TRUTH IS TOLD" in table.out.replace("\n", " ")
+    assert "TRUE RUN TIMES USED" in table.out.replace("\n", " ")
     with sqlite3.connect(ledger) as kept:
         assert truth in "".join(map(str, kept.execute("SELECT * FROM meta")))
     (plain,) = replay(desk, "--policy", "fifo")

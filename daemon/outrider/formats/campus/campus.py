@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from outrider.model.machines import ClusterSpec, Resources
 
 # -- amounts ---------------------------------------------------------------------------------------
-# Amounts of CPUs, memory and GPUs in columns: what machines have, and what jobs ask for.
+# Amounts of CPUs, memory and GPUs in columns: what machines have, and what jobs request.
 
 
 @dataclass(slots=True)
@@ -21,7 +21,7 @@ class Amounts:
     Attributes:
         cpus: (rows,) CPUs, at least 1.
         memory_mib, gpus: (rows,) memory in MiB, and GPUs; nan: the machine does not declare it,
-            so that it is not checked there, or the job does not ask for it.
+            so that it is not checked there, or the job does not request it.
     """
 
     cpus: NDArray[np.int32]
@@ -30,7 +30,7 @@ class Amounts:
 
     @property
     def is_plain(self) -> bool:
-        """True if every row has one CPU and says nothing else, as without these columns."""
+        """True if every row has one CPU and declares nothing else, as without these columns."""
         return bool((self.cpus == 1).all() and np.isnan((self.memory_mib, self.gpus)).all())
 
     @property
@@ -39,15 +39,15 @@ class Amounts:
         return bool((self.cpus > 1).any())
 
     def rows(self, order: Any) -> "Amounts":
-        """Some rows, in an order."""
+        """Return some rows, in an order."""
         return Amounts(self.cpus[order], self.memory_mib[order], self.gpus[order])
 
     def declared(self, row: int) -> Resources | None:
-        """What a machine declares besides its CPUs; None: nothing."""
+        """Return what a machine declares besides its CPUs; None: nothing."""
         return _resources(float(self.memory_mib[row]), float(self.gpus[row]))
 
     def requested(self, row: int) -> Resources | None:
-        """What a job asks for besides CPUs; 0 is nothing."""
+        """Return what a job requests besides CPUs; 0 is nothing."""
         return _resources(float(self.memory_mib[row]) or np.nan, float(self.gpus[row]) or np.nan)
 
 
@@ -66,11 +66,11 @@ Ints = NDArray[np.int32]
 LATEST_S: Final = 1e9
 """Longest trace: 31 years. A later time is an error, most often a Unix time."""
 ONLY_SEPARATOR: Final = "+"
-"""Between the names of clusters in the column ``only``."""
+"""Separator between the names of clusters in the column ``only``."""
 
 
 class RunRules(NamedTuple):
-    """Costs of a run beside its work, and how much of it survives a log-in.
+    """Costs of a run other than its work, and how much of it survives a log-in.
 
     The defaults are those of McGough and Forshaw: no costs, and evictions lose everything.
 
@@ -119,10 +119,11 @@ class Campus:
         run_rules: costs of runs and what survives evictions.
         end_s: the trace lasts at least until this second.
         capacities: what machines have; None: one CPU each, and nothing else declared.
-        requests: what jobs ask for; None: one CPU each.
+        requests: what jobs request; None: one CPU each.
         only: (jobs,) names of the clusters where each may run, joined by ``+``; empty: anywhere.
-            None: all of them anywhere.
-        estimate_s: (jobs,) run time requested by the user, seconds; nan: not given. None: of none.
+            None: no job is restricted.
+        estimate_s: (jobs,) run time requested by the user, seconds; nan: not given. None: never
+            given.
     """
 
     name: str
@@ -158,16 +159,16 @@ class Campus:
 
     @property
     def shares_machines(self) -> bool:
-        """True if several jobs may run on a machine at once."""
+        """True if several jobs may run on a machine together."""
         return self.capacities is not None and self.capacities.is_wide
 
     @property
     def is_narrow(self) -> bool:
-        """True if every job asks for one CPU of any machine."""
+        """True if every job requests one CPU of any machine."""
         return self.requests is None and self.only is None
 
     def members_of(self, only: str) -> list[int]:
-        """Numbers of the machines of some clusters, their names joined by ``+``."""
+        """Return the numbers of the machines of some clusters, their names joined by ``+``."""
         names = set(only.split(ONLY_SEPARATOR))
         numbers = [n for n, spec in enumerate(self.clusters) if spec.name in names]
         members: list[int] = np.flatnonzero(np.isin(self.machine_cluster, numbers)).tolist()

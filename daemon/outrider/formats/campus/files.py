@@ -1,4 +1,4 @@
-"""Reading and writing campus folders.
+"""Reading and writing of campus folders.
 
 The format is described in ``docs/reference/campus.md``.
 """
@@ -48,7 +48,7 @@ from outrider.model.machines import ClusterSpec, OpeningHours
 from outrider.model.settings import Place, TomlLines, build
 
 # -- site file -------------------------------------------------------------------------------------
-# ``site.toml``: the settings of a campus as a whole.
+# Settings of a campus as a whole, in ``site.toml``.
 
 SITE_FILE: Final = "site.toml"
 NO_REBOOT: Final = "never"
@@ -58,7 +58,7 @@ _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 
 
 class ClusterTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """``[clusters.NAME]``: opening hours, and sleep times where they differ from the site's."""
+    """Table ``[clusters.NAME]``: opening hours, and sleep times that differ from the site's."""
 
     open: str = "always"
     sleep_after_open_s: Delay | None = None
@@ -66,7 +66,7 @@ class ClusterTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class SiteTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """All of ``site.toml``, with defaults for missing keys."""
+    """Content of ``site.toml``, with defaults for missing keys."""
 
     start: Annotated[dt.datetime, msgspec.Meta(tz=False)] = dt.datetime(2010, 1, 1)  # noqa: DTZ001
     reboot: str = "03:00"
@@ -93,7 +93,7 @@ _DEFAULTS: Final = SiteTable()
 
 
 class SiteFile(NamedTuple):
-    """The settings, the reboot as a second of the day, and the clusters in order."""
+    """Settings of a campus, the reboot as a second of the day, and the clusters in order."""
 
     table: SiteTable
     reboot_s: float | None
@@ -128,14 +128,14 @@ def read_site(folder: Path, name: str = SITE_FILE) -> SiteFile:
 
 
 def always_open(name: str, table: SiteTable) -> ClusterSpec:
-    """A cluster without a table of its own: always open, with the site's sleep times."""
+    """Return a cluster without a table of its own: always open, with the site's sleep times."""
     return ClusterSpec(
         name, OpeningHours("always"), table.sleep_after_open_s, table.sleep_after_closed_s
     )
 
 
 def site_text(table: SiteTable, clusters: Sequence[ClusterSpec]) -> str:
-    """The text of a ``site.toml`` that reads back as these settings and clusters.
+    """Return the text of a ``site.toml`` that reads back as these settings and clusters.
 
     The most frequent sleep times are written once for the site, others with their cluster.
     """
@@ -169,7 +169,7 @@ def site_text(table: SiteTable, clusters: Sequence[ClusterSpec]) -> str:
 
 
 def clock_text(second: float | None) -> str:
-    """``HH:MM`` or ``HH:MM:SS`` of a second of the day; ``never`` for None.
+    """Return ``HH:MM`` or ``HH:MM:SS`` of a second of the day; ``never`` for None.
 
     Raises:
         ConfigurationError: not a whole second of a day.
@@ -237,7 +237,7 @@ def read_campus(folder: Path, *, skip_bad: bool = False) -> Campus:
         times. Overlapping sessions of a machine are not merged.
 
     Raises:
-        TraceError: names file, line, column, value and what would be right.
+        TraceError: names file, line, column, value and what is expected.
     """
     folder = Path(folder)
     if not folder.is_dir():
@@ -301,7 +301,7 @@ def write_campus(campus: Campus, folder: Path, *, gz: bool = False) -> None:
         gz: gzip the three tables.
 
     Raises:
-        ConfigurationError: the folder holds a table in the other form (``owners.csv`` beside
+        ConfigurationError: the folder contains a table in the other form (``owners.csv`` next to
             ``owners.csv.gz``), or the reboot is not at a whole second.
     """
     folder = Path(folder)
@@ -309,7 +309,7 @@ def write_campus(campus: Campus, folder: Path, *, gz: bool = False) -> None:
     for name in (MACHINES, OWNERS, JOBS):
         other = folder / (name if gz else f"{name}.gz")
         if other.exists():
-            raise ConfigurationError(f"{other}: is in the way; remove it or name another folder")
+            raise ConfigurationError(f"{other}: is in the way; remove it or use another folder")
     table = SiteTable(
         start=campus.start,
         reboot=clock_text(campus.reboot_s),
@@ -350,7 +350,7 @@ def write_campus(campus: Campus, folder: Path, *, gz: bool = False) -> None:
 
 
 def _clusters(site: SiteFile, names: Sequence[str]) -> tuple[list[ClusterSpec], Ints]:
-    """Clusters of ``site.toml``, then those that only machines name; and each machine's number."""
+    """Return the clusters, those that only machines name last; and each machine's number."""
     clusters = list(site.clusters)
     number = {spec.name: position for position, spec in enumerate(clusters)}
     for name in names:
@@ -361,7 +361,7 @@ def _clusters(site: SiteFile, names: Sequence[str]) -> tuple[list[ClusterSpec], 
 
 
 def _numbered(names: list[str]) -> tuple[list[str], Ints]:
-    """Distinct names in order of appearance, and the number of each row's name."""
+    """Return distinct names in order of appearance, and the number of each row's name."""
     distinct = list(dict.fromkeys(names))
     return distinct, _looked_up(names, {name: number for number, name in enumerate(distinct)})
 
@@ -371,7 +371,7 @@ def _looked_up(names: Sequence[str], number: Mapping[str, int]) -> Ints:
 
 
 def _order(times: Floats) -> Any:
-    """An index that sorts by time, stably; a full slice (no copy) if already sorted."""
+    """Return an index that sorts by time, stably; a full slice (no copy) if already sorted."""
     if bool((np.diff(times) >= 0).all()):
         return slice(None)
     return np.argsort(times, kind="stable")

@@ -1,4 +1,4 @@
-"""The tables of a campus: their columns and the rules for valid rows.
+"""Tables of a campus: their columns and the rules for valid rows.
 
 Each rule is written twice: for whole columns, for speed, and for one row, to name its fault.
 """
@@ -19,10 +19,10 @@ from outrider.model.machines import ClusterSpec
 
 CPUS: Final = "cpus"
 ONLY_NAME: Final = "only"
-BESIDE_CPUS: Final = ("memory_mib", "gpus")
+RESOURCE_COLUMNS: Final = ("memory_mib", "gpus")
 MAX_CPUS: Final = 1e6
-MOST: Final = 1e12
-"""More MiB or GPUs are an error."""
+MAX_AMOUNT: Final = 1e12
+"""Maximum of MiB or GPUs; more is an error."""
 
 
 def amounts_are_valid(columns: Columns) -> bool:
@@ -32,22 +32,24 @@ def amounts_are_valid(columns: Columns) -> bool:
         return False
     if cpus is not None and bool(((cpus < 1) | (cpus % 1 > 0)).any()):
         return False
-    return all(lies_within(columns[name], MOST) for name in BESIDE_CPUS if name in columns)
+    return all(
+        lies_within(columns[name], MAX_AMOUNT) for name in RESOURCE_COLUMNS if name in columns
+    )
 
 
 def fault_of_amounts(row: Row) -> Fault | None:
-    """The same of one row."""
-    names = [name for name in BESIDE_CPUS if name in row]
+    """Return the fault of one row by the rules of `amounts_are_valid`, or None."""
+    names = [name for name in RESOURCE_COLUMNS if name in row]
     if CPUS in row:
         if fault := beyond(row, [CPUS], MAX_CPUS, "CPUs"):
             return fault
         if row[CPUS] < 1 or row[CPUS] % 1 > 0:
             return Fault("no number of CPUs", CPUS, "a whole number from 1, or nothing for 1")
-    return beyond(row, names, MOST, "MiB or GPUs")
+    return beyond(row, names, MAX_AMOUNT, "MiB or GPUs")
 
 
 class Places:
-    """Where jobs may run, and whether they are too wide for it.
+    """Rules for where jobs may run, and whether they are too wide for it.
 
     Args:
         widest: most CPUs of any machine, by cluster; 0 for a cluster without machines.
@@ -58,7 +60,7 @@ class Places:
         self._widest_of_all = max(widest.values(), default=0)
 
     def are_valid(self, columns: Columns) -> bool:
-        """Return whether every job names known clusters, and none is wider than each of their machines."""
+        """Return whether all jobs name known clusters that have a wide enough machine."""
         cpus, only = columns.get(CPUS), columns.get(ONLY_NAME)
         if only is None:
             return cpus is None or not self._too_wide(float(np.nanmax(cpus, initial=1)), "")
@@ -68,11 +70,11 @@ class Places:
             return True
         most: dict[str, float] = {}
         for names, asked in zip(only, cpus.tolist(), strict=True):
-            most[names] = max(most.get(names, 1.0), asked)  # an empty one is nan: no more than 1
+            most[names] = max(most.get(names, 1.0), asked)  # an empty one is nan: at most 1
         return not any(self._too_wide(asked, names) for names, asked in most.items())
 
     def fault_of(self, row: Row) -> Fault | None:
-        """The same of one row."""
+        """Return the fault of one row by the rules of `are_valid`, or None."""
         only = row.get(ONLY_NAME, "")
         unknown = self._unknown_in({only})
         if unknown is not None:
@@ -103,7 +105,7 @@ class Places:
         return max(self._widest[name] for name in only.split(ONLY_SEPARATOR))
 
     def _too_wide(self, asked: float, only: str) -> bool:
-        """Return where there is no machine at all, no job is too wide for it."""
+        """Return whether a job is too wide; where there is no machine at all, none is."""
         return asked > (self._most(only) or asked)
 
 
@@ -114,8 +116,8 @@ OWNERS: Final = "owners.csv"
 JOBS: Final = "jobs.csv"
 _SECONDS: Final = "seconds since the start of the trace (no Unix time)"
 WATTS: Final = ("active_w", "idle_w", "sleep_w")
-MOST_W: Final = 1e6
-"""No desktop draws a megawatt; a larger value is an error."""
+MAX_W: Final = 1e6
+"""Maximum watts; no desktop draws a megawatt."""
 MACHINE_COLUMNS: Final = (
     Column("machine"),
     Column("cluster"),
@@ -151,7 +153,7 @@ ESTIMATE: Final = Column("estimate_s", number=True, empty="none")
 
 
 def machine_table() -> TableKind:
-    """``machines.csv``: unique names, each with a cluster, watts and what it may declare."""
+    """Return the rules of ``machines.csv``: unique names, each with a cluster and watts."""
 
     def is_valid(columns: Columns) -> bool:
         names = columns["machine"]
@@ -159,7 +161,7 @@ def machine_table() -> TableKind:
             len(set(names)) == len(names)
             and all(names)
             and all(columns["cluster"])
-            and all(lies_within(columns[name], MOST_W) for name in WATTS)
+            and all(lies_within(columns[name], MAX_W) for name in WATTS)
             and amounts_are_valid(columns)
         )
 
@@ -171,7 +173,7 @@ def machine_table() -> TableKind:
                 return fault
             if not row["cluster"]:
                 return Fault("empty name", "cluster", "the name of the machine's cluster")
-            if fault := beyond(row, WATTS, MOST_W, "watts") or fault_of_amounts(row):
+            if fault := beyond(row, WATTS, MAX_W, "watts") or fault_of_amounts(row):
                 return fault
             seen.add(row["machine"])
             return None
@@ -182,7 +184,7 @@ def machine_table() -> TableKind:
 
 
 def owner_table(index: Mapping[str, int]) -> TableKind:
-    """``owners.csv``: sessions of machines in `index`, log-out not before log-in."""
+    """Return the rules of ``owners.csv``: sessions of machines in `index`, in order."""
 
     def is_valid(columns: Columns) -> bool:
         return (
@@ -208,7 +210,7 @@ def owner_table(index: Mapping[str, int]) -> TableKind:
 
 
 def job_table(widest: Mapping[str, int]) -> TableKind:
-    """``jobs.csv``: unique names; not killed before submission; no wider than where it may run.
+    """Return the rules of ``jobs.csv``: names, times, and no job wider than its machines.
 
     Args:
         widest: most CPUs of any machine, by cluster; 0 for a cluster without machines.
@@ -263,7 +265,7 @@ def _fault_of_name(row: Row, column: str, seen: set[str]) -> Fault | None:
 
 
 # -- ranges ----------------------------------------------------------------------------------------
-# Whether numbers lie in a range: for whole columns, and for one row to name its fault.
+# Checks that numbers lie in a range: for whole columns, and for one row to name its fault.
 
 
 def lies_within(values: Floats, most: float) -> bool:
@@ -272,7 +274,7 @@ def lies_within(values: Floats, most: float) -> bool:
 
 
 def beyond(row: Row, columns: Sequence[str], most: float, unit: str) -> Fault | None:
-    """The fault of the first of some columns whose value is not from 0 to `most`; nan is none."""
+    """Return the fault of the first column whose value is not from 0 to `most`; nan is valid."""
     for column in columns:
         if row[column] < 0:
             return Fault("negative", column, "0 or more")
@@ -282,18 +284,18 @@ def beyond(row: Row, columns: Sequence[str], most: float, unit: str) -> Fault | 
 
 
 # -- optional columns ------------------------------------------------------------------------------
-# Optional columns of a campus: from the tables that were read, and for those that are written.
+# Optional columns of a campus, as they are read and as they are written.
 #
-# A column that says nothing is the same as none: it is neither kept nor written.
+# A column without information is the same as none: it is neither kept nor written.
 
 Written = tuple[Column, Sequence[Any]]
-"""A column, and its values as they are written."""
+"""Column, and its values as they are written."""
 
 
 def amounts_of(columns: Columns, rows_n: int) -> Amounts | None:
-    """CPUs, memory and GPUs of machines or jobs; None if nothing is said of them."""
-    unsaid = np.full(rows_n, np.nan)
-    cpus, memory_mib, gpus = (columns.get(column.name, unsaid) for column in MACHINE_AMOUNTS)
+    """Return CPUs, memory and GPUs of machines or jobs; None if nothing is declared."""
+    missing = np.full(rows_n, np.nan)
+    cpus, memory_mib, gpus = (columns.get(column.name, missing) for column in MACHINE_AMOUNTS)
     amounts = Amounts(np.nan_to_num(cpus, nan=1.0).astype(np.int32), memory_mib, gpus)
     return None if amounts.is_plain else amounts
 
@@ -301,14 +303,14 @@ def amounts_of(columns: Columns, rows_n: int) -> Amounts | None:
 def widest_by_cluster(
     clusters: Sequence[ClusterSpec], machine_cluster: Ints, capacities: Amounts | None
 ) -> dict[str, int]:
-    """Most CPUs of any machine, by cluster; 0 for a cluster without machines."""
+    """Return the most CPUs of any machine, by cluster; 0 for a cluster without machines."""
     most = np.zeros(len(clusters), dtype=np.int32)
     np.maximum.at(most, machine_cluster, 1 if capacities is None else capacities.cpus)
     return dict(zip((spec.name for spec in clusters), most.tolist(), strict=True))
 
 
 def only_of(jobs: Columns, clusters: Iterable[str], order: Any) -> list[str] | None:
-    """The column ``only``, equal sets of clusters spelled alike; None if it says nothing."""
+    """Return the column ``only``, equal sets spelled the same; None if it has no information."""
     given: list[str] = jobs.get(ONLY.name, [])
     if not any(given):
         return None
@@ -317,31 +319,31 @@ def only_of(jobs: Columns, clusters: Iterable[str], order: Any) -> list[str] | N
 
 
 def only_text(names: Iterable[str], clusters: Iterable[str]) -> str:
-    """Some clusters as a value of the column ``only``, in the order of the campus's `clusters`."""
+    """Return clusters as a value of the column ``only``, in the order of `clusters`."""
     wanted = set(names)
     return ONLY_SEPARATOR.join(name for name in clusters if name in wanted)
 
 
 def estimates_of(jobs: Columns, order: Any) -> Floats | None:
-    """The column ``estimate_s``; None if it says nothing."""
+    """Return the column ``estimate_s``; None if it has no information."""
     given: Floats | None = jobs.get(ESTIMATE.name)
     return None if given is None or bool(np.isnan(given).all()) else given[order]
 
 
 def written_amounts(amounts: Amounts | None, columns: Sequence[Column]) -> list[Written]:
-    """Those of the columns of CPUs, memory and GPUs that say something."""
+    """Return the columns of CPUs, memory and GPUs that contain information."""
     if amounts is None:
         return []
-    cpus, *beside = columns
+    cpus, *resources = columns
     written: list[Written] = [(cpus, amounts.cpus.tolist())] if amounts.is_wide else []
-    for column, values in zip(beside, (amounts.memory_mib, amounts.gpus), strict=True):
+    for column, values in zip(resources, (amounts.memory_mib, amounts.gpus), strict=True):
         if not bool(np.isnan(values).all()):
             written.append((column, with_gaps(values)))
     return written
 
 
 def written_requests(campus: Campus) -> list[Written]:
-    """The optional columns of ``jobs.csv`` that say something."""
+    """Return the optional columns of ``jobs.csv`` that contain information."""
     written = written_amounts(campus.requests, JOB_AMOUNTS)
     if campus.only is not None:
         written.append((ONLY, campus.only))
@@ -351,10 +353,10 @@ def written_requests(campus: Campus) -> list[Written]:
 
 
 def with_gaps(values: Floats) -> list[float | None]:
-    """Values as they are written: nothing for nan."""
+    """Return values as they are written: None for nan."""
     return [None if isnan(value) else value for value in values.tolist()]
 
 
 def reordered(names: list[str], order: Any) -> list[str]:
-    """Names in an order: an index of them, or a full slice."""
+    """Return names in an order: an index of them, or a full slice."""
     return names if isinstance(order, slice) else [names[place] for place in order]

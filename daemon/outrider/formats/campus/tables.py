@@ -23,14 +23,14 @@ Columns: TypeAlias = dict[str, Any]
 """Values by column name: a list of str, or a float64 array with nan for empty."""
 
 Row: TypeAlias = dict[str, Any]
-"""One value by column name: str, or float with nan for empty."""
+"""Row with one value by column name: str, or float with nan for empty."""
 
 _GZIP_MAGIC: Final = b"\x1f\x8b"
 _TEXT_WIDTHS: Final = (24, 96)
 
 
 class Column(NamedTuple):
-    """A column: text, or a number; `empty` says what an empty number means where it may be."""
+    """Column of text or numbers; `empty` says what an empty number means where it is allowed."""
 
     name: str
     number: bool = False
@@ -43,7 +43,7 @@ class Column(NamedTuple):
 
 
 class Fault(NamedTuple):
-    """What is wrong with a row: a `reason` to count by, the column, and what would be right."""
+    """Fault of a row: a `reason` to count by, the column, and what is expected."""
 
     reason: str
     column: str
@@ -51,7 +51,7 @@ class Fault(NamedTuple):
 
 
 class TableKind(NamedTuple):
-    """A kind of table and its rules.
+    """Kind of table with its columns and rules.
 
     Attributes:
         name: file name without ``.gz``.
@@ -70,7 +70,7 @@ class TableKind(NamedTuple):
     optional: Sequence[Column] = ()
 
     def columns_of(self, header: Sequence[str]) -> list[Column]:
-        """The required columns, and the optional ones that a file has."""
+        """Return the required columns, and the optional ones that a file has."""
         return [*self.columns, *(column for column in self.optional if column.name in header)]
 
 
@@ -97,7 +97,7 @@ def read_table(folder: Path, kind: TableKind, skipped: Counter[str] | None) -> C
 
 
 def load(folder: Path, name: str) -> tuple[Path, bytes]:
-    """The path and content of a file of a campus, unpacked if it is gzipped.
+    """Return the path and content of a file of a campus, unpacked if it is gzipped.
 
     Raises:
         TraceError: it is missing, there both plain and gzipped, unreadable or damaged.
@@ -115,7 +115,7 @@ def load(folder: Path, name: str) -> tuple[Path, bytes]:
 
 
 def _read_fast(data: bytes, kind: TableKind) -> Columns | None:
-    """Columns by numpy's parser; None if the header is wrong or a text exceeds the fixed widths."""
+    """Parse columns with numpy; None if the header is wrong or a text is too wide."""
     if b"\0" in data or b'"' in data:
         return None  # numpy drops trailing NULs and forgives quotes that never close
     for width in _TEXT_WIDTHS:
@@ -141,7 +141,7 @@ def _read_fast(data: bytes, kind: TableKind) -> Columns | None:
 
 
 def _column(values: Any, column: Column, width: int) -> Any:
-    """One parsed column as str list or floats; None if a text may have been cut at `width`."""
+    """Return a parsed column as str list or floats; None if a text may be cut at `width`."""
     if column.number and not column.may_be_empty:
         return np.ascontiguousarray(values)
     packed = np.ascontiguousarray(values)
@@ -160,7 +160,7 @@ def _column(values: Any, column: Column, width: int) -> Any:
 def _read_precisely(
     path: Path, data: bytes, kind: TableKind, skipped: Counter[str] | None
 ) -> Columns:
-    """Columns read row by row; this pass defines what is accepted."""
+    """Read columns row by row; this pass defines what is accepted."""
     reader = csv.reader(_text_lines(path, data), strict=True)
     gathered: dict[str, list[Any]] = {}
     find_fault = kind.new_check()
@@ -207,7 +207,7 @@ def _parse(
 
 
 def _number(text: str, column: Column) -> float | None:
-    """The number; nan for an empty field where allowed; None for anything else."""
+    """Return the number; nan for an empty field where allowed; None for anything else."""
     if column.may_be_empty and not text:
         return nan
     try:
@@ -259,5 +259,5 @@ def _text_lines(path: Path, data: bytes) -> Iterator[str]:
         yield from _lines(data)
     except UnicodeDecodeError as error:
         raise TraceError(
-            f"{path}: byte 0x{error.object[error.start]:02x} is no UTF-8; expected UTF-8 text"
+            f"{path}: byte 0x{error.object[error.start]:02x} is not UTF-8; expected UTF-8 text"
         ) from error

@@ -1,1 +1,1 @@
-"""Standard Workload Format files."""
+"""Standard Workload Format: reading and writing of its files."""

@@ -1,15 +1,15 @@
-"""Reading Standard Workload Format: how the 18 columns of a file become a workload.
+"""Reader of Standard Workload Format: how the 18 columns of a file become a workload.
 
 - **Processors** of a job are those allocated; where these are missing (-1), those requested.
 - A job is **left out** if its run time or its processors are 0 or less, and counted by reason.
   So are partial executions (status 2 to 4) if the log also has the job as a whole.
 - Its **class** is ``interactive`` or ``batch`` by a rule of `outrider.formats.job_classes`, from
   what its user declared: request, queue, partition or name. The true run time gives no class,
-  unless a paper's proxy asks for it by name (`ByTruth`).
+  unless a paper's proxy requests it by name (`ByTruth`).
 - Its **VO** is its group, or another column; VOs and users are named by the log's numbers. A job
   without one belongs to ``all``.
 - **Machines**: as many as the header's MaxProcs, with one CPU each; or, if any job uses several,
-  one machine with all CPUs, because logs seldom say which processors share a node.
+  one machine with all CPUs, because logs seldom record which processors share a node.
 - **Times** are seconds from the log's zero, which UnixStartTime and TimeZoneString of the header
   place on the clock. The first job may come long after it.
 """
@@ -46,8 +46,8 @@ from outrider.model.localtime import time_zone
 __all__ = ["VO_COLUMNS", "read_swf"]
 VO_COLUMNS: Final = ("group", "user", "queue", "partition")
 """Columns that can be used as a job's VO."""
-MOST_MACHINES: Final = 1_000_000
-"""Most one-CPU machines: each takes memory, and a larger number means a damaged header."""
+MAX_MACHINES: Final = 1_000_000
+"""Maximum number of one-CPU machines; more means a damaged header."""
 _PARTS: Final = (2, 3, 4)
 
 
@@ -67,8 +67,8 @@ def read_swf(
         machines: one-CPU machines, or CPUs of the pool; None: the header's MaxProcs.
         class_by: what makes a job interactive; None: `job_classes.default_rule`.
         vo: the column to use as a job's VO, one of `VO_COLUMNS`.
-        group_vos_below: VOs that ask for less than this share of all CPU-seconds are one,
-            `vo_groups.OTHER`.
+        group_vos_below: VOs that request less than this share of all CPU-seconds are merged into
+            `OTHER`.
         skip_bad: leave out damaged lines and count them, instead of refusing the first.
 
     Returns:
@@ -76,7 +76,7 @@ def read_swf(
         what users requested until `estimates.estimated` replaces them.
 
     Raises:
-        TraceError: names file, line, column, value and what would be right.
+        TraceError: names file, line, column, value and what is expected.
         ConfigurationError: `vo` is none of `VO_COLUMNS`, or `class_by` names a queue, a
             partition or users that the file has not.
     """
@@ -96,10 +96,10 @@ def read_swf(
     classes, class_source = _classes(table, class_by, path)
     run_s, cpus = table.column("run time").copy(), table.processors().astype(np.int64)
     parallel = bool((cpus > 1).any())
-    if not parallel and cpus_n > MOST_MACHINES:
+    if not parallel and cpus_n > MAX_MACHINES:
         raise TraceError(
-            f"{path}: {cpus_n} machines, which is what --machines, or else MaxProcs in the header, "
-            f"says; expected at most {MOST_MACHINES}"
+            f"{path}: {cpus_n} machines, by --machines, or else MaxProcs in the header"
+            f"; expected at most {MAX_MACHINES}"
         )
     machine_names, specs = one_pool(cpus_n) if parallel else one_cpu_machines(cpus_n)
     return Workload(
@@ -158,7 +158,7 @@ def _out_of_order(table: SwfTable) -> tuple[str, ...]:
 
 
 def _classes(table: SwfTable, class_by: ClassRule | None, path: Path) -> tuple[list[str], str]:
-    """(jobs,) classes, and where they come from. Raises `ConfigurationError`."""
+    """Return the classes (jobs,), and where they come from. Raises `ConfigurationError`."""
     declared = DeclaredColumns(
         requested_s=_requested_s(table),
         queue=_names(table.column("queue"), ""),
@@ -168,7 +168,7 @@ def _classes(table: SwfTable, class_by: ClassRule | None, path: Path) -> tuple[l
         partition_names=table.partitions,
     )
     rule = default_rule(declared) if class_by is None else class_by
-    if isinstance(rule, ByTruth):  # a paper's proxy: the one rule that no user could have followed
+    if isinstance(rule, ByTruth):  # a paper's proxy: the one rule that uses run times
         return as_classes(rule.interactive_by_run_time(table.column("run time"))), rule.source
     try:
         return as_classes(rule.interactive(declared)), rule.source
@@ -177,7 +177,7 @@ def _classes(table: SwfTable, class_by: ClassRule | None, path: Path) -> tuple[l
 
 
 def _vos(table: SwfTable, column: str, group_below: float) -> list[str]:
-    """(jobs,) VOs."""
+    """Return the VOs (jobs,), the small ones grouped."""
     vo = _names(table.column(column), DEFAULT_VO)
     if not group_below:
         return vo
@@ -189,12 +189,12 @@ def _requested_s(table: SwfTable) -> Floats:
 
 
 def _known(values: Floats, above: float) -> Floats:
-    """The values, nan for those not above `above`."""
+    """Return the values, nan for those not above `above`."""
     return np.where(values > above, values, np.nan)
 
 
 def _names(values: Floats, missing: str) -> list[str]:
-    """Numbers as names; `missing` for those below 0."""
+    """Return numbers as names; `missing` for those below 0."""
     distinct, place = np.unique(values, return_inverse=True)
     names = [missing if value < 0 else f"{value:.15g}" for value in distinct.tolist()]
     return [names[number] for number in place.tolist()]
@@ -208,7 +208,7 @@ _LATEST: Final = f"at most {LATEST_S:.0e}"
 
 
 class _Fault(NamedTuple):
-    """A fault and the mask of jobs that have it."""
+    """Fault and the mask of the jobs that have it."""
 
     where: NDArray[np.bool_]
     reason: str
@@ -219,7 +219,7 @@ class _Fault(NamedTuple):
 def without_faults(
     path: Path, table: SwfTable, cpus_n: int, skipped: Counter[str] | None
 ) -> SwfTable:
-    """The table without impossible jobs.
+    """Return the table without impossible jobs.
 
     Args:
         path: named in errors.
@@ -229,7 +229,7 @@ def without_faults(
             here, each by its first fault.
 
     Raises:
-        TraceError: names line, column, value and what would be right.
+        TraceError: names line, column, value and what is expected.
     """
     faults = [fault for fault in _faults(table, cpus_n) if fault.where.any()]
     if not faults:
@@ -270,7 +270,7 @@ def _faults(table: SwfTable, cpus_n: int) -> list[_Fault]:
         _Fault(wait_s > LATEST_S, "too large", "wait time", f"seconds, {_LATEST}"),
         _Fault(cpus % 1 != 0, "not a whole number", _CPUS, "a whole number"),
         _Fault(cpus > cpus_n, "larger than the machine", _CPUS,
-               f"at most {cpus_n}, which is what --machines, or else MaxProcs in the header, says"),
+               f"at most {cpus_n}, by --machines, or else MaxProcs in the header"),
     ]  # fmt: skip
 
 
@@ -279,7 +279,7 @@ def _faults(table: SwfTable, cpus_n: int) -> list[_Fault]:
 
 
 def processors_in(header: Mapping[str, str], path: Path) -> int:
-    """MaxProcs: the number of processors of the machine.
+    """Return MaxProcs: the number of processors of the machine.
 
     Raises:
         TraceError: the field is missing or not a number.
@@ -298,7 +298,7 @@ def processors_in(header: Mapping[str, str], path: Path) -> int:
 
 
 def start_in(header: Mapping[str, str], path: Path) -> dt.datetime:
-    """Local wall clock at second 0 of the log; 1970 if the header has no UnixStartTime.
+    """Return the local wall clock at second 0 of the log; 1970 without UnixStartTime.
 
     The zone is TimeZoneString; if that is missing or unknown to this system, TimeZone (seconds
     east of Greenwich); otherwise UTC.
@@ -330,19 +330,19 @@ def _zone(header: Mapping[str, str]) -> dt.tzinfo:
 
 
 # -- vo groups -------------------------------------------------------------------------------------
-# Small VOs as one: so that fairness over a hundred of them says something.
+# Grouping of small VOs into one, so that fairness over a hundred of them is meaningful.
 
 OTHER: Final = "other"
-"""The VO that takes the place of all those below the share."""
+"""VO that replaces all those below the share."""
 
 
 def grouped(vo: list[str], asked_cpu_s: Floats, below_ratio: float) -> list[str]:
-    """VOs, with those below a share of all that was asked for as one.
+    """Return the VOs, with those below a share of all requested work merged into one.
 
     Args:
         vo: (jobs,) names.
-        asked_cpu_s: (jobs,) CPU-seconds that users asked for (`asked_work`): what jobs really
-            took would tell policies, by the name of the VO, what nobody could know.
+        asked_cpu_s: (jobs,) CPU-seconds that users requested (`asked_work`). The CPU-seconds used
+            would reveal to policies, by the name of the VO, what no one could know in advance.
         below_ratio: VOs with strictly less of the sum become `OTHER`; 0: none do.
 
     >>> grouped(["a", "b", "c"], np.array([8.0, 1.0, 1.0]), 0.2)
@@ -355,7 +355,7 @@ def grouped(vo: list[str], asked_cpu_s: Floats, below_ratio: float) -> list[str]
 
 
 def asked_work(requested_s: Floats, cpus: Floats) -> Floats:
-    """(jobs,) CPU-seconds asked for; a job without a request counts as the mean of the others.
+    """Return the requested CPU-seconds (jobs,); a job without a request counts as the mean.
 
     Args:
         requested_s: (jobs,) seconds; nan: nothing was requested.

@@ -1,4 +1,4 @@
-"""The raw content of a Standard Workload Format file: its header, and 18 numbers per job.
+"""Raw content of a Standard Workload Format file: its header, and 18 numbers per job.
 
 The format is that of Chapin et al. 1999 and the Parallel Workloads Archive
 (https://www.cs.huji.ac.il/labs/parallel/workload/swf.html): lines that begin with ``;`` are header
@@ -31,17 +31,17 @@ COLUMNS: Final = (
 )  # fmt: skip
 """Names of the columns, in their order."""
 MISSING: Final = -1
-"""The format's value for "not known"."""
+"""Value of the format for "not known"."""
 _GZIP: Final = b"\x1f\x8b"
 _FIELD = re.compile(r"[;\s]*([A-Za-z]\w*)\s*:\s*(.*?)\s*")
 _NUMBERED = re.compile(r"(\d+)\W+([\w.-]+).*")
 
 
 class SwfTable(NamedTuple):
-    """The content of a file.
+    """Content of a workload file: header and jobs.
 
     Attributes:
-        header: fields of the header; of repeated ones the first.
+        header: fields of the header; the first of repeated ones.
         queues, partitions: names in the header's ``Queue`` and ``Partition`` fields, by number.
         values: (jobs, 18) numbers, in the order of `COLUMNS`.
         lines: (jobs,) line number in the file, from 1.
@@ -54,21 +54,21 @@ class SwfTable(NamedTuple):
     partitions: Mapping[str, str] = {}
 
     def column(self, name: str) -> NDArray[np.float64]:
-        """One column by its name in `COLUMNS`."""
+        """Return one column by its name in `COLUMNS`."""
         return self.values[:, COLUMNS.index(name)]
 
     def processors(self) -> NDArray[np.float64]:
-        """(jobs,) processors: those allocated; where missing, those requested."""
+        """Return the processors (jobs,): those allocated; where missing, those requested."""
         allocated = self.column("allocated processors")
         return np.where(allocated == MISSING, self.column("requested processors"), allocated)
 
     def only(self, mask: NDArray[np.bool_]) -> "SwfTable":
-        """A table of the jobs for which the (jobs,) mask is true."""
+        """Return a table of the jobs for which the (jobs,) mask is true."""
         return self._replace(values=self.values[mask], lines=self.lines[mask])
 
 
 def read_table(path: Path, skipped: Counter[str] | None) -> SwfTable:
-    """Read a file; gzip is recognised by content, not by name.
+    """Read a workload file; gzip is recognised by content, not by name.
 
     Args:
         path: the file.
@@ -95,7 +95,7 @@ def read_table(path: Path, skipped: Counter[str] | None) -> SwfTable:
             kept.append(row)
             lines.append(number)
     if not kept:
-        raise TraceError(f"{path}: holds no job; expected 18 columns a job, a job a line")
+        raise TraceError(f"{path}: contains no job; expected one line of 18 columns for each job")
     values = _parsed_fast(kept)
     places = np.array(lines, dtype=np.int64)
     if values is None:
@@ -114,7 +114,7 @@ def _text(path: Path) -> str:
 
 
 def _parsed_fast(rows: list[str]) -> NDArray[np.float64] | None:
-    """(jobs, 18) numbers by numpy's parser; None if some row is damaged."""
+    """Parse numbers (jobs, 18) with numpy; None if some row is damaged."""
     try:
         values: NDArray[np.float64] = np.loadtxt(rows, ndmin=2, comments=None)
     except ValueError:
@@ -127,12 +127,12 @@ def _parsed_fast(rows: list[str]) -> NDArray[np.float64] | None:
 def _parsed_precisely(
     path: Path, rows: list[str], lines: NDArray[np.int64], skipped: Counter[str] | None
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Numbers and line numbers, read line by line; refuses or counts damaged lines."""
+    """Parse numbers and line numbers line by line; refuse or count damaged lines."""
     found = len(rows[0].split())
     if found != len(COLUMNS):
         raise TraceError(
             f"{path}: line {lines[0]}: {found} columns; expected {len(COLUMNS)}: this is a "
-            "variant of the Standard Workload Format whose columns cannot be told apart"
+            "variant of the Standard Workload Format with unknown columns"
         )
     values: list[list[float]] = []
     places: list[int] = []
@@ -170,12 +170,12 @@ def _number(text: str) -> float | None:
 
 
 # -- writing ---------------------------------------------------------------------------------------
-# Writing a workload as a Standard Workload Format file.
+# Writing of a workload as a Standard Workload Format file.
 
 VERSION: Final = "2.2"
 COMPLETED: Final = 1
 QUEUES: Final = {INTERACTIVE: "1", BATCH: "2"}
-"""The queue of each class, as the header names them."""
+"""Queue number of each class, as named in the header."""
 
 
 def write_swf(
@@ -233,7 +233,7 @@ def _rows(workload: Workload) -> list[str]:
 
 
 def _texts(values: np.ndarray) -> list[str]:
-    """Numbers in the shortest form that reads back as the same; nan becomes `MISSING`."""
+    """Return numbers in the shortest form that reads back as the same; nan: `MISSING`."""
     return [
         str(MISSING) if isnan(value) else repr(value).removesuffix(".0")
         for value in values.tolist()

@@ -12,7 +12,7 @@ import msgspec
 
 from outrider.formats.swf.reading import read_swf
 from outrider.simulation.generators.grids.workloads import PROXY
-from outrider.simulation.truth_told import truth_told
+from outrider.simulation.oracle_used import oracle_used
 from outrider_lab.papers.perez import calibration, grid_run
 from outrider_lab.papers.perez.claims import claims_of_waits, claims_of_windows
 from outrider_lab.papers.perez.figures import NO_EFFECT, STRETCHES, RunFigures, Unit, of
@@ -87,10 +87,10 @@ class Reproduction:
             return calibration.spec_of(row.situation, self.size, seed)
         return grid_run.spec_of(row.situation, row.policy, self.size, seed)
 
-    def _truth_told(self) -> list[str]:
+    def _oracle_used(self) -> list[str]:
         """What policies are told of the truth in some run: the paper's proxies."""
         rules = dict.fromkeys(one.estimates for one in situations(self.size, self.traces))
-        told = (truth_told(PROXY.source, rule) for rule in rules)
+        told = (oracle_used(PROXY.source, rule) for rule in rules)
         return list(dict.fromkeys(sentence for sentences in told for sentence in sentences))
 
     def check_traces(self) -> None:
@@ -114,7 +114,7 @@ class Reproduction:
                 "unreported": self.size.unreported,
                 "windows": list(self.traces) or "generated",
                 "class_source": PROXY.source,
-                "truth": self._truth_told(),
+                "truth": self._oracle_used(),
             },
             "rows": [
                 row_of(situation, policy, figures[situation], _settings(results, policy))

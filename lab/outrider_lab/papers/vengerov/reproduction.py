@@ -7,7 +7,7 @@ from statistics import fmean
 from typing import Any, Final
 
 from outrider.simulation.estimates import EXACT
-from outrider.simulation.truth_told import truth_told
+from outrider.simulation.oracle_used import oracle_used
 from outrider_lab.papers.vengerov.grid import (
     BAD,
     BUSY,
@@ -121,7 +121,7 @@ class Reproduction:
                 "train_steps": self.size.train_steps,
                 "test_steps": self.size.test_steps,
                 "class_source": "none",
-                "truth": truth_told("none", EXACT),
+                "truth": oracle_used("none", EXACT),
             },
             "rows": [
                 row_of(treatment, results[treatment])

@@ -1,4 +1,4 @@
-"""Generated campuses: a random year like the one McGough and Forshaw (2015) describe.
+"""Generator of campuses: a random year like the one McGough and Forshaw (2015) describe.
 
 The figures that the paper states are met; parameters that it leaves open are fitted, and listed
 with reasons in ``docs/reference/generated-campus.md``. Nothing here reads a recorded trace.

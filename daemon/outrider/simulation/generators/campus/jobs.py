@@ -1,4 +1,4 @@
-"""Jobs: users submit batches; bad jobs never end and are killed when somebody notices them."""
+"""Jobs of a generated campus: users submit batches; bad jobs never end until killed."""
 
 from typing import Final, NamedTuple
 
@@ -33,7 +33,7 @@ STORM_UNTIL_S: Final = 21 * 3600.0
 
 
 class Batches(NamedTuple):
-    """`size`: (batches,); `batch` number, `user` and `submit_s`: (jobs,)."""
+    """Batches of jobs, with `size` by batch; `batch` number, `user` and `submit_s` by job."""
 
     size: NDArray[np.int64]
     batch: NDArray[np.int64]
@@ -74,7 +74,7 @@ def _sizes(jobs: int, largest: int, rng: np.random.Generator) -> NDArray[np.int6
 
 
 def _beginnings(count: int, day_of_week: int, span_s: float, rng: np.random.Generator) -> Floats:
-    """(count,) begin times: an hour by the profiles of day and week, then uniform within it."""
+    """Draw begin times (count,): an hour by day and week profiles, then uniform within it."""
     hours = np.arange(-int(-span_s // 3600))
     weekday = (hours // 24 + day_of_week) % 7
     weight = HOUR_PROFILE[hours % 24] * np.where(weekday >= 5, WEEKEND, 1.0)
@@ -83,7 +83,7 @@ def _beginnings(count: int, day_of_week: int, span_s: float, rng: np.random.Gene
 
 
 def draw_storm(count: int, day: int, span_s: float, rng: np.random.Generator) -> Floats:
-    """(count,) submission times, uniform over the working day, truncated at the trace's end."""
+    """Draw submission times (count,), uniform over a working day, cut at the trace's end."""
     from_s = min(day * 86_400 + STORM_FROM_S, span_s)
     until_s = min(day * 86_400 + STORM_UNTIL_S, span_s)
     return np.round(from_s + (until_s - from_s) * rng.random(count), 1)
@@ -92,7 +92,7 @@ def draw_storm(count: int, day: int, span_s: float, rng: np.random.Generator) ->
 # -- jobs ------------------------------------------------------------------------------------------
 
 BROKEN_BATCH_SHARE: Final = 0.70
-"""Share of the bad jobs that come in batches of bad jobs only; the rest are in mixed batches."""
+"""Share of the bad jobs in batches of bad jobs only; the rest are in mixed batches."""
 FLAWED_SHARE: Final = 0.28
 """Share of bad jobs in a mixed batch."""
 RUN_MEDIAN_S: Final = 73.0 * 60
@@ -107,11 +107,11 @@ LAG_SPREAD: Final = 2.7
 LONGEST_LAG_S: Final = 600 * 3600.0
 NOTICED_JOB_HOURS: Final = 6_000.0
 NOTICED_SPREAD: Final = 1.8
-MOST_JOB_HOURS: Final = 7_500.0
+MAX_JOB_HOURS: Final = 7_500.0
 
 
 class Jobs(NamedTuple):
-    """(jobs,) columns by submission; nan for never."""
+    """Columns (jobs,) of jobs by submission; nan for never."""
 
     submit_s: Floats
     run_s: Floats
@@ -124,7 +124,7 @@ class Jobs(NamedTuple):
 
 
 class Users(NamedTuple):
-    """Users by number.
+    """Users of a generated campus, by number.
 
     Attributes:
         names: (users,) names.
@@ -154,7 +154,7 @@ def draw_jobs(
     Args:
         counts: jobs of each sort; met exactly.
         users: the submitters.
-        size_ratio: machines relative to the paper's; scales the largest batch and how soon a bad
+        size_ratio: machines relative to the paper's; scales the largest batch and the delay until
             batch is noticed.
         day_of_week: weekday of day 0, Monday is 0.
         span_s: length of the trace, seconds; no submission or kill is later.
@@ -190,7 +190,7 @@ def draw_jobs(
 
 
 def _choose_bad_jobs(batches: Batches, bad: int, rng: np.random.Generator) -> NDArray[np.bool_]:
-    """(jobs,) mask of `bad` jobs, drawn from random batches of which they are `FLAWED_SHARE`."""
+    """Return the mask (jobs,) of `bad` jobs, drawn from random batches with `FLAWED_SHARE`."""
     order = rng.permutation(len(batches.size))
     jobs_until = np.cumsum(batches.size[order])
     needed = int(np.searchsorted(jobs_until, bad / FLAWED_SHARE)) + 1
@@ -203,7 +203,7 @@ def _choose_bad_jobs(batches: Batches, bad: int, rng: np.random.Generator) -> ND
 
 
 def _run_times(batches: Batches, rng: np.random.Generator) -> Floats:
-    """(jobs,) run times, seconds: log-normal about the median of the job's batch."""
+    """Draw run times (jobs,), seconds: log-normal about the median of the job's batch."""
     median = RUN_SPREAD_BETWEEN * rng.standard_normal(len(batches.size))
     own = RUN_SPREAD_WITHIN * rng.standard_normal(len(batches.batch))
     run_s = RUN_MEDIAN_S * np.exp(median[batches.batch] + own)
@@ -214,10 +214,10 @@ def _kills(
     batches: Batches, is_bad: NDArray[np.bool_], size_ratio: float, span_s: float,
     rng: np.random.Generator,
 ) -> Floats:  # fmt: skip
-    """(jobs,) kill times: all bad jobs of a batch together, some time after the last submission.
+    """Draw kill times (jobs,): all bad jobs of a batch together, after the last submission.
 
     The lag is log-normal with a heavy tail. A batch that keeps many machines busy is noticed
-    after about `NOTICED_JOB_HOURS`, at most `MOST_JOB_HOURS`, both scaled with the square root of
+    after about `NOTICED_JOB_HOURS`, at most `MAX_JOB_HOURS`, both scaled with the square root of
     the pool: then pools of 60 to 3,000 machines waste about the same per machine. No kill is
     later than the end of the trace.
     """
@@ -226,7 +226,7 @@ def _kills(
     np.maximum.at(last, batches.batch[is_bad], batches.submit_s[is_bad])
     normal = rng.standard_normal((2, len(batches.size)))
     lag_s = LAG_MEDIAN_S * np.exp(LAG_SPREAD * normal[0])
-    job_hours = np.minimum(NOTICED_JOB_HOURS * np.exp(NOTICED_SPREAD * normal[1]), MOST_JOB_HOURS)
+    job_hours = np.minimum(NOTICED_JOB_HOURS * np.exp(NOTICED_SPREAD * normal[1]), MAX_JOB_HOURS)
     noticed_s = 3600 * size_ratio**0.5 * job_hours / np.maximum(bad, 1)
     lag_s = np.minimum(np.minimum(lag_s, noticed_s), LONGEST_LAG_S)
     kill_s = np.round(np.minimum(last + lag_s, span_s), 1)
@@ -243,7 +243,7 @@ def _broken_jobs(
 
 
 def _storm(count: int, user: int, day: int, span_s: float, rng: np.random.Generator) -> Jobs:
-    """The storm: one user's many jobs of about a minute, on one working day."""
+    """Draw the storm: one user's many jobs of about a minute, on one working day."""
     submit_s = draw_storm(count, day, span_s, rng)
     run_s = _in_bounds(STORM_RUN_MEDIAN_S * np.exp(STORM_RUN_SPREAD * rng.standard_normal(count)))
     never = np.full(count, np.nan)
@@ -256,7 +256,7 @@ def _in_bounds(run_s: Floats) -> Floats:
 
 
 USERS: Final = 60
-FEWEST_USERS: Final = 6
+MIN_USERS: Final = 6
 CARELESS_SHARE: Final = 0.30
 ZIPF: Final = 1.5
 VOS: Final = 4
@@ -265,11 +265,11 @@ VOS: Final = 4
 def build_users(size_ratio: float, rng: np.random.Generator) -> Users:
     """Draw the users of a pool with `size_ratio` times the paper's machines.
 
-    Their number grows with the square root of the pool. Numbers are shuffled, so that a name says
-    nothing about how its user submits. Careless users submit equally often, careful ones by
+    Their number grows with the square root of the pool. Numbers are shuffled, so that a name
+    reveals nothing about how its user submits. Careless users submit equally often, careful ones by
     Zipf's law: a few submit most of the jobs.
     """
-    count = max(FEWEST_USERS, round(USERS * size_ratio**0.5))
+    count = max(MIN_USERS, round(USERS * size_ratio**0.5))
     shuffled = rng.permutation(count).astype(np.int32)
     careless = max(1, round(CARELESS_SHARE * count))
     careful = shuffled[1 + careless :]

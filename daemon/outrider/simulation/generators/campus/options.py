@@ -1,4 +1,4 @@
-"""Options of the generator, checked before anything is drawn."""
+"""Options of the campus generator, checked before anything is drawn."""
 
 import datetime as dt
 from typing import Annotated, Final, NamedTuple
@@ -16,9 +16,9 @@ PAPER_JOBS: Final = 532_467
 PAPER_BAD_JOBS: Final = 131_909
 PAPER_STORM_JOBS: Final = 93_000
 STORM_DAY: Final = dt.date(2010, 6, 3)
-"""The Thursday on which one user submitted about 93,000 jobs (section 5)."""
+"""Thursday on which one user submitted about 93,000 jobs (section 5)."""
 
-_MOST_DEMAND_SLOTS = 100_000_000
+_MAX_DEMAND_SLOTS = 100_000_000
 
 
 class CampusOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -52,17 +52,17 @@ class CampusOptions(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def days(self) -> int:
-        """Days that the trace covers at least in part."""
+        """Number of days that the trace covers at least in part."""
         return max(1, -int(-self.span_s // DAY_S))
 
 
 def rooms_for(machines: int) -> int:
-    """Rooms for so many machines, as the paper has for its own: never more than there."""
+    """Return a number of rooms in the paper's proportion to machines, at most the paper's."""
     return min(PAPER_CLUSTERS, max(1, round(PAPER_CLUSTERS * machines / PAPER_MACHINES)))
 
 
 class JobCounts(NamedTuple):
-    """How many jobs of each sort: `ordinary` good ones, `bad` ones and the one-day `storm`."""
+    """Number of jobs of each sort: `ordinary` good ones, `bad` ones and the one-day `storm`."""
 
     ordinary: int
     bad: int
@@ -70,7 +70,7 @@ class JobCounts(NamedTuple):
 
 
 def job_counts(options: CampusOptions) -> JobCounts:
-    """The number of jobs of each sort: the paper's, scaled to these machines and weeks.
+    """Return the number of jobs of each sort: the paper's, scaled to these machines and weeks.
 
     The storm of 3 June 2010 belongs to its day: traces without that day have no storm.
 
@@ -98,7 +98,7 @@ def check(options: CampusOptions) -> None:
     """Check what the ranges of single options cannot express.
 
     Raises:
-        ConfigurationError: more clusters than machines, or a table of demand too large to hold.
+        ConfigurationError: more clusters than machines, or a table of demand too large for memory.
     """
     if options.clusters > options.machines:
         raise ConfigurationError(
@@ -106,11 +106,11 @@ def check(options: CampusOptions) -> None:
             f"machines = {options.machines}; each cluster needs a machine"
         )
     slots = options.clusters * options.days * 288
-    if slots > _MOST_DEMAND_SLOTS:
+    if slots > _MAX_DEMAND_SLOTS:
         raise ConfigurationError(
             f"generate campus: clusters = {options.clusters} over {options.days} days need "
             f"{slots * 8 / 1e9:.1f} GB; expected clusters x days of at most "
-            f"{_MOST_DEMAND_SLOTS // 288}"
+            f"{_MAX_DEMAND_SLOTS // 288}"
         )
     try:
         options.start + dt.timedelta(days=options.days + 1)

@@ -75,10 +75,10 @@ def build_rooms(machines: int, clusters: int, rng: np.random.Generator) -> Rooms
 
 
 def _watts(sizes: NDArray[np.int64], rng: np.random.Generator) -> tuple[Floats, Floats, Floats]:
-    """(clusters,) active, idle and sleep watts by Table 1, equal within a cluster.
+    """Draw active, idle and sleep watts (clusters,) by Table 1, equal within a cluster.
 
-    Of several random assignments the one is kept in which each type's share of *machines* is
-    nearest to its share of clusters; otherwise one large legacy room would dominate the energy.
+    Of several random assignments, keep the one in which each type's share of *machines* is nearest
+    to its share of clusters; otherwise one large legacy room would dominate the energy.
     """
     counts = _apportion(len(sizes), TYPE_SHARES)
     types = np.repeat(range(3), counts)
@@ -100,7 +100,7 @@ def _watts(sizes: NDArray[np.int64], rng: np.random.Generator) -> tuple[Floats, 
 
 
 def _apportion(total: int, shares: Sequence[float] | Floats) -> NDArray[np.int64]:
-    """Whole numbers that sum to `total`, proportional to the shares by largest remainders."""
+    """Return whole numbers that sum to `total`, proportional by largest remainders."""
     exact = total * np.asarray(shares, dtype=np.float64) / np.sum(shares)
     whole = np.floor(exact).astype(np.int64)
     short = total - int(whole.sum())

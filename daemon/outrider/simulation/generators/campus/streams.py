@@ -6,7 +6,7 @@ import numpy as np
 
 
 class Streams(NamedTuple):
-    """One generator per purpose. New ones go to the end, so that seeds keep their results."""
+    """Random generators, one per purpose; append new ones, so that seeds keep their results."""
 
     rooms: np.random.Generator
     habits: np.random.Generator
@@ -23,6 +23,6 @@ class Streams(NamedTuple):
 
 
 def streams_of(seed: int) -> Streams:
-    """The streams of a seed, spawned from one `numpy.random.SeedSequence`."""
+    """Return the streams of a seed, spawned from one `numpy.random.SeedSequence`."""
     children = np.random.SeedSequence(seed).spawn(len(Streams._fields))
     return Streams(*(np.random.default_rng(child) for child in children))

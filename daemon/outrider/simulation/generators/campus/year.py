@@ -1,4 +1,4 @@
-"""A whole generated campus: rooms, owner sessions and jobs."""
+"""Generator of a whole campus: rooms, owner sessions and jobs."""
 
 import datetime as dt
 from typing import Any, Final, NamedTuple
@@ -42,7 +42,7 @@ HOUR_PROFILE: Final = np.array(
         10.4, 10.9, 10.4, 9.9, 9.0, 5.6, 4.0, 3.3, 2.9, 2.5, 1.9, 1.4,
     )
 )  # fmt: skip
-"""Demand for log-ins by hour of day, relative."""
+"""Relative demand for log-ins by hour of day."""
 
 
 def is_term(day: dt.date) -> bool:
@@ -57,7 +57,7 @@ def is_closed(day: dt.date) -> bool:
 
 
 def day_demand(day: dt.date) -> float:
-    """Demand for log-ins on this day, relative to a weekday in term."""
+    """Return the demand for log-ins on this day, relative to a weekday in term."""
     if is_closed(day):
         demand = CLOSURE
     elif not is_term(day):
@@ -70,12 +70,12 @@ def day_demand(day: dt.date) -> float:
 
 
 def days_from(start: dt.date, count: int) -> list[dt.date]:
-    """`count` consecutive days from `start`."""
+    """Return `count` consecutive days from `start`."""
     return [start + dt.timedelta(days=number) for number in range(count)]
 
 
 def typical_week() -> tuple[Floats, Floats]:
-    """The distinct kinds of day in 2010 and how often each occurs.
+    """Return the distinct kinds of day in 2010 and how often each occurs.
 
     Returns:
         (7, levels) demand of each kind of day by weekday, and (7, levels) days a year.
@@ -118,7 +118,7 @@ _ROUNDS = 20
 
 
 class Demand(NamedTuple):
-    """Demand by seat, room and time.
+    """Demand for machines by seat, room and time.
 
     Attributes:
         seat: (machines,) popularity of each seat within its room, mean about 1.
@@ -141,7 +141,7 @@ class Demand(NamedTuple):
     weekday: int
 
     def cumulative(self, cluster: int) -> Floats:
-        """(days x 288 + 1,) expected log-ins on a free seat of popularity 1 since the start."""
+        """Return expected log-ins (days x 288 + 1,) on a seat of popularity 1 since the start."""
         days = len(self.daily)
         weekdays = (np.arange(days) + self.weekday) % 7
         profile = self.profile[cluster].reshape(7, DAY_SLOTS)[weekdays]
@@ -151,7 +151,7 @@ class Demand(NamedTuple):
         return np.concatenate([[0.0], np.cumsum(rate.ravel())])
 
     def class_share(self) -> Floats:
-        """(clusters, week slots) share of log-ins in term that belong to a class."""
+        """Return the share of log-ins in term that belong to a class (clusters, week slots)."""
         casual = self.profile * self.casual[:, None]
         return self.timetable / np.maximum(self.timetable + casual, 1e-12)
 
@@ -191,7 +191,7 @@ def build_demand(
 
 
 def _timetable(rooms: Rooms, opened: Floats, rng: np.random.Generator) -> Floats:
-    """Weekly classes, on the hour between 9 and 17 on weekdays, the same all year."""
+    """Draw weekly classes, on the hour between 9 and 17 on weekdays, the same all year."""
     chance = np.array(CLASS_CHANCE)[rooms.kind]
     booked = rng.random((len(chance), 5, 8)) < chance[:, None, None]
     table = np.zeros((len(chance), 7, 24, 12))
@@ -200,7 +200,7 @@ def _timetable(rooms: Rooms, opened: Floats, rng: np.random.Generator) -> Floats
 
 
 def _moods(clusters: int, days: int, rng: np.random.Generator) -> Floats:
-    """(clusters, days) variation of mean 1 that lasts a few days, plus a weaker campus-wide one.
+    """Draw variation (clusters, days) of mean 1 that lasts days, plus a campus-wide one.
 
     Drawn day by day, so that a longer trace begins like a shorter one.
     """
@@ -217,7 +217,7 @@ def _moods(clusters: int, days: int, rng: np.random.Generator) -> Floats:
 def _casual(
     rooms: Rooms, seat: Floats, wanted: Floats, profile: Floats, timetable: Floats
 ) -> Floats:
-    """(clusters,) hazard with which the seats of each room get the wanted sessions in a year.
+    """Return the hazard (clusters,) with which each room gets the wanted sessions in a year.
 
     A seat in use takes no log-in, so n sessions need more than n arrivals: in the steady state
     of a slot with hazard h and mean stay m, 1 / (m + 1 / h) sessions come per hour. The hazard
@@ -323,13 +323,13 @@ CLASS_MEAN_S: Final = 50.0 * 60
 CLASS_SPREAD_S: Final = 6.0 * 60
 SHORTEST_S: Final = 60.0
 CHANGEOVER_S: Final = 20.0
-"""Least time between a log-out and the next log-in at the same machine."""
+"""Seconds between a log-out and the next log-in at the same machine, at least."""
 EMPTYING_S: Final = 300.0
-"""Time before closing over which the last log-outs of a room are spread."""
+"""Seconds before closing over which the last log-outs of a room are spread."""
 
 
 class Sessions(NamedTuple):
-    """(sessions,) machine, log-in and log-out in seconds, by log-in."""
+    """Columns (sessions,) machine, log-in and log-out in seconds, by log-in."""
 
     machine: Ints
     login_s: Floats
@@ -401,7 +401,7 @@ class _Clock:
 
 
 class _Stay:
-    """Lengths of sessions: short, long or a class; never past closing time."""
+    """Model of session lengths: short, long or a class; never past closing time."""
 
     def __init__(self, rooms: Rooms, demand: Demand) -> None:
         self.cluster = rooms.cluster
@@ -414,7 +414,7 @@ class _Stay:
     def until_s(
         self, seats: NDArray[np.int64], login_s: Floats, chance: Floats, normal: Floats
     ) -> Floats:
-        """(n,) log-out times, from (2, n) uniform and (n,) normal draws."""
+        """Return log-out times (n,), from (2, n) uniform and (n,) normal draws."""
         cluster = self.cluster[seats]
         week_s = (login_s + self.offset_s) % WEEK_S
         slot = (week_s // SLOT_S).astype(np.int64)
@@ -439,7 +439,7 @@ class _Stay:
 
 
 def _seconds_to_closing(minutes: NDArray[np.uint8]) -> Floats:
-    """(minutes of the week,) seconds from the start of the minute until the room closes."""
+    """Return the seconds (minutes of the week,) from each minute until the room closes."""
     closed = np.flatnonzero(minutes == 0)
     if closed.size == 0:
         return np.full(len(minutes), np.inf)

@@ -1,4 +1,4 @@
-"""Generated workloads of grids: those of Perez et al. and of Vengerov."""
+"""Generators of workloads of grids: those of Perez et al. and of Vengerov."""
 
 from collections.abc import Mapping
 from math import log
@@ -27,7 +27,7 @@ LENGTHS: Final[tuple[Lengths, ...]] = ("exponential", "uniform")
 
 
 class Streams(NamedTuple):
-    """One generator per purpose. New ones go to the end, so that seeds keep their results."""
+    """Random generators, one per purpose; append new ones, so that seeds keep their results."""
 
     arrivals: np.random.Generator
     lengths: np.random.Generator
@@ -36,7 +36,7 @@ class Streams(NamedTuple):
 
 
 def streams_of(seed: int) -> Streams:
-    """The streams of a seed. Raises `ConfigurationError` if it is below 0."""
+    """Return the streams of a seed. Raises `ConfigurationError` if it is below 0."""
     if seed < 0:
         raise ConfigurationError(f"generate grid: seed = {seed}; expected 0 or more")
     children = np.random.SeedSequence(seed).spawn(len(Streams._fields))
@@ -44,7 +44,7 @@ def streams_of(seed: int) -> Streams:
 
 
 def draw_arrivals(kind: Arrivals, rate_per_s: float, n: int, rng: np.random.Generator) -> Floats:
-    """The first `n` arrival times, ascending seconds from 0.
+    """Draw the first `n` arrival times, ascending seconds from 0.
 
     Args:
         kind: ``poisson``: independent of each other, gaps are exponential. ``uniform``: gaps are
@@ -64,7 +64,7 @@ def draw_arrivals(kind: Arrivals, rate_per_s: float, n: int, rng: np.random.Gene
 
 
 def draw_lengths(kind: Lengths, mean_s: float, n: int, rng: np.random.Generator) -> Floats:
-    """Run times of `n` jobs, seconds above 0.
+    """Draw the run times of `n` jobs, seconds above 0.
 
     Args:
         kind: ``exponential``, or ``uniform`` between 0 and twice the mean.
@@ -93,13 +93,13 @@ FEASIBLE: Final[Mapping[str, float]] = {"1": 0.7, "2": 0.2, "3": 0.05, "4": 0.05
 INFEASIBLE: Final[Mapping[str, float]] = {"1": 0.4, "2": 0.2, "3": 0.2, "4": 0.2}
 """Target shares of section VI.B, declared over the same jobs."""
 PROXY: Final = ByTruth(900.0)
-"""The paper's proxy for what a user declares: jobs shorter than 15 minutes are interactive."""
+"""Proxy of the paper for user declarations: jobs below 15 minutes are interactive."""
 ROWS: Final = (0.2, 0.4, 0.5)
 """Shares of interactive jobs in Table I."""
 
 
 def mean_run_s(row: float, lengths: Lengths = "exponential") -> float:
-    """Mean run time, seconds, at which a share `row` of the jobs is shorter than 15 minutes.
+    """Return the mean run time, seconds, at which a share `row` of jobs is below 15 minutes.
 
     Exponential run times: 1/mu of Table I. Uniform ones reach up to twice the mean.
 
@@ -121,7 +121,7 @@ def perez_grid(
     arrivals: Arrivals = "poisson",
     lengths: Lengths = "exponential",
 ) -> Workload:
-    """A workload of Table I: one-CPU jobs of four VOs, arriving at an empty site.
+    """Return a workload of Table I: one-CPU jobs of four VOs, arriving at an empty site.
 
     Interactive jobs are those shorter than 15 minutes. Within each class the *work* of the VOs
     is divided as in `FEASIBLE` (up to one job at each boundary); jobs are assigned at random.
@@ -166,7 +166,7 @@ def perez_grid(
 
 
 def _assign_vos(run_s: Floats, rng: np.random.Generator) -> list[str]:
-    """(jobs,) VO names: by class, jobs in random order are cut at the VOs' shares of work."""
+    """Return VO names (jobs,): by class, jobs in random order, cut at the VOs' shares of work."""
     borders = np.cumsum(list(FEASIBLE.values()))[:-1]
     short = run_s < PROXY.below_s
     vo = np.zeros(len(run_s), dtype=np.int64)
@@ -195,8 +195,8 @@ def _check(row: float, jobs: int, machines: int, load: float) -> None:
 
 STEPS: Final = ("integer", "continuous")
 CPUS: Final = 24
-FEWEST_CPUS: Final = 4
-MOST_CPUS: Final = 20
+MIN_CPUS: Final = 4
+MAX_CPUS: Final = 20
 SHORTEST_S: Final = 5
 LONGEST_S: Final = 10
 Steps = Literal["integer", "continuous"]
@@ -205,7 +205,7 @@ Steps = Literal["integer", "continuous"]
 def vengerov_grid(
     rate: float, seed: int, *, steps: Steps = "integer", length_s: float = 20_000.0
 ) -> Workload:
-    """The base case: one machine of 24 CPUs, Poisson arrivals; one time step is one second.
+    """Return the base case: one machine of 24 CPUs, Poisson arrivals; a step is one second.
 
     A job requests 4 to 20 CPUs and runs 5 to 10 steps on them, both uniform. All are of class
     ``batch`` and VO ``all``. At rate .1 the offered work is 9 CPU-seconds per second; the site
@@ -216,7 +216,7 @@ def vengerov_grid(
         seed: below 10,000 to evaluate, from 10,000 to train or tune. Arrivals, run times and CPUs
             have their own random streams.
         steps: ``integer``: jobs arrive at whole steps and run a whole number of them.
-            ``continuous``: both are real numbers. The paper does not say which.
+            ``continuous``: both are real numbers. The paper does not specify which.
         length_s: jobs arrive until this step; the paper tests with 20,000.
 
     Raises:
@@ -248,7 +248,7 @@ def vengerov_grid(
         job_names=[str(number) for number in range(1, jobs + 1)],
         submit_s=submit_s,
         run_s=run_s,
-        cpus=streams.cpus.integers(FEWEST_CPUS, MOST_CPUS + 1, jobs),
+        cpus=streams.cpus.integers(MIN_CPUS, MAX_CPUS + 1, jobs),
         requested_s=np.full(jobs, np.nan),
         wait_s=np.full(jobs, np.nan),
         estimate_s=run_s.copy(),
