@@ -76,7 +76,7 @@ class FuzzedDaemon:
         return core
 
     def run(self, events: int) -> None:
-        """Tell so many events. Raises `ContradictionError`, or whatever the core raises."""
+        """Feed a number of events. Raises `ContradictionError`, or any error of the core."""
         batches = 0
         while self.events < events:
             batches += 1
@@ -153,7 +153,7 @@ def _state(core: Core) -> dict[str, str]:
 
 
 def _sorted(value: Any) -> Any:
-    """Without the order of names, and without what stands for its default or is left out."""
+    """Return a value without the order of names, default values and omitted entries."""
     if isinstance(value, dict):
         told = [(key, part) for key, part in value.items() if (key, part) not in _DEFAULTS]
         return sorted((repr(key), _sorted(part)) for key, part in told)

@@ -56,7 +56,7 @@ class Disorder:
         ]  # fmt: skip
 
     def batch(self, size: int) -> list[NamedEvent]:
-        """So many events, not sorted."""
+        """Return `size` events, not sorted."""
         return [self._event() for _ in range(size)]
 
     def _event(self) -> NamedEvent:

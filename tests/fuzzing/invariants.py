@@ -1,4 +1,4 @@
-"""What must hold of a daemon's core at every moment between two batches, counted afresh."""
+"""Invariants of a daemon's core between two batches, computed from scratch."""
 
 from collections import Counter
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Which policies a daemon may ask."""
+"""Policies that the fuzzed daemon may use."""
 
 from importlib.metadata import entry_points
 

@@ -1,4 +1,4 @@
-"""A fault of Outrider's own, half way through any event: the rest of the site goes on, and agrees.
+"""Internal errors half way through any event: the rest of the site continues consistently.
 
 The faults are put into what handlers call, so that an event is really cut in two.
 """
@@ -28,11 +28,11 @@ PLACES = [
     ("site", "join"), ("site", "leave"),
 ]  # fmt: skip
 OF_HALF_EVENTS = ("starts, ", "submitted, ")
-"""Totals of what is over may count one half of an event that failed; nothing that goes on may."""
+"""Names of totals that may count one half of an event that failed; current figures may not."""
 
 
 class FaultError(Exception):
-    """Of our own."""
+    """Error injected by the test."""
 
 
 def fails_at_times(of: Any, name: str, before: bool) -> None:

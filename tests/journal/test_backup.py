@@ -16,7 +16,7 @@ BACKUP = f"before-schema-{READABLE_FROM + 1}-journal.sqlite"
 
 @pytest.fixture
 def old(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A journal of the oldest schema that is read as it is, with rows, as it was written then."""
+    """A journal of the oldest schema that is still readable, with rows in their old form."""
     path = tmp_path / "journal.sqlite"
     with monkeypatch.context() as before:
         before.setattr(schema, "MIGRATIONS", schema.MIGRATIONS[:READABLE_FROM])

@@ -1,4 +1,4 @@
-"""A flipped bit in what was recorded is found, wherever it is."""
+"""Detection of a flipped bit in any recorded value."""
 
 import random
 import sqlite3
@@ -53,7 +53,7 @@ def contents(path: Path) -> dict[str, list[tuple[Any, ...]]]:
 
 
 def found(path: Path) -> list[str]:
-    """What `verify` says is wrong."""
+    """Return the problems that `verify` reports."""
     try:
         return verify(path).problems
     except LedgerError as error:
@@ -167,7 +167,7 @@ def test_inputs_that_cannot_be_read_are_left_out_and_the_others_follow(path: Pat
 
 
 def test_an_input_with_a_value_that_no_source_could_give_is_left_out(path: Path) -> None:
-    """One such value would end each start of the daemon; whoever verifies is told all the same."""
+    """One such value would end each start of the daemon, so the report must name it."""
     update_inputs(path, "SET time_s = 'noon' WHERE seq = 5", "SET subject = x'00ff' WHERE seq = 6")
     left_out: list[str] = []
     with Journal(path, read_only=True) as journal:
@@ -179,7 +179,7 @@ def test_an_input_with_a_value_that_no_source_could_give_is_left_out(path: Path)
 
 
 def test_a_clock_beyond_all_that_can_be_is_left_out_and_a_jobs_event_is_for_the_merger() -> None:
-    """It sets the event aside, where users see it; a tick would take the clock with it."""
+    """The merger rejects the event, where users see it; a tick would set the clock."""
     for time_s in (FIRST_S, LAST_S):
         check_types("log", time_s, TICK, "log")
     for time_s in (FIRST_S - 1.0, LAST_S + 1.0, inf, nan):

@@ -1,4 +1,4 @@
-"""What was commanded, as the journal keeps it."""
+"""Commands in the journal: how they are stored and read."""
 
 import io
 import json

@@ -1,4 +1,4 @@
-"""Whoever reads a journal is given the same events: one reader, one rule for begin and end."""
+"""Readers of a journal get the same events: one reader, one rule for begin and end."""
 
 import random
 from collections.abc import Callable, Iterable, Iterator
@@ -44,7 +44,7 @@ AFTER_THE_END: Final[list[NamedEvent]] = [(T + 110, ev.STARTED, "late", ("m7", 1
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    """A journal of a site whose machines stood at the daemon's first look, but for none."""
+    """A journal of a site whose machines, except one, existed at the daemon's first look."""
     stood: list[NamedEvent] = [
         (T - 1e6, ev.JOINED, f"m{n}", MachineSpec(cpus=4)) for n in range(MACHINES)
     ]

@@ -1,4 +1,4 @@
-"""What an event carries must come back from the journal as it went in, to the last bit."""
+"""Extras of events come back from the journal as they went in, to the last bit."""
 
 import math
 from typing import Any

@@ -1,4 +1,4 @@
-"""Machines that stood at a daemon's first look are in what its journal gives, though no input."""
+"""Machines at a daemon's first look: events from its journal, though they are no inputs."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""How jobs left, out of a journal whose inputs are of many."""
+"""Ends of jobs, from a journal with inputs of many jobs."""
 
 from collections.abc import Callable
 from pathlib import Path

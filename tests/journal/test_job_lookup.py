@@ -1,4 +1,4 @@
-"""The short form of a job's name finds every job of the journal that it can mean, and no other."""
+"""Lookup by the short form of a job's name: every possible job, and no other."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What leaves the ledger: JSON lines, the hash, and a replay's own file."""
+"""Output of the ledger: JSON lines, the hash, and a replay's own file."""
 
 import hashlib
 import io

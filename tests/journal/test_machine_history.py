@@ -1,4 +1,4 @@
-"""What a journal holds of one machine: its last runs, and what happened to it."""
+"""History of one machine in a journal: its last runs and its events."""
 
 from pathlib import Path
 

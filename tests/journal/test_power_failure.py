@@ -1,4 +1,4 @@
-"""What only a power failure shows: in which order the kernel is asked to make things safe."""
+"""Order of the flushes to disk, which only a power failure would reveal."""
 
 import os
 import re
@@ -17,7 +17,7 @@ QUOTED = re.compile(r"\"([^\"]+)\"")
 
 @pytest.fixture
 def asked(tmp_path: Path) -> list[str]:
-    """What a process that writes snapshots asks for: ``sync NAME``, ``rename OLD NEW``."""
+    """Return the system calls of a process that writes snapshots, such as ``sync NAME``."""
     require_program("strace", "strace")
     trace, folder = tmp_path / "trace", tmp_path / "state"
     words = ["strace", "-f", "-y", "-o", trace, "-e", "trace=fsync,fdatasync,/rename"]

@@ -30,7 +30,7 @@ def entry(number: int) -> Entry:
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    """Two megabytes."""
+    """A journal of two megabytes."""
     path = tmp_path / "journal.sqlite"
     with Journal(path) as journal:
         journal.append_all([entry(number) for number in range(2_500)])
@@ -119,7 +119,7 @@ def test_the_daemon_says_so_where_it_cannot_keep_its_budget(path: Path) -> None:
 
 
 def test_who_watches_a_journal_hears_of_all_that_pruning_does(tmp_path: Path) -> None:
-    """Or a long pruning would look like a disk that hangs."""
+    """A long pruning must not look like a disk that hangs."""
     with Journal(tmp_path / "journal.sqlite") as journal:
         for number in range(10):
             large = numbered_entry(number, rows=1_000)

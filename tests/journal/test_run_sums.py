@@ -24,7 +24,7 @@ def run(
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    """One job that is thrown away and runs again, one that was over before the bins begin."""
+    """One job that is wasted and runs again, one that was over before the bins begin."""
     path = tmp_path / "journal.sqlite"
     runs = [
         run("0.0", 2.0, 4.0),

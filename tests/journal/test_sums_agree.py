@@ -1,4 +1,4 @@
-"""Goodput, badput and runs that were thrown away: everybody who sums them up has the same sums."""
+"""Sums of goodput, badput and wasted runs: equal in all places that compute them."""
 
 import random
 from pathlib import Path
@@ -25,7 +25,7 @@ REASONS: Final = ("owner", "killed", "failed_start", "reboot")
 
 
 class Sums(NamedTuple):
-    """Of all runs that have ended: CPU-seconds, and how many were thrown away."""
+    """Sums over all ended runs: CPU-seconds, and the number of wasted runs."""
 
     goodput_s: float
     badput_s: float
@@ -74,7 +74,7 @@ class Recorded(NamedTuple):
 
 @pytest.fixture(params=[1, 2, 3])
 def recorded(request: pytest.FixtureRequest, tmp_path: Path) -> Recorded:
-    """A daemon's core that has been told of a day, and the journal of it."""
+    """A daemon's core that received a day of events, and the journal of it."""
     core, told = core_of("log", policies={"fifo": {}}), a_day(random.Random(request.param))
     core.begin()
     with Journal(tmp_path / "journal.sqlite") as journal:

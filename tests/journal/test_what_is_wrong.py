@@ -1,4 +1,4 @@
-"""Each way in which a journal, a ledger file or a snapshot can be wrong, and what is said of it."""
+"""Faults of a journal, a ledger file or a snapshot, and the reported problems."""
 
 import io
 import json

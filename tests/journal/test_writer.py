@@ -12,7 +12,7 @@ from tests.journal.samples import entry_numbers, numbered_entry
 
 
 class StubbornJournal(Journal):
-    """A real journal that can be told to refuse, as a full disk does, and to be slow."""
+    """Real journal that can refuse, as a full disk does, and be slow."""
 
     refuses = False
 

@@ -14,14 +14,14 @@ DAY_S = 86_400
 REBOOT_H = 3
 PAPER_USEFUL_MWH = 37.4
 PAPER_WASTED_MWH = 83.6
-"""Of random matching, from section 7 of the paper."""
+"""MWh wasted under random matching, from section 7 of the paper."""
 STORM_DAY = 153  # 3 June 2010
 SMALL: dict[str, Any] = {"weeks": 4, "machines": 60, "clusters": 4, "start": dt.date(2010, 2, 1)}
 
 
 @pytest.fixture(scope="module")
 def year() -> Campus:
-    """A generated year."""
+    """A generated year of a campus."""
     return generate_campus(100)
 
 
@@ -116,7 +116,7 @@ def test_seats_of_one_room_are_not_equally_popular(year: Campus) -> None:
 
 
 def test_machines_stay_free_for_as_long_as_figure_4_says(year: Campus) -> None:
-    """An hour is safest between 3 and 8; long jobs that just end by the reboot at 3: about half."""
+    """An hour is safest between 3 and 8. Long jobs that end by the reboot at 3: about half."""
     hours = np.arange(24)
     start_h = np.arange(365)[:, None] * 24.0 + hours + 0.5
     free = np.zeros(24)

@@ -151,7 +151,7 @@ def test_merging_is_the_union_of_sessions() -> None:
 
 
 def covered(spans: list[Any], time_s: float) -> bool:
-    """Return whether somebody is there, ends included."""
+    """Return whether an owner is there, ends included."""
     return any(begin <= time_s <= end for begin, end in spans)
 
 

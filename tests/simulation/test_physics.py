@@ -1,4 +1,4 @@
-"""Where and when jobs run, against a model of the campus that scans the whole trace."""
+"""Places and times of jobs, against a model of the campus that scans the whole trace."""
 
 import itertools
 

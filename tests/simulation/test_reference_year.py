@@ -11,7 +11,7 @@ from tests.fixtures.plays import MAKERS
 
 
 class Figures(NamedTuple):
-    """What data/README.md says of a policy on campus1 (and what is measured here)."""
+    """Figures of a policy on campus1 in data/README.md (and as measured here)."""
 
     jobs_mwh: float
     overhead_min: float

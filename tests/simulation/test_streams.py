@@ -1,4 +1,4 @@
-"""How events are handed over, and who else sits at the table, changes nothing."""
+"""Streams of events: neither batching nor other policies change the results."""
 
 import random
 from typing import Any

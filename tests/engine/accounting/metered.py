@@ -21,7 +21,7 @@ SLEEP_AFTER_S: Final = 1200.0
 HABITS: Final = ClusterSpec("lab", sleep_after_open_s=SLEEP_AFTER_S, sleep_after_closed_s=1200.0)
 ENDS: Final = {ev.COMPLETED: "goodput", ev.EVICTED: "badput"}
 Table = tuple[float, float, float] | None
-"""Active, idle and sleep watts, or None where nobody declared any."""
+"""Active, idle and sleep watts, or None where none were declared."""
 
 
 def metered_engine() -> Engine:
@@ -50,7 +50,7 @@ class Work:
 
 @dataclass
 class Integrator:
-    """What one machine used, interval by interval, by what the definitions say of each."""
+    """Reference computation of one machine's energy, interval by interval, by the definitions."""
 
     table: Table
     cpus: int
@@ -64,7 +64,7 @@ class Integrator:
     measured: dict[str, float] = field(default_factory=dict)
 
     def pass_until(self, time_s: float) -> None:
-        """Integrate up to a moment, cutting wherever the power may change by itself."""
+        """Integrate up to a moment, with cuts at power changes without an event."""
         changes = [self.idle_since + SLEEP_AFTER_S]
         if self.reading is not None:
             changes.append(self.reading[0] + METER_VALID_S)
@@ -110,7 +110,7 @@ class Integrator:
         return self.cpus - sum(run.cpus for run in self.runs.values())
 
     def idle_anew(self) -> None:
-        """Idleness begins now."""
+        """Restart the idle time of the machine."""
         self.idle_since, self.told_asleep = self.now, False
 
     def end(self, job: int, purpose: str) -> None:

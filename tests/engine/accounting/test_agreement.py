@@ -1,4 +1,4 @@
-"""In shadow a policy agrees with the batch system, disagrees, or was never asked."""
+"""Agreement of a policy in shadow with the batch system, disagreement, and runs never decided."""
 
 from typing import Any
 
@@ -10,13 +10,13 @@ from tests.engine.scheduling.test_pending_queue import EPOCH_S, Shadow
 
 
 class OnTheFirst(Policy):
-    """Wants the first machine for everybody, and keeps jobs of the user `later` in the queue."""
+    """Policy that chooses the first machine, and defers the jobs of the user `later`."""
 
     name = "on_the_first"
     description = "for tests"
 
     def choose(self, job: Job, evaluation: Any, view: SiteView, may_defer: bool) -> Choice:
-        """Always the same."""
+        """Return always the same choice."""
         if may_defer and job.spec.user == "later":
             return Choice(NOWHERE, "later", None)
         return Choice(0, "first", None)
@@ -73,7 +73,7 @@ def test_who_found_no_machine_free_was_not_chosen_for_and_neither_agrees_nor_dis
 
 
 def test_seconds_of_a_job_that_was_deferred_twice_are_added_up() -> None:
-    """For two epochs, then half an hour after a run that was thrown away."""
+    """Two epochs of deferral, then half an hour after a wasted run."""
     shadow = site()
     shadow.tell(0.0, ev.SUBMITTED, [0], JobSpec(user="later"))
     for n in range(3):

@@ -1,4 +1,4 @@
-"""Which jobs count as deferred, and for how long: those kept for a decision epoch at least."""
+"""Jobs that count as deferred, and for how long: one decision epoch at least."""
 
 from outrider.engine.accounting import deferrals
 from outrider.engine.accounting.deferrals import Deferrals

@@ -45,7 +45,7 @@ def watt_hours(campus: Campus, runs: list[Run]) -> dict[str, float]:
 def doing(
     campus: Campus, truth: Truth, m: int, there: list[Run], idle_from: list[float], time_s: float
 ) -> tuple[str, float]:
-    """What a machine is busy with at a moment, and the watts it draws."""
+    """Return the purpose of a machine's energy at a moment, and the watts it draws."""
     for run in there:
         if run.start_s <= time_s < run.end_s:
             purpose = {"completed": "goodput", "open": "open"}.get(run.ending, "badput")
@@ -77,7 +77,7 @@ def test_every_purpose_is_the_integral_of_power_over_what_happened(
 
 
 def test_a_day_worked_out_by_hand() -> None:
-    """100 W busy, 50 W idle, 5 W asleep; an hour each of a job, idleness, and an owner."""
+    """A day at 100 W busy, 50 W idle, 5 W asleep. One hour each of a job, idleness and an owner."""
     campus = make_campus(
         [0], [Work(0.0, HOUR_S)], [Session(0, 4 * HOUR_S, 5 * HOUR_S)], Rules(sleep_open_s=HOUR_S)
     )

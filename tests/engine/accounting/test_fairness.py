@@ -55,7 +55,7 @@ def told_fairness(
     targets: dict[str, float],
     half_life_s: float = 86_400.0,
 ) -> dict[str, Any]:
-    """What the engine reports of these runs; bio submits one job more at `submit_s`."""
+    """Return the engine's report of these runs; bio submits one job more at `submit_s`."""
     clock = TraceTime(dt.datetime.fromisoformat("2010-01-04T00:00:00"))
     site, accounting = Site(clock, []), Accounting(clock, targets, half_life_s=half_life_s)
     engine = Engine(site, accounting, [], NoActuator(), KeptDecisions(site))

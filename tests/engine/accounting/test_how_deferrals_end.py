@@ -118,7 +118,7 @@ def test_live_a_held_job_that_completes_was_good_and_one_that_is_removed_was_not
 
 
 def test_in_shadow_a_deferral_lasts_until_the_batch_system_starts_the_job() -> None:
-    """The incumbent defers the second job for two hours, and starts the others at once."""
+    """The incumbent defers the second job for two hours, and starts the others immediately."""
     jobs = [Work(0.0, 5 * HOUR_S), Work(0.0, 600.0), Work(10.0, None, 900.0)]
     incumbent, eager = deferring(), deferring()
     incumbent.until_s = lambda job: 2 * HOUR_S if job.number == 1 else 0.0

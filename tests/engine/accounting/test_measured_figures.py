@@ -23,7 +23,7 @@ DECLARED = MachineSpec("lab", active_w=100.0, idle_w=50.0, sleep_w=5.0)
 
 
 def site_of(spec: MachineSpec, told: list[NamedEvent], until_s: float) -> Core:
-    """Two machines alike, a job on the first for ten minutes, and what else is told."""
+    """Return a core with two equal machines, a job on the first, and other events."""
     core = core_of("log", timezone="UTC")
     events = [
         (T, JOINED, "m1", spec),

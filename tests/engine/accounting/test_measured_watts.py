@@ -32,7 +32,7 @@ thorough = settings(max_examples=examples(400), derandomize=True)
 
 
 def told(events: list[Event], until_s: float) -> Engine:
-    """An engine that was told these events, at a later moment."""
+    """Return an engine that received these events, at a later moment."""
     engine = metered_engine()
     engine.feed(events)
     engine.finish(until_s)
@@ -40,7 +40,7 @@ def told(events: list[Event], until_s: float) -> Engine:
 
 
 def joules(engine: Engine) -> tuple[dict[str, float | None], dict[str, float]]:
-    """By purpose: all, and of it measured."""
+    """Return the joules by purpose: all, and the measured part."""
     whole = energy_wh(engine.accounting, engine.site)
     measured = energy_measured_wh(engine.accounting, engine.site)
     return (
@@ -50,7 +50,7 @@ def joules(engine: Engine) -> tuple[dict[str, float | None], dict[str, float]]:
 
 
 def started(time_s: float, job: int = 1, cpus: int = 1) -> list[Event]:
-    """A job comes and starts at once on machine 0."""
+    """Return the events of a job that is submitted and starts on machine 0."""
     return [(time_s, ev.SUBMITTED, job, JobSpec()), (time_s, ev.STARTED, job, (0, cpus))]
 
 

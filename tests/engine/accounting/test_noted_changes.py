@@ -1,4 +1,4 @@
-"""Changes that are noted and worked out later give the sums of changes that are booked at once."""
+"""Sums of changes that are recorded and evaluated later, equal to those booked immediately."""
 
 import datetime as dt
 from typing import Final
@@ -46,7 +46,7 @@ def book_of_all() -> EnergyStatistics:
 
 
 def tell(book: EnergyStatistics, m: int, what: int | str, cpus: int, now: float) -> None:
-    """Tell a book of one change."""
+    """Apply one change to a book."""
     if what == "work":
         book.work(m, 0, cpus, now)
     elif what == "rest":
@@ -72,7 +72,7 @@ class AtOnce:
         return now + CLUSTERS[cluster].sleep_after_s(CLOCK.week_second(now))
 
     def tell(self, m: int, what: int | str, cpus: int, now: float) -> None:
-        """Tell of one change."""
+        """Apply one change to a machine of the book."""
         machine = self.machines[m]
         if what == "work":
             self.book.work(machine, 0, cpus, now)

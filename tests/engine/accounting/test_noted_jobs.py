@@ -1,4 +1,4 @@
-"""Figures of jobs are the same whenever they are worked out, and those of one job at a time."""
+"""Figures of jobs, independent of when they are computed and equal to those of single jobs."""
 
 from typing import Final
 

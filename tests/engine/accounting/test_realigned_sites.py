@@ -1,4 +1,4 @@
-"""After a fault of Outrider's own, what is derived is made anew from jobs and machines."""
+"""Recomputation of derived state from jobs and machines after an internal error."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ HOUR_S = 3600.0
 
 
 def lived() -> HandSite:
-    """Five machines of 2 CPUs: 0 is full, 1 half, 2 its owner's, 3 free, 4 gone; job 9 waits."""
+    """Five machines of 2 CPUs: full, half full, with an owner, free, gone; job 9 waits."""
     hand = HandSite(Fifo)
     hand.machines(2, 2, 2, 2, 2, cluster="lab")
     for job, (machine, cpus) in enumerate(((0, 2), (1, 1), (4, 1))):

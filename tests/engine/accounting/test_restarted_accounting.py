@@ -22,7 +22,7 @@ def accounting_engine(play: Play) -> Engine:
 
 
 def saved(engine: Engine) -> bytes:
-    """Its state; as bytes, because unknown energy is nan, which equals nothing."""
+    """Return the engine's state as bytes, because unknown energy is nan, which equals nothing."""
     return msgspec.msgpack.encode(engine.save())
 
 

@@ -114,7 +114,7 @@ def test_drift_shows_in_the_recent_score_first() -> None:
 def test_the_score_of_a_policy_that_knows_the_chance_converges_to_what_chance_costs(
     seed: int,
 ) -> None:
-    """E[(p - X)^2] is p (1 - p) for X of chance p: 1/6 for p uniform in 0..1."""
+    """The mean of (p - X)^2 is p (1 - p) for X of chance p. It is 1/6 for p uniform in 0..1."""
     rng, site, n = random.Random(seed), Forecast(), 4_000
     for _ in range(n):
         probability = rng.random()

@@ -1,4 +1,4 @@
-"""What is predicted of a run is scored when it ends; figures counted by hand."""
+"""Scores of predictions when runs end; figures counted by hand."""
 
 import math
 

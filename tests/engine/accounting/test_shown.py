@@ -44,7 +44,7 @@ def patient() -> Deferring:
 
 @pytest.fixture
 def core(monkeypatch: pytest.MonkeyPatch) -> Core:
-    """Its policies are installed without a distribution of their own."""
+    """Return a core whose policies are installed without a package of their own."""
     monkeypatch.setattr("outrider.service.core.core.make_runners", lambda loaded: runners())
     return asyncio.run(watched(CAMPUS))
 

@@ -1,4 +1,4 @@
-"""Named events as sources tell them, and an event merger with an engine behind it."""
+"""Named events in the form sources report them, and an event merger with an engine."""
 
 import datetime as dt
 from collections.abc import Sequence
@@ -37,7 +37,7 @@ class Quiet:
         self.rows.append((d.time_s, d.policy, d.job, d.action, d.machine, d.reason))
 
     def ended(self, *outcome: Any) -> None:
-        """Not looked at here."""
+        """Ignore the outcome, which is not tested here."""
 
 
 class Live:
@@ -56,7 +56,7 @@ class Live:
         self.out: list[Event] = []
 
     def tell(self, source: str, events: Sequence[NamedEvent]) -> None:
-        """Events arrive."""
+        """Let events of a source arrive."""
         self.merger.arrive(source, events)
 
     def seen(self, source: str, until_s: float) -> None:

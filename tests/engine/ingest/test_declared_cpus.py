@@ -15,7 +15,7 @@ def registry(declared: int) -> MachineRegistry:
 
 
 def cpus_after(made: MachineRegistry, name: str, cpus: int) -> int:
-    """CPUs of the machine as last told, after a run with so many of them began."""
+    """Return the CPUs of the machine as last reported, after a run with `cpus` CPUs began."""
     _, events = made.begin_run(name, cpus, 100.0)
     told = [extra.cpus for _, kind, _, extra in events if kind == JOINED]
     return int(told[-1]) if told else 0

@@ -1,4 +1,4 @@
-"""Whether an event of a job was told before, or happens once more."""
+"""Recognition of job events that were reported before, or that happen once more."""
 
 from outrider.engine.ingest.job_registry import JobHistory
 from outrider.model import events as ev

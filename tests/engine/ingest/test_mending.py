@@ -1,4 +1,4 @@
-"""What cannot have happened is mended and counted; what was told before changes nothing."""
+"""Repair and counting of impossible sequences; duplicates change nothing."""
 
 import pytest
 from hypothesis import given, settings
@@ -45,7 +45,7 @@ def test_machines_are_free_only_while_nobody_keeps_jobs_away(events: list[NamedE
 
 
 def log() -> list[NamedEvent]:
-    """Two jobs; one is evicted and starts anew, one is held and released."""
+    """Two jobs; one is evicted and starts again, one is held and released."""
     return [
         *run_of("1.0", "a1", 0.0, 10.0, 100.0),
         (1.0, ev.SUBMITTED, "1.1", JobSpec()),
@@ -204,7 +204,7 @@ def test_a_machine_that_tells_anew_what_it_is_stays_closed_while_its_owner_sits_
 
 
 def test_a_usable_machine_has_no_owner_whatever_was_left_out() -> None:
-    """A usable after a log-in means that the log-out was never told."""
+    """The log-out before a usable that follows a log-in was never reported."""
     live = Live()
     told: list[NamedEvent] = [
         (0.0, ev.JOINED, "a1", MachineSpec(cluster="a")),

@@ -20,7 +20,7 @@ UNIX_S = 1_795_231_020.0
 
 
 def split(events: list[NamedEvent], seed: int) -> dict[str, list[NamedEvent]]:
-    """Each subject is told by one source."""
+    """Assign each subject's events to one source."""
     rng = random.Random(seed)
     whose: dict[str, str] = {}
     out: dict[str, list[NamedEvent]] = {"one": [], "two": []}

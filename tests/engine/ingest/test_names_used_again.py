@@ -1,4 +1,4 @@
-"""A name that a batch system gives out again is that of another job, and both are told apart."""
+"""Names that a batch system gives out again: each belongs to a different job."""
 
 from outrider.engine.ingest.job_registry import ReusedNames
 from outrider.model import events as ev

@@ -1,4 +1,4 @@
-"""What cannot be applied is set aside with a reason, and changes nothing."""
+"""Rejection of events that cannot be applied: with a reason, and without any change."""
 
 from math import inf, nan
 from typing import Any
@@ -78,7 +78,7 @@ def test_an_impossible_first_word_of_a_job_still_tells_that_it_is_there() -> Non
 
 
 def test_the_end_of_a_job_whose_number_is_given_again_is_recorded_under_its_name() -> None:
-    """The batch system began to count anew: of two jobs of one name the old one is over."""
+    """The batch system restarted its numbering: of two jobs of one name the old one is over."""
     live = Live()
     named: list[str] = []
     ended = live.decision_log.ended

@@ -1,4 +1,4 @@
-"""A slot runs one job at a time, and what was only inferred of a machine can shrink again."""
+"""Slots run one job at a time, and the inferred size of a machine can shrink again."""
 
 import pytest
 
@@ -29,7 +29,7 @@ def width(live: Live) -> int:
 
 
 def test_new_jobs_on_the_slots_of_jobs_whose_end_nobody_told_end_those() -> None:
-    """After ``condor_restart -fast`` of a startd."""
+    """The startd was restarted with ``condor_restart -fast``."""
     live = Live()
     live.all_at_once("log", [e for n in range(8) for e in start(f"1.{n}", 10.0, f"slot1_{n}")])
     assert width(live) == 8

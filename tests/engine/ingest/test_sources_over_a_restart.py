@@ -1,4 +1,4 @@
-"""What is kept of several sources over a restart: how far each was seen, and what waits of it."""
+"""State of several sources over a restart: how far each was seen, and its waiting events."""
 
 from math import inf
 
@@ -9,7 +9,7 @@ from outrider.model.events import NamedEvent
 
 
 def kept(state: object) -> dict[str, object]:
-    """As a snapshot holds it."""
+    """Return the state in the form of a snapshot."""
     back: dict[str, object] = msgpack.decode(msgpack.encode(state))
     return back
 
@@ -41,7 +41,7 @@ def test_after_a_restart_sources_are_seen_as_far_as_before_and_none_that_is_gone
 
 
 def test_what_waits_comes_after_a_restart_in_the_order_it_had() -> None:
-    """By time; at one time by source as configured; of one source as it came."""
+    """The order is by time, then by source as configured, then by arrival."""
 
     def event(time_s: float, name: str) -> NamedEvent:
         return (time_s, 0, name, None)

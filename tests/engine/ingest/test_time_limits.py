@@ -1,4 +1,4 @@
-"""Events whose time nobody believes: set aside before they arrive, and not among the inputs."""
+"""Events with an implausible time: rejected before they arrive, and not among the inputs."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What the normaliser forgets in order to stay small, and what it still knows then."""
+"""Limits of what the normaliser remembers, and what it still knows then."""
 
 from typing import Any
 
@@ -23,7 +23,7 @@ YEAR_S = 365 * 86_400.0
 
 
 def told(normaliser: Normaliser, *events: NamedEvent) -> list[Event]:
-    """What these events mean, in order."""
+    """Return the steps that these events mean, in order."""
     return [step for event in events for step in normaliser.translate(event) or []]
 
 
@@ -97,7 +97,7 @@ def test_a_machine_that_is_forgotten_leaves_before_its_number_is_anothers() -> N
 
 
 def test_a_run_beyond_the_bound_ends_no_disconnected_one() -> None:
-    """The machine that stands for all others has room for every run."""
+    """The machine that represents all others has room for every run."""
     normaliser = Normaliser(guessed, names=Names(NameLimits(machine=1)))
     told(normaliser, *run_of("0.0", "known", 1.0, 2.0, 3.0))
     for n in (1, 2):

@@ -32,14 +32,14 @@ class Reserved(NamedTuple):
 
 
 class Needs(NamedTuple):
-    """What a job asks for beside its CPUs, and the machines that it may use (None: any)."""
+    """Requests of a job besides CPUs, and the machines that it may use (None: any)."""
 
     amounts: Mapping[str, float] = {}
     allowed: frozenset[int] | None = None
 
 
 def estimate_s(job: Asked) -> float:
-    """The estimate; infinite where nobody knows."""
+    """Return the estimate; infinite where it is unknown."""
     if job.estimate_s is None:
         return job.run_s
     return inf if isnan(job.estimate_s) else job.estimate_s
@@ -125,7 +125,7 @@ class PlainScheduler:
         return sorted(self.queue, key=lambda n: estimate_s(self.jobs[n]))
 
     def start(self, number: int, machine: int, now: float) -> None:
-        """A job starts."""
+        """Move a job from the queue to the running ones."""
         self.queue.remove(number)
         self.started[number] = now
         self.running.append(Running(number, machine, now))
@@ -145,29 +145,29 @@ class PlainScheduler:
         return all(amount <= left.get(name, inf) for name, amount in self.asks[number].items())
 
     def less(self, left: Mapping[str, float], numbers: Sequence[int]) -> dict[str, float]:
-        """What is left when these jobs have what they ask for."""
+        """Return what is left when these jobs have what they request."""
         return {
             name: amount - sum(self.asks[n].get(name, 0) for n in numbers)
             for name, amount in left.items()
         }
 
     def left(self, machine: int, now: float) -> dict[str, float]:
-        """What no run uses now."""
+        """Return what no run uses now."""
         return self.less(self.machines[machine], [r.job for r in self.running_on(machine)])
 
     def left_at(self, machine: int, moment: float, now: float) -> dict[str, float]:
-        """What no run uses at a moment, by the estimates; what is overdue ends now."""
+        """Return what no run uses at a moment, by the estimates; overdue runs end now."""
         until = [
             (r.job, max(now, r.start_s + self.lasts_s(r.job))) for r in self.running_on(machine)
         ]
         return self.less(self.machines[machine], [job for job, end_s in until if end_s > moment])
 
     def running_on(self, machine: int) -> list[Running]:
-        """What runs on a machine."""
+        """Return the runs on a machine."""
         return [run for run in self.running if run.machine == machine]
 
     def lasts_s(self, number: int) -> float:
-        """A job's estimate."""
+        """Return the estimate of a job by number."""
         return estimate_s(self.jobs[number])
 
     def ends(self, machine: int, now: float) -> set[float]:
@@ -188,7 +188,7 @@ class PlainScheduler:
     def has_room(
         self, number: int, machine: int, start_s: float, now: float, reserved: Sequence[Reserved]
     ) -> bool:
-        """Conservative: whether a job could run from a moment on on what nobody else is to have."""
+        """Return whether a job could run from a moment on without delaying a reservation."""
         end_s = start_s + self.lasts_s(number)
         there = [
             (each.start_s, each.start_s + self.lasts_s(each.job), each.job)
@@ -203,7 +203,7 @@ class PlainScheduler:
         return True
 
     def reserve(self, number: int, now: float, reserved: list[Reserved], closed: set[int]) -> None:
-        """The earliest start on one machine; the first it could use is closed if nobody knows."""
+        """Reserve the earliest start on one machine; close the first usable one if unknown."""
         found = []
         for machine in self.usable(number):
             moments = {now} | self.ends(machine, now)

@@ -1,4 +1,4 @@
-"""Whatever a policy plans: no CPU is given twice, no work is lost, and the accounting agrees."""
+"""Arbitrary plans of a policy: no CPU given twice, no work lost, and the accounting agrees."""
 
 import random
 from collections import Counter
@@ -120,7 +120,7 @@ def test_any_plan_keeps_to_the_machines_and_does_the_work(jobs: list[Asked], see
 @settings(max_examples=examples(15))
 @given(jobs=jobs_of_chance, seed=st.integers(0, 1000))
 def test_a_plan_is_carried_out_alike_under_every_discipline(jobs: list[Asked], seed: int) -> None:
-    """So the conformance suite asks a policy that plans under one of them."""
+    """The result lets the conformance suite call a planning policy under one discipline only."""
 
     def decided(discipline: Discipline) -> list[Decision]:
         policy = Whim(Whim.settings_type(), random.Random(seed))

@@ -1,4 +1,4 @@
-"""A machine that a start was decided for is not given away until the batch system has made it."""
+"""Machines with a decided start are not given away until the batch system has made it."""
 
 import pytest
 
@@ -15,7 +15,7 @@ from outrider_policies.rules.placements import Fifo
 
 
 class Beside(HandSite):
-    """A site whose batch system makes no start until it is told to."""
+    """Site whose batch system makes no start until the test makes it."""
 
     def __init__(self, kind: type = Fifo, discipline: Discipline = FIRST_FIT) -> None:
         super().__init__(kind, discipline)

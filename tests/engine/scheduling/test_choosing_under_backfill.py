@@ -53,7 +53,7 @@ class Reluctant(Policy):
         self.asked_s: list[float] = []
 
     def choose(self, job: Job, evaluation: Any, view: SiteView, may_defer: bool) -> Choice:
-        """Defer it."""
+        """Defer the job, and record the call."""
         if job.number == 0:
             self.asked_s.append(view.now)
             return Choice(NOWHERE, "reluctant")

@@ -1,4 +1,4 @@
-"""What a policy is asked follows from what it declares, never from which methods it overrides."""
+"""Calls of a policy follow from its declaration, never from which methods it overrides."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -41,7 +41,7 @@ def seat_of(policy: Policy) -> PolicyRunner:
 
 
 def logged(kind: type[Policy], method: str, calls: list[str]) -> type[Policy]:
-    """A subclass whose method is wrapped by a decorator, as somebody who measures would do."""
+    """Return a subclass whose method is wrapped by a decorator, as a profiler would do."""
 
     def wrap(inner: Callable[..., Any]) -> Callable[..., Any]:
         def outer(*given: Any) -> Any:

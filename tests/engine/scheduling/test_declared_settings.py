@@ -13,13 +13,13 @@ from outrider_policies.planning.fuzzy_td.policy import FuzzyTdSettings
 
 
 class WarmSettings(PolicySettings, frozen=True):
-    """One setting."""
+    """Settings with one field."""
 
     most_w: float = 100.0
 
 
 class WarmerSettings(WarmSettings, frozen=True):
-    """One more."""
+    """Settings with one more field."""
 
     least_w: float = 10.0
 

@@ -1,4 +1,4 @@
-"""For how long a job is kept in the queue: then the batch system starts it, not the policy."""
+"""Limit on how long a job is deferred: then the batch system starts it, not the policy."""
 
 from math import inf
 from typing import Any

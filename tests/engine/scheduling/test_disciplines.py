@@ -78,7 +78,7 @@ def test_jobs_start_when_a_plain_implementation_starts_them(
 
 
 CLASSES = {"first": [0], "later": [1, 2], "ends": [0, 2]}
-"""Which of three machines each class of jobs may use."""
+"""Machines, of three, that each class of jobs may use."""
 
 
 def few(*amounts: float) -> st.SearchStrategy[float | None]:
@@ -158,7 +158,7 @@ def test_so_do_jobs_that_ask_for_memory_gpus_licences_and_certain_machines(
 def test_a_job_for_one_machine_alone_waits_in_turn_where_all_have_one_cpu(
     discipline: Discipline,
 ) -> None:
-    """The first two run on m0, one after the other; the third could start on m1 at once."""
+    """The first two run on m0, one after the other; the third could start on m1 immediately."""
     nothing = Resources()
     jobs = [(Asked(0.0, 50.0), "first"), (Asked(5.0, 50.0), "first"), (Asked(10.0, 50.0), "later")]
     case = Case([(1, nothing)] * 3, [(job, None, kind) for job, kind in jobs])

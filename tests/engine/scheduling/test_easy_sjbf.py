@@ -30,7 +30,7 @@ def starts(
 
 
 def test_by_hand() -> None:
-    """Four CPUs. j0 has three of them until 100; j1 wants all four, so it is promised second 100.
+    """Four CPUs: j0 has three until 100; j1 wants all four and is promised second 100.
 
     One CPU is free until then, and j2 (90 s), j3 (40 s) and j4 (30 s) come at second 2 and would
     each fit in front of 100. EASY takes them as they came: j2 from 2 to 92; then 8 s are left, in
@@ -84,7 +84,7 @@ jobs_to_run = st.lists(
 def test_nobody_delays_what_the_first_was_promised(
     drawn: list[tuple[float, float, int, float]],
 ) -> None:
-    """From starts alone: whoever is first starts by the moment that it could count on.
+    """The first job starts by the moment that it could count on, checked from starts alone.
 
     Jobs end within their estimates. What a job can count on, when it becomes the first, is what
     runs then and came before it, by the estimated ends; not those that passed it.
@@ -99,7 +99,7 @@ def test_nobody_delays_what_the_first_was_promised(
 
 
 def promised_s(first: int, now: float, jobs: Sequence[Asked], at_s: Sequence[float]) -> float:
-    """Return when enough CPUs are free for a job, by the estimates, if nobody passes it from now on."""
+    """Return when enough CPUs are free for a job, by the estimates, if no job passes it."""
     running = [
         n for n, job in enumerate(jobs)
         if at_s[n] <= now < at_s[n] + job.run_s and (n < first or at_s[n] < now)

@@ -12,7 +12,7 @@ from outrider.testing.fixtures import Asked, on_one_machine
 
 
 class ToAndFro(Plans, Policy):
-    """Starts a job a pass; from second 5 on job 0 gets a CPU less, then one more, and so on.
+    """Policy that starts a job a pass, and from second 5 on changes job 0 by one CPU.
 
     That goes on for `times` passes, and for as long as somebody waits.
     """

@@ -1,4 +1,4 @@
-"""When a waiting job is decided: at once, in turn, or a decision epoch after a deferral."""
+"""Moments at which a waiting job is decided: immediately, in turn, or an epoch later."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ thorough = settings(max_examples=examples(60), derandomize=True)
 
 
 class Deferring(Policy):
-    """Defers every job as often as told, then starts it; writes down when it was asked."""
+    """Policy that defers every job a given number of times, then starts it; records the calls."""
 
     name = "deferring"
     description = "for tests"
@@ -95,13 +95,13 @@ def test_a_kept_job_that_finds_no_machine_at_its_epoch_waits_in_line() -> None:
 
 
 class Holding(Policy):
-    """Defers every job for ever."""
+    """Policy that defers every job without end."""
 
     name = "holding"
     description = "for tests"
 
     def choose(self, job: Job, evaluation: Any, view: SiteView, may_defer: bool) -> Choice:
-        """Not now."""
+        """Defer the job in every pass."""
         return Choice(NOWHERE, "hold")
 
 
@@ -118,7 +118,7 @@ class WokenSite(HandSite):
 
 
 def test_a_tick_later_than_it_was_asked_for_is_followed_by_the_next_epoch() -> None:
-    """As in a daemon whose source was silent for a while."""
+    """A daemon whose source was silent for a while has such ticks."""
     hand = WokenSite(Holding)
     hand.machines(1)
     hand.submit(0)

@@ -1,4 +1,4 @@
-"""An estimator's word on how long a job runs stands in place of its user's, where there is one."""
+"""Estimates of an estimator in place of the user's, where there are any."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ from outrider_policies.rules.placements import Fifo
 
 
 class Knowing(RunTimeEstimator):
-    """A minute for each CPU, but of ada's jobs it knows nothing; notes the runs that it is told."""
+    """Estimator of a minute per CPU, without an estimate for ada; records the runs it learns."""
 
     name = "knowing"
     description = "for tests"

@@ -1,4 +1,4 @@
-"""Which machine is free, since when, and drawing one: against brute force and by chance's laws."""
+"""Free machines, since when each is free, and random draws, against brute force."""
 
 import datetime as dt
 import random

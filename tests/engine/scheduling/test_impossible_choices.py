@@ -1,4 +1,4 @@
-"""What becomes of a job where its policy chooses what cannot be, may defer no more, or fails."""
+"""Handling of a job whose policy chooses the impossible, may defer no longer, or fails."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ from outrider.testing.fixtures import HandSite
 
 
 class Fixed(Listens, Policy):
-    """Answers what it was told to; by default machine 0 for everybody."""
+    """Policy with fixed answers; by default machine 0 for every job."""
 
     name = "fixed"
     description = "for tests"

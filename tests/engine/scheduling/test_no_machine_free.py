@@ -1,4 +1,4 @@
-"""Jobs that come while no machine is free: each is told so once, whatever pass its policy makes."""
+"""Jobs that arrive while no machine is free: recorded once, in whatever kind of pass."""
 
 from typing import Any
 

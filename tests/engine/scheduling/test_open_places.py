@@ -1,4 +1,4 @@
-"""What a policy is shown for a job that does not fit everywhere: its places, and the whole site."""
+"""View of a policy that decides a job that does not fit everywhere: its places and the site."""
 
 import random
 from typing import Any
@@ -14,7 +14,7 @@ from outrider_policies.rules.placements import Fifo
 
 @pytest.fixture
 def hand() -> HandSite:
-    """Machines of 1, 4, 8 and 4 CPUs; on the third run 3, and the last is in another cluster."""
+    """Machines of 1, 4, 8 (3 in use) and 4 CPUs; the last is in another cluster."""
     hand = HandSite(Fifo, shares={"a": 1.0})
     lab = {"active_w": 80.0, "speed": 2.0}
     hand.machines(1, 4, 8, cluster="lab", **lab)

@@ -21,7 +21,7 @@ EPOCH_S = 3600.0
 
 
 class Defers(Policy):
-    """Defers every job."""
+    """Policy that defers every job."""
 
     name = "defers"
     description = "for tests"
@@ -50,7 +50,7 @@ class Shadow:
         self.engine.feed([(0.0, ev.JOINED, 0, MachineSpec(cpus=100))])
 
     def start(self, job: int, machine: int) -> None:
-        """In shadow nothing is started."""
+        """Ignore starts: in shadow there are none."""
 
     def wake_at(self, time_s: float) -> None:
         """Ticks are the test's."""
@@ -60,7 +60,7 @@ class Shadow:
         self.engine.feed([(time_s, kind, job, extra) for job in jobs])
 
     def tick(self, time_s: float) -> None:
-        """A scheduling pass."""
+        """Run a scheduling pass at a time."""
         self.engine.feed([(time_s, ev.TICK, 0, None)])
 
     @property

@@ -1,4 +1,4 @@
-"""No start is recorded that could not happen; who asked for it is told, and the policy goes on."""
+"""Starts that are impossible are not recorded; the policy is informed and continues."""
 
 from typing import Any
 

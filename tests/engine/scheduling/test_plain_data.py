@@ -1,4 +1,4 @@
-"""What a policy gives to be kept is plain data, or it is refused by the method that gave it."""
+"""Plain data as the only state a policy may return; refused in the method that returned it."""
 
 from collections.abc import Hashable, Sequence
 from typing import Any, NamedTuple

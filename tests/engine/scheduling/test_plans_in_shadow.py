@@ -1,4 +1,4 @@
-"""In shadow a plan is a wish: the ledger tells it once, however often it is planned again."""
+"""Plans in shadow: the journal records each once, however often it is planned again."""
 
 import random
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from tests.fixtures.plays import MAKERS, Play
 
 
 class Grudging(Plans, Policy):
-    """Would throw off whoever runs on the machine of the hour, for the first of the queue."""
+    """Policy that would preempt the job on the hour's machine for the first of the queue."""
 
     name = "grudging"
     description = "for tests: the next one instead of the one that runs"

@@ -1,4 +1,4 @@
-"""The queue as a policy that ranks sees it, and what it hears of a job that is declared anew."""
+"""Queue columns for a ranking policy, and its notifications of jobs that are declared again."""
 
 from math import isnan, nan
 from random import Random
@@ -175,7 +175,7 @@ def test_a_job_whose_submission_is_not_known_counts_from_when_it_got_in_line() -
 
 
 def preempted(number: int) -> Job:
-    """A job that asks for two CPUs and ran on machine 3 for 60 s, the last 20 s on one of them."""
+    """Return a job of two CPUs that ran for 60 s, the last 20 s on one CPU."""
     one = job(number, cpus=2)
     one.state, one.machine, one.start_s, one.cpus = RUNNING, 3, 100.0, 2
     one.count_cpus(140.0)

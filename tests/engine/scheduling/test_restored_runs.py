@@ -1,4 +1,4 @@
-"""What runs where, after a restart: the same order, the same expected ends, nobody forgotten."""
+"""Runs after a restart: the same order, the same expected ends, none forgotten."""
 
 from collections.abc import Iterable, Iterator
 
@@ -13,14 +13,14 @@ from outrider_policies.rules.placements import Fifo
 
 
 class Resuming(Plans, Policy):
-    """Resumes whoever was preempted."""
+    """Policy that resumes preempted jobs."""
 
     name = "resuming"
     description = "for tests: lets the preempted go on"
     resumed: tuple[int, ...] = ()
 
     def plan(self, queue: Queue, view: SiteView) -> Iterator[Move]:
-        """Those of the queue."""
+        """Yield the resumption of every preempted job."""
         for job in queue.jobs:
             if job.state == SUSPENDED_STATE:
                 self.resumed += (job.number,)

@@ -1,4 +1,4 @@
-"""Where a policy would start a job if it had to: probabilities, and nothing changes by asking."""
+"""Probabilities of where a policy would start a job if it had to, without side effects."""
 
 import random
 from typing import Any
@@ -14,7 +14,7 @@ from outrider_policies.rules.placements import Fifo, LowestWatts, RandomMatch
 
 
 def filled(kind: type[Policy], **settings: Any) -> HandSite:
-    """Machines 0 to 2 of 80 W, 3 and 4 of 40 W; 0 is in use; job 1 of one CPU is queued."""
+    """Machines of 80 W (0, in use, to 2) and 40 W (3, 4); one job is queued."""
     hand = HandSite(kind, **settings)
     hand.machines(1, 1, 1, cluster="lab", active_w=80.0)
     hand.machines(1, 1, cluster="office", active_w=40.0)
@@ -52,13 +52,13 @@ def test_a_policy_that_explores_is_right_in_the_mean() -> None:
 
 
 class Refuses(Policy):
-    """Starts nothing."""
+    """Policy that starts no job."""
 
     name = "refuses"
     description = "for tests: names no machine, although the job must start"
 
     def choose(self, job: Job, evaluation: Any, view: SiteView, may_defer: bool) -> Choice:
-        """Nowhere."""
+        """Return no machine at all."""
         return Choice(NOWHERE, "no", 1.0)
 
 
@@ -87,12 +87,12 @@ def test_asking_leaves_the_chance_of_the_policy_and_the_site_alone() -> None:
 
 
 class Fails(RandomMatch):
-    """Raises."""
+    """Policy that raises an error."""
 
     name = "fails"
 
     def choose(self, job: Job, evaluation: Any, view: SiteView, may_defer: bool) -> Choice:
-        """An error."""
+        """Raise an error in place of an answer."""
         raise RuntimeError("no idea")
 
 

@@ -1,4 +1,4 @@
-"""A job that is wider than any machine: it cannot start, and must not stop all others for ever."""
+"""Jobs wider than any machine: they cannot start, and must not block all others."""
 
 import pytest
 

@@ -13,7 +13,7 @@ from outrider.testing.fixtures import HandSite
 
 
 class Listed(Plans, Policy):
-    """Makes the moves that it is told to, all on one machine."""
+    """Policy that makes the given moves, all on one machine."""
 
     name = "listed"
     description = "for tests: these moves"
@@ -21,7 +21,7 @@ class Listed(Plans, Policy):
     machine: Any = 0
 
     def plan(self, queue: Queue, view: SiteView) -> Iterable[Move]:
-        """Once each."""
+        """Return each given move once."""
         moves, self.moves = self.moves, ()
         return [Move(action, job, self.machine, cpus, "listed") for action, job, cpus in moves]
 

@@ -1,4 +1,4 @@
-"""Which jobs of a workload file are interactive: by what users said, never by how long they ran."""
+"""Interactive jobs of a workload file: by users' declarations, never by their run times."""
 
 from pathlib import Path
 
