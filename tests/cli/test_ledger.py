@@ -82,7 +82,7 @@ def test_what_is_no_ledger_is_refused(tmp_path: Path, words: tuple[str, ...]) ->
     (tmp_path / "poem").write_text("Half a league, half a league, half a league onward,\n" * 9)
     done = outrider("ledger", *words, tmp_path / "poem")
     assert done.code == 2
-    assert "name a journal of Outrider's" in done.err
+    assert "use a journal of Outrider" in done.err
 
 
 def test_a_misspelled_word_is_not_taken_for_a_file() -> None:

@@ -127,8 +127,8 @@ def test_a_table_without_rows_is_a_file_with_its_columns(tmp_path: Path) -> None
     ("words", "told"),
     [
         (("--out", "told.xlsx"), ".jsonl or .ndjson or .csv or .parquet"),
-        (("--out", "told.parquet", "--format", "jsonl"), "that is the ending of parquet"),
-        (("--out", "told.csv", "--format", "parquet"), "that is the ending of csv"),
+        (("--out", "told.parquet", "--format", "jsonl"), "that is the extension of parquet"),
+        (("--out", "told.csv", "--format", "parquet"), "that is the extension of csv"),
         (("--format", "parquet"), "expected --out FILE.parquet"),
         (("--out", "nowhere/told.csv"), "there is no folder"),
     ],

@@ -72,7 +72,7 @@ def test_jobs_without_a_recorded_wait_are_left_out_and_counted(tmp_path: Path) -
 
 
 def test_a_trace_without_waits_has_nothing_recorded(tmp_path: Path) -> None:
-    with pytest.raises(TraceError, match="does not say how long its jobs waited"):
+    with pytest.raises(TraceError, match="does not record how long its jobs waited"):
         recorded(file_of(tmp_path, row(1, 0, 10)))
 
 

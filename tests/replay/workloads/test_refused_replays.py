@@ -44,7 +44,7 @@ def test_recorded_is_refused_before_a_ledger_is_begun(grid: Path, tmp_path: Path
     ledger = tmp_path / "none.sqlite"
     done = outrider("replay", grid, "--policy", "recorded", "--ledger", ledger)
     assert (done.code, done.out) == (2, "")
-    assert "does not say how long its jobs waited" in done.err
+    assert "does not record how long its jobs waited" in done.err
     assert list(tmp_path.iterdir()) == []
 
 
