@@ -159,7 +159,7 @@ class JournalDemonstration:
     def _events(self, recorded: JournalEvents) -> Iterator[Event]:
         with Journal(self._path, read_only=True) as journal:
             yield from recorded.all_of(journal)
-        if recorded.told_s == -inf:
+        if recorded.latest_event_s == -inf:
             raise TraceError(
                 f"{self._path}: holds no events of a site; expected the journal of a daemon "
                 "(what a replay writes are decisions only)"

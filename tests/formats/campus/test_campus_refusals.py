@@ -21,7 +21,7 @@ BAD_ROWS = [
      'machines.csv: line 4, column "machine": duplicate machine: "m1"; expected a name'),
     ("machines", MACHINES + ",lab,1,1,1\n", 'line 4, column "machine": empty name: ""'),
     ("machines", MACHINES + "m2,,1,1,1\n", 'line 4, column "cluster": empty name: ""'),
-    ("machines", MACHINES + "m2,lab,1,-4,1\n", 'line 4, column "idle_w": negative: "-4"; expected '),
+    ("machines", MACHINES + "m2,lab,1,-4,1\n", 'line 4, column "idle_w": negative: "-4"; expected'),
     ("machines", MACHINES + "m2,lab,x,1,1\n", 'line 4, column "active_w": not a number: "x"'),
     ("machines", MACHINES + "m2,lab,nan,1,1\n", 'column "active_w": not a number: "nan"'),
     ("machines", MACHINES + "m2,lab,1,1,1e300\n",
