@@ -104,8 +104,8 @@ def test_the_end_of_a_journal_that_cannot_be_read_is_a_sentence(path: Path) -> N
 @pytest.mark.parametrize(
     ("missing", "said"),
     [
-        (2, f"from {BLOCK_ROWS + 1} to {2 * BLOCK_ROWS}"),
-        (4, f"from {3 * BLOCK_ROWS + 1} to {4 * BLOCK_ROWS}"),
+        (2, f"{BLOCK_ROWS + 1} to {2 * BLOCK_ROWS}"),
+        (4, f"{3 * BLOCK_ROWS + 1} to {4 * BLOCK_ROWS}"),
     ],
 )
 def test_rows_of_a_block_without_a_checksum_are_told(
