@@ -278,7 +278,8 @@ def test_two_levers_for_one_action_are_refused_by_name() -> None:
         name = "other"
 
     with pytest.raises(
-        PluginError, match=r'"noting" and "other" of \[adapters.pool\] both carry "start"; expected'
+        PluginError,
+        match=r'"noting" and "other" of \[adapters.pool\] both execute "start"; expected',
     ):
         at_a_pool(Noting(), Other())
 

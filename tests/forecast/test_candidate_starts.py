@@ -67,7 +67,7 @@ class FailsLater(Policy):
 
 @pytest.fixture
 def one_busy_machine(tmp_path: Path) -> Path:
-    """Return a site with a job that runs 1,000 s, a long waiting one and a later short one."""
+    """Return a site where one job runs for 1,000 s; a long and a short one wait."""
     waiting = [
         (NOW_S - 60.0, ev.SUBMITTED, "long", LONG), (NOW_S - 30.0, ev.SUBMITTED, "short", SHORT),
     ]  # fmt: skip

@@ -55,7 +55,7 @@ class LeverRunner:
                 if other is not lever:
                     raise PluginError(
                         f'the levers "{other.name}" and "{lever.name}" of [adapters.{adapter}] '
-                        f'both carry "{action}"; expected one lever for each action'
+                        f'both execute "{action}"; expected one lever for each action'
                     )
         self._adapter_of = adapter_of
         self.threads = [work(a, lever, bounds, is_fresh, clock) for a, lever in made]

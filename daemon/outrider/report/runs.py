@@ -86,7 +86,7 @@ class Runs:
     def take(self, event: Event) -> None:
         """Count an event that the engine has not applied yet."""
         time_s, kind, subject, extra = event
-        if max(self._site.now, time_s) not in self.window:  # a late one counts when it is told
+        if max(self._site.now, time_s) not in self.window:  # a late event counts when it arrives
             return
         if kind == ev.STARTED:
             self.starts[extra[0]] += 1
