@@ -132,7 +132,7 @@ class SourceState:
 
     @property
     def down_because(self) -> str:
-        """The cause why the source is not `up`, in words; empty if it is."""
+        """Reason why the source is not `up`, in words; empty if it is."""
         if self.up:
             return ""
         if self.problem:

@@ -119,7 +119,7 @@ class Pumps:
         async with state.lock:
             core = state.core
             if batch.history and not batch.standing and not core.engine.silent:
-                await self._pass_over(label, batch)
+                await self._skip_history(label, batch)
                 return
             check_batch(batch)
             await self._rebuilder.follow_clock()
@@ -129,7 +129,7 @@ class Pumps:
             state.batch_in_core = label  # and remains so if this is cancelled
             feed = core.take(label, batch, until_s, limits)
             while core.step(feed, _SLICE_EVENTS):  # noqa: ASYNC110 - no wait:
-                await asyncio.sleep(0)  # other tasks get their turn between slices
+                await asyncio.sleep(0)  # other tasks run between slices
             state.cursors[label] = batch.cursor
             entry = None if core.engine.silent else core.entry(label, batch)
             if entry is not None:
@@ -142,7 +142,7 @@ class Pumps:
             if core.unrepaired and not core.engine.silent:
                 await self._rebuilder.rebuild()
 
-    async def _pass_over(self, label: str, batch: Batch) -> None:
+    async def _skip_history(self, label: str, batch: Batch) -> None:
         """Skip the history of a source that is first read while the daemon runs."""
         state = self._state
         note = f"{label}: first read while running; its earlier history is skipped"
@@ -280,7 +280,7 @@ class Rebuilder:
             core, _, notes = await asyncio.to_thread(
                 bring_up, state.new_core, state.recording, left_out, state.site_clock
             )
-        except Exception as error:  # the daemon goes on with the state it has
+        except Exception as error:  # the daemon continues with its present state
             log.exception("state_rebuild_failed", again_in_s=_RETRY_AFTER_S)
             state.view.add_note(f"the state may be inconsistent: {type(error).__name__}: {error}")
             return
@@ -327,7 +327,7 @@ class Rebuilder:
                 core, _, notes = await asyncio.to_thread(
                     bring_up, state.new_core, state.recording, (), state.site_clock
                 )
-        except Exception:  # the daemon goes on with the state it has
+        except Exception:  # the daemon continues with its present state
             log.exception("clock_repair_failed")
         if core is None or core.merger.now > latest_s:
             ahead = f"the site's time is {ahead_s / 3600:.0f} h ahead of this host's clock"

@@ -98,7 +98,7 @@ class Recording:
 
     @property
     def failure(self) -> str | None:
-        """The cause why nothing can be recorded now, or None; thread-safe."""
+        """Reason why nothing can be recorded now, or None; thread-safe."""
         if self._writer.failure is None and self._writer.stalled_s > HANGS_S:
             return f"{self.path}: the disk hangs: no write for {HANGS_S:g} s or longer"
         return self._writer.failure

@@ -210,7 +210,7 @@ def _from_snapshot(
     notes: list[str] = []
     recording.snapshot_used = False
     core, seq = make(), 0
-    for seq_of_it, state in _in_order(snapshots.newest_first(recording.last_seq), latest_s):
+    for snapshot_seq, state in _in_order(snapshots.newest_first(recording.last_seq), latest_s):
         try:
             fresh = core.restore(state)
         except Exception as error:  # noqa: BLE001 - of another version, or a plugin's own fault
@@ -218,12 +218,12 @@ def _from_snapshot(
                 str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
             )
             notes.append(
-                f"{snapshots.folder}: the snapshot at {seq_of_it} does not fit this Outrider and "
-                f"its configuration, and was not used: {why}"
+                f"{snapshots.folder}: the snapshot at {snapshot_seq} does not fit this Outrider "
+                f"and its configuration, and was not used: {why}"
             )
             core = make()  # the one before may be partly restored
             continue
-        recording.snapshot_used, seq = True, seq_of_it
+        recording.snapshot_used, seq = True, snapshot_seq
         if fresh:
             notes.append(f"policies that start afresh: {', '.join(fresh)}")
         break

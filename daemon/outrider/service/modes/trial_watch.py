@@ -173,7 +173,7 @@ class TrialWatch:
 
 
 def _is_left(kept: TrialRecord, config: Config) -> bool:
-    """Return whether the configuration has left an ended trial: the next canary is a new one."""
+    """Return whether the configuration has left an ended trial; the next canary is a new one."""
     return not wants_trial(config) or kept.trial.terms != terms_of(config)
 
 
