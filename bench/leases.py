@@ -26,7 +26,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from observing import cpu_s, processes
 
-from outrider.acting.leases import MOST_AT_ONCE
+from outrider.acting.leases import MAX_BATCH
 from outrider.api import DecisionRow, Lever
 from tests.peers.acting_on_htcondor.acting_pool import acting_pool, add_outrider, client_config
 from tests.peers.pool import HTCondorPool, missing_reason
@@ -69,7 +69,7 @@ def measured(pool: HTCondorPool, folder: Path, n: int) -> dict[str, Any]:
     try:
         for what, call in calls(jobs, lever):
             began_s, busy_s = time.monotonic(), cpu_s(schedd)
-            refused = [call(jobs[k : k + MOST_AT_ONCE]) for k in range(0, n, MOST_AT_ONCE)]
+            refused = [call(jobs[k : k + MAX_BATCH]) for k in range(0, n, MAX_BATCH)]
             assert not any(refused), refused[0]
             results.append({
                 "what": what,

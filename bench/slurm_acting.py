@@ -31,7 +31,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from slurm_observing import took
 
-from outrider.acting.leases import MOST_AT_ONCE
+from outrider.acting.leases import MAX_BATCH
 from outrider.api import DecisionRow
 from outrider.service.daemon.levers import CLOSE_S, UndoFile
 from outrider_adapters.slurm.acting.lever import LeasedStartTimes
@@ -110,8 +110,8 @@ def phases(
     counting = Counting(slurm)
 
     def keep() -> None:
-        for first in range(0, len(rows), MOST_AT_ONCE):
-            refused = lever.apply(rows[first : first + MOST_AT_ONCE])
+        for first in range(0, len(rows), MAX_BATCH):
+            refused = lever.apply(rows[first : first + MAX_BATCH])
             assert not refused, next(iter(refused.items()))
 
     def take_back() -> None:
