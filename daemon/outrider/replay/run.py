@@ -116,7 +116,7 @@ def hashed_and_written(digest: LedgerHash, names: Names, ledger: LedgerFile, mod
 _PROGRESS_EVERY = 1 << 16
 
 
-def let_go_of_runs() -> None:
+def free_ended_runs() -> None:
     """Free the memory of ended runs: 160 MB for a year of the paper's campus.
 
     An engine and its handlers refer to each other, so they stay until Python collects reference

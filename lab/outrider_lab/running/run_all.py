@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 
 from outrider import __version__
-from outrider.replay.run import let_go_of_runs
+from outrider.replay.run import free_ended_runs
 from outrider_lab.running.resume_file import ResumeFile
 from outrider_lab.running.run_spec import RunSpec
 from outrider_lab.running.workers import Finished, side_by_side
@@ -140,7 +140,7 @@ def carry_out(spec: RunSpec) -> CarriedOut:
         TypeError: the result is no plain data.
     """
     module, _, name = spec.work.partition(":")
-    let_go_of_runs()
+    free_ended_runs()
     result = getattr(import_module(module), name)(spec)
     return CarriedOut(__version__, json.dumps(result, default=_plain))
 

@@ -72,7 +72,7 @@ def command(
     from outrider.cli.tables import show_runs
     from outrider.cli.traces import check_traces
     from outrider.formats.tables import check_file, format_of
-    from outrider.replay.run import let_go_of_runs
+    from outrider.replay.run import free_ended_runs
     from outrider.replay.trials import Terms, notes_on, plan, read_trace, run_trial
 
     if seed is not None and seeds is not None:
@@ -95,7 +95,7 @@ def command(
         for note in notes_on(trace, terms.shares):
             echo(f"outrider: warning: {shown(path)}: {note}", err=True)
         for trial in plan(shown(path), list(policies), seed_list, len(traces) > 1, ledger, jobs):
-            let_go_of_runs()
+            free_ended_runs()
             with progress_bar(f"{trace.name} {trial.policy} {trial.seed}") as progress:
                 runs.append(run_trial(trial, trace, terms, progress))
     if as_json:
