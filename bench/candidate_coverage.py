@@ -41,8 +41,8 @@ from outrider.service.config.loaded import check_config
 from outrider.service.core.core import Core
 from outrider.service.demo.simulated_journal import write_journal
 from outrider.service.journal.restart import replay_inputs
-from outrider.service.twin.candidates_cycle import present_of, told_starts
-from outrider.service.twin.starts_file import StartTold
+from outrider.service.twin.candidates_cycle import present_of, start_intervals
+from outrider.service.twin.starts_file import StartInterval
 from outrider.simulation.generators.campus import generate_campus
 from outrider.testing.fixtures import Asked, make_workload
 
@@ -83,7 +83,7 @@ class Said(NamedTuple):
     policy: str
     job: str
     start_s: float
-    by_way: dict[str, StartTold]
+    by_way: dict[str, StartInterval]
 
 
 def grid(seed: int, folder: Path, days: float) -> Site:
@@ -183,7 +183,9 @@ def said_of(recorded: Site, seed: int, budget_s: float) -> Iterator[Said]:
         with Journal(path, read_only=True) as journal:
             replay_inputs(core, _up_to(journal.inputs_after(fed), site.seq))
         fed = site.seq
-        told = {name: None if one is None else StartTold(*one) for name, one in expected.items()}
+        told = {
+            name: None if one is None else StartInterval(*one) for name, one in expected.items()
+        }
         present = present_of(loaded, core)
         ahead = CandidateStarts(
             present, site, lambda name, n: make_policy(name, {}, n, "bench"), seed,
@@ -233,7 +235,7 @@ def _held(
     budget_s: float,
     now_s: float,
     moved: Mapping[str, Any],
-    told: Mapping[str, StartTold | None],
+    told: Mapping[str, StartInterval | None],
     starts_s: Mapping[str, float],
 ) -> Iterator[Said]:
     try:
@@ -241,8 +243,8 @@ def _held(
     except OutriderError:  # too few replicates: the daemon, too, would give no answer
         return
     still = {name: np.zeros(3) for name in moved}
-    raw = told_starts(ahead.jobs, drawn_s, now_s, still, told)
-    said = told_starts(ahead.jobs, drawn_s, now_s, moved, told)
+    raw = start_intervals(ahead.jobs, drawn_s, now_s, still, told)
+    said = start_intervals(ahead.jobs, drawn_s, now_s, moved, told)
     names = [name for name in ahead.jobs if said.get(name) is not None and name in starts_s]
     for name in names[:: -(-len(names) // MOST_JOBS) or 1]:
         ways = dict(zip(WAYS, (raw[name], said[name], told[name]), strict=True))

@@ -57,7 +57,7 @@ def there(folder: Path) -> list[object]:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (there, "out.sqlite: is there already; expected a new file"),
+        (there, "out.sqlite: exists already; expected a new file"),
         (lambda _: ["--incumbent", "randm_match"], 'did you mean "random_match"?'),
         (lambda _: ["--until", "nan"], "no number of seconds"),
         (lambda _: ["--until", "-1"], "-1"),

@@ -105,7 +105,7 @@ def cases(record: Any) -> Iterator[Case]:
 
 
 def text_of(keys: tuple[str, ...], values: dict[str, Any]) -> str:
-    """A configuration with this table; a value of its own line each."""
+    """Return a configuration with this table; a value of its own line each."""
     lines = [f"{toml_text(key)} = {toml_text(value)}" for key, value in values.items()]
     heading = [f"[{'.'.join(map(toml_text, keys))}]"] if keys else []
     pool = ["[adapters.pool]", *(f"{key} = {toml_text(value)}" for key, value in POOL.items())]
@@ -169,7 +169,7 @@ def test_every_setting_refuses_in_the_words_of_its_reader(table: Table, tmp_path
 
 
 def wrong_example(message: str, case: Case) -> list[str]:
-    """An example has to be there where a value can be shown, and to be right itself."""
+    """Return an example has to be there where a value can be shown, and to be right itself."""
     _, found, example = message.partition(", as in ")
     plain, _ = unwrapped(case.hint)
     if not found:

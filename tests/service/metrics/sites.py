@@ -38,12 +38,12 @@ Samples: TypeAlias = dict[tuple[str, tuple[tuple[str, str], ...]], float]
 
 
 def small_site(series_limit: int = SERIES_LIMIT) -> MetricStore:
-    """A store as the daemon would make it."""
+    """Return a store as the daemon would make it."""
     return MetricStore(KNOWN, series_limit=series_limit)
 
 
 def one_metric(name: str) -> MetricStore:
-    """A store of this metric (and of the one that counts refusals), quick to show."""
+    """Return a store of this metric (and of the one that counts refusals), quick to show."""
     metrics = [metric for metric in METRICS if metric.name in (name, REFUSED)]
     labels = {label for metric in metrics for label, of in metric.labels.items() if of is SITE}
     known = {label: values for label, values in KNOWN.items() if label in labels}
@@ -51,7 +51,7 @@ def one_metric(name: str) -> MetricStore:
 
 
 def parse(store: MetricStore, accept: str) -> list[ParsedMetric]:
-    """The families as prometheus_client's parser of that format reads them."""
+    """Return the families as prometheus_client's parser of that format reads them."""
     body, content_type = expose(store.snapshot(), accept)
     if content_type.startswith(OPENMETRICS):
         families = openmetrics_parser.text_string_to_metric_families(body.decode())  # type: ignore[no-untyped-call]
@@ -71,5 +71,5 @@ def samples(families: Iterable[ParsedMetric]) -> Samples:
 
 
 def read(store: MetricStore, accept: str = CLASSIC) -> Samples:
-    """All samples of a store, after a round trip through a format."""
+    """Return all samples of a store, after a round trip through a format."""
     return samples(parse(store, accept))

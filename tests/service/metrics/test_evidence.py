@@ -49,7 +49,7 @@ class Shown:
         return [self.value("twin_ratio", bound=bound, **labels) for bound in bounds]
 
     def state(self, name: str) -> str:
-        """The one state of a state set that is 1."""
+        """Return the one state of a state set that is 1."""
         found = [
             key[0][1] for (metric, key), on in self._samples.items()
             if metric == f"outrider_{name}" and on
@@ -58,7 +58,7 @@ class Shown:
         return state
 
     def candidates(self) -> dict[str, str]:
-        """The state of each policy."""
+        """Return the state of each policy."""
         found: dict[str, str] = {}
         for (metric, key), on in self._samples.items():
             if metric == "outrider_twin_candidate_state" and on:
@@ -68,7 +68,7 @@ class Shown:
         return found
 
     def figures(self) -> list[float]:
-        """All that `twin_ratio` says."""
+        """Return all that `twin_ratio` says."""
         return [v for (metric, _), v in self._samples.items() if metric == "outrider_twin_ratio"]
 
 

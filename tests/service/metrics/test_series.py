@@ -173,7 +173,7 @@ def test_a_value_outside_a_closed_list_is_an_error_that_names_the_nearest() -> N
 
 
 def test_a_missing_label_value_is_an_error_that_names_the_labels() -> None:
-    with pytest.raises(ValueError, match="one each for reason, cluster would be right"):
+    with pytest.raises(ValueError, match="expected one each for reason, cluster"):
         small_site().set("evictions_total", 1, "owner")
 
 
@@ -183,5 +183,6 @@ def test_a_state_that_was_never_declared_is_an_error_that_names_the_nearest() ->
 
 
 def test_a_label_that_no_metric_leaves_to_the_site_is_an_error() -> None:
-    with pytest.raises(ValueError, match=r'"clusters" to the site; did you mean "cluster"'):
+    message = r'"clusters" is not a site-dependent label of any metric; did you mean "cluster"'
+    with pytest.raises(ValueError, match=message):
         MetricStore({"clusters": ["lab"]})

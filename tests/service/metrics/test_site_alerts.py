@@ -25,7 +25,7 @@ WITHIN_S = 10.0
 
 
 def lines_of(core: Core) -> set[str]:
-    """The lines of an exposition, without the prefix."""
+    """Return the lines of an exposition, without the prefix."""
     text = expose(MetricsExporter(core).take(RECORDING, 0.0), "text/plain")[0].decode()
     return {line.removeprefix("outrider_") for line in text.splitlines()}
 
@@ -75,7 +75,7 @@ def test_what_the_table_says_of_machines_with_a_meter_stands_beside_the_meters()
 
 
 def tried(n: int, machine: str, job: str, user: str, *, fails: bool) -> list[NamedEvent]:
-    """A run on a machine: it fails within seconds, or lasts and completes."""
+    """Return a run on a machine: it fails within seconds, or lasts and completes."""
     at_s = T + 1_000.0 * n
     spec = JobSpec(user=user)
     ends: NamedEvent = (

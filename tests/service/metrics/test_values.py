@@ -32,7 +32,7 @@ def test_running_and_queued_jobs_are_counted() -> None:
 
 
 def lines_of(core: Core, **told: Any) -> set[str]:
-    """The lines of an exposition, without the prefix."""
+    """Return the lines of an exposition, without the prefix."""
     text = expose(MetricsExporter(core).take(RECORDING, 0.0, **told), "text/plain")[0].decode()
     return {line.removeprefix("outrider_") for line in text.splitlines()}
 

@@ -76,7 +76,7 @@ class Listener:
         return [one for one in list(self.heard) if one.topic.endswith(f"/{topic}")]
 
     def seqs(self, *topics: str) -> list[int]:
-        """The sequence numbers on these topics, in order."""
+        """Return the sequence numbers on these topics, in order."""
         parts = tuple(f"/{topic}" for topic in topics)
         return [one.fields["seq"] for one in list(self.heard) if one.topic.endswith(parts)]
 
@@ -93,7 +93,7 @@ class Listener:
         raise AssertionError(f"not heard within {within_s:g} s: {what}; the last heard:\n{said}")
 
     def wait_for_state(self, state: str, after: int = 0, **expected: Any) -> Heard:
-        """The first message of `status` beyond the first `after` that says this state."""
+        """Return the first message of `status` beyond the first `after` that says this state."""
         wanted = {"state": state, **expected}
         return self.wait_for(
             f"status {wanted}",

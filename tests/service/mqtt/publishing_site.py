@@ -22,7 +22,7 @@ POLICIES = "\n[policies.bandit]\n[policies.lowest_watts]\n"
 
 
 def mqtt_table(broker: Mosquitto, *, user: str = "outrider", **settings: Any) -> str:
-    """A table `[mqtt]` for a user of the broker, on its plain port."""
+    """Return a table `[mqtt]` for a user of the broker, on its plain port."""
     given = {
         "host": "localhost",
         "port": broker.port,
@@ -37,7 +37,7 @@ def campus_site(
     folder: Path, mqtt: str, speed: float = 20_000.0, weeks: float = 1.0, head: str = "",
     policies: str = POLICIES,
 ) -> SmallSite:  # fmt: skip
-    """A campus on a fast clock beside a daemon with two policies, one of which learns."""
+    """Return a campus on a fast clock beside a daemon with two policies, one of which learns."""
     campus = CAMPUS.format(weeks=weeks, speed=speed)
     return SmallSite(folder, head=head, tables=campus + policies + mqtt)
 

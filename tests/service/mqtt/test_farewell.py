@@ -66,7 +66,7 @@ async def test_a_broker_that_takes_no_farewell_does_not_hide_what_was_wrong(
     recording = Recording(tmp_path / "state")
     try:
         publisher = Publisher(recording, lambda: core)
-        with pytest.raises(PeerError, match="does not pass it on"):
+        with pytest.raises(PeerError, match="does not deliver them"):
             await publisher._converse(PublishSettings(host="broker", site="north"))
         assert broker.states == ["online", "offline"]
     finally:

@@ -33,7 +33,7 @@ def write(path: Path, *entries: Entry) -> None:
 
 
 def read_all(path: Path) -> list[Numbered]:
-    """Every row, piece by piece, as the publisher goes on."""
+    """Return every row, piece by piece, as the publisher goes on."""
     rows: list[Numbered] = []
     after = 0
     while True:

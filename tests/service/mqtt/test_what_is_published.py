@@ -7,7 +7,7 @@ import pytest
 
 from outrider import __version__
 from outrider.service.twin import starts_file
-from outrider.service.twin.starts_file import OneMoreTold, StartsFile, Wait
+from outrider.service.twin.starts_file import OneMoreForecast, StartsFile, Wait
 from tests.peers.mosquitto import Mosquitto
 from tests.service.mqtt.listener import Heard, Listener
 from tests.service.mqtt.publishing_site import (
@@ -106,7 +106,7 @@ def test_what_one_more_job_would_meet_is_retained_as_the_endpoint_tells_it(
     site.log.start(1, 7)
     site.log.submit(2)
     now_s = time.time()
-    told = OneMoreTold(
+    told = OneMoreForecast(
         vo="cms", job_class="batch", cpus=1, estimate_s=None, n=3, wait_s=Wait(0.0, 60.0, 600.0),
         utility=0.75,
     )  # fmt: skip

@@ -21,7 +21,7 @@ from outrider.service.core.user_privacy import (
 from outrider.service.metrics.store import MetricStore
 from outrider.service.mqtt.messages import row_message
 from outrider.service.twin import starts_file
-from outrider.service.twin.starts_file import OneMoreTold, StartsFile
+from outrider.service.twin.starts_file import OneMoreForecast, StartsFile
 from outrider.service.web.endpoints.probes import shown_to
 from tests.fixtures.cores import T, core_of, tell
 from tests.service.running.process import DaemonProcess
@@ -47,7 +47,7 @@ def submitted() -> bytes:
 
 def tell_of_one_more(site: SmallSite) -> None:
     """Write a file of expected starts with an estimate for one more job of a VO."""
-    estimate = OneMoreTold(
+    estimate = OneMoreForecast(
         vo=NAME, job_class="batch", cpus=1, estimate_s=None, n=1, wait_s=None, utility=None
     )
     now_s = time.time()

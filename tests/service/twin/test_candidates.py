@@ -17,9 +17,9 @@ from outrider.service.config.loaded import LoadedConfig, check_config
 from outrider.service.config.reading import JOURNAL_NAME
 from outrider.service.journal.recording import SNAPSHOTS_NAME
 from outrider.service.twin import candidates_cycle, cycle, starts_file
-from outrider.service.twin.candidates_cycle import CandidatesCycle, recall_core, told_starts
+from outrider.service.twin.candidates_cycle import CandidatesCycle, recall_core, start_intervals
 from outrider.service.twin.starts_cycle import StartsCycle
-from outrider.service.twin.starts_file import StartsFile, StartTold
+from outrider.service.twin.starts_file import StartInterval, StartsFile
 from tests.fixtures.cores import packed
 from tests.forecast.recorded_grid import EPOCH_S, busy_weeks, started, told_by
 
@@ -32,7 +32,7 @@ def seen_until(workload: Workload, now_s: float) -> list[NamedEvent]:
 
 
 def state_folder(folder: Path, events: list[NamedEvent]) -> Path:
-    """A state directory with the journal of a site that goes by `strict`."""
+    """Return a state directory with the journal of a site that goes by `strict`."""
     facts = SiteFacts(STRICT, SiteHabits(), ())
     with Journal(folder / JOURNAL_NAME) as journal:
         journal.append(Entry(inputs=[("grid", event) for event in events]))
@@ -204,8 +204,8 @@ def test_candidates_are_asked_now_and_then_and_not_at_all_where_nobody_wants(
 def test_intervals_move_as_those_under_the_incumbent_did() -> None:
     drawn_s = np.array([[100.0, 100.0, 100.0, 0.0, np.inf]] * 10) + 1_000.0
     moved = dict.fromkeys("abcde", np.array([-0.5, 0.0, 0.5]))
-    said = StartTold(0.0, 0.0, 0.0)
-    told = told_starts(
+    said = StartInterval(0.0, 0.0, 0.0)
+    told = start_intervals(
         list("abcde"), drawn_s, 1_000.0, moved, {"a": said, "b": None, "d": said, "e": said}
     )
     assert told["a"] is not None
@@ -213,5 +213,5 @@ def test_intervals_move_as_those_under_the_incumbent_did() -> None:
     np.testing.assert_allclose(np.log((wait_s + 60.0) / 160.0), [-0.5, 0.0, 0.5], atol=1e-6)
     assert told["b"] is None  # nor is it known under the incumbent
     assert "c" not in told  # it is not asked about there
-    assert told["d"] == StartTold(1_000.0, 1_000.0, 1_000.0)  # in the next pass
+    assert told["d"] == StartInterval(1_000.0, 1_000.0, 1_000.0)  # in the next pass
     assert told["e"] is None  # it does not start within the horizon

@@ -62,7 +62,7 @@ def test_where_it_is_never_asked_none_is_started(make_site: MakeSite) -> None:
 
 
 def children(pid: int) -> list[int]:
-    """The processes that a process started and that have not ended."""
+    """Return the processes that a process started and that have not ended."""
     told = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
     return [int(child) for child in told if is_running(int(child))]
 

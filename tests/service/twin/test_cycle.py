@@ -157,7 +157,7 @@ def test_one_that_was_killed_while_it_asked_is_owned_up_to_and_not_tried_at_once
     process = site.start()
     try:
         written = site.wait_until("owned up", lambda written: written.get("answer"))
-        assert "was ended before it had an answer" in written["answer"]["refused"]
+        assert "was killed before it had a result" in written["answer"]["refused"]
         assert written["failures"] == 1
         time.sleep(1.0)
         assert site.written()["asking_since_s"] is None, "it waits a quarter of an hour"
@@ -170,7 +170,7 @@ def test_only_one_asks_for_a_state_directory(make_site: MakeSite) -> None:
     site = make_site(LONG)
     with locked(site.state):  # by this process
         assert site.start("--once").wait(HANGS_AFTER_S) == 2
-    assert "another process asks the twin there" in site.log.read_text()
+    assert "another process runs the twin there" in site.log.read_text()
     assert site.written() == {}
 
 

@@ -14,7 +14,7 @@ from outrider.service.core.core import Core
 from outrider.service.twin import starts_cycle as module
 from outrider.service.twin import starts_file
 from outrider.service.twin.starts_cycle import OneMoreCycle, StartsCycle
-from outrider.service.twin.starts_file import OneMoreTold, StartsFile, Wait
+from outrider.service.twin.starts_file import OneMoreForecast, StartsFile, Wait
 from outrider.service.twin.watch import FRESH_S, TwinWatch
 from outrider.service.views.utility import utility
 from tests.fixtures.cores import T, core_of
@@ -22,7 +22,7 @@ from tests.service.twin.conftest import MakeSite
 from tests.service.twin.test_starts_cycle import waiting_until_the_end
 from tests.service.twin.test_starts_shown import shown
 
-ONE = OneMoreTold(
+ONE = OneMoreForecast(
     vo="cms", job_class="batch", cpus=4, estimate_s=600.0, n=7, wait_s=Wait(1.0, 2.0, 9.0),
     utility=0.5,
 )  # fmt: skip
@@ -83,7 +83,7 @@ def test_the_utility_is_the_mean_of_what_the_class_makes_of_each_replicate(
     monkeypatch.setattr(module, "one_more", found(late, unknown))
     cycle = cycle_of(site.config)
     assert cycle.look(Followed(), None, "strict")  # type: ignore[arg-type]
-    first, second = cycle.told
+    first, second = cycle.forecasts
     assert first.utility == worth
     assert first.wait_s == Wait(0.0, 50.0, 300.0)
     assert (second.wait_s, second.utility) == (None, None)
@@ -102,13 +102,13 @@ def test_a_look_is_followed_by_a_rest_and_a_fault_leaves_nothing_told(
     monkeypatch.setattr(module, "one_more", slow)
     cycle = cycle_of(site.config, clock=lambda: now_s[0])
     assert cycle.look(Followed(), None, "strict")  # type: ignore[arg-type]
-    assert (len(cycle.told), cycle.asked_s) == (1, T)
+    assert (len(cycle.forecasts), cycle.asked_s) == (1, T)
     now_s[0] = 21.0
     assert not cycle.look(Followed(), None, "strict")  # type: ignore[arg-type]
     monkeypatch.setattr(module, "one_more", lambda *_: 1 / 0)
     now_s[0] = 22.0
     assert cycle.look(Followed(), None, "strict")  # type: ignore[arg-type]
-    assert (cycle.told, cycle.asked_s) == ([], None)
+    assert (cycle.forecasts, cycle.asked_s) == ([], None)
 
 
 def test_where_each_takes_long_the_rarest_are_left_out(
@@ -124,7 +124,7 @@ def test_where_each_takes_long_the_rarest_are_left_out(
     monkeypatch.setattr(module, "one_more", slow)
     cycle = cycle_of(make_site().config, clock=lambda: now_s[0])
     assert cycle.look(Followed(), None, "strict")  # type: ignore[arg-type]
-    assert [one.job_class for one in cycle.told] == ["class 0", "class 1", "class 2"]
+    assert [one.job_class for one in cycle.forecasts] == ["class 0", "class 1", "class 2"]
 
 
 def seen(folder: Path, now_s: float = T, **fields: Any) -> dict[str, Any]:

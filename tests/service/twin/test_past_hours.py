@@ -38,6 +38,6 @@ def test_it_ends_in_time_and_asks_as_late_as_early(each_s: float) -> None:
 
 def test_who_was_there_asks_only_about_whole_hours_that_were_missed() -> None:
     past = PastHours(-1e9, 12 * HOUR_S, 60.0)
-    past.was_there(3.2 * HOUR_S)
+    past.mark_asked(3.2 * HOUR_S)
     assert [n for n in (3.25, 3.9, 4.0, 4.9) if past.is_due(n * HOUR_S)] == []
     assert past.is_due(5.0 * HOUR_S)

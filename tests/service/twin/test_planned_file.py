@@ -44,7 +44,7 @@ def keep(folder: Path, *adapters: Adapter, wanted: bool = True) -> None:
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Look at the file every 10 ms."""
-    monkeypatch.setattr(starts_file, "_EACH_S", 0.01)
+    monkeypatch.setattr(starts_file, "_INTERVAL_S", 0.01)
 
 
 def test_plans_of_all_adapters_are_one_as_long_as_they_are_of_the_moment(

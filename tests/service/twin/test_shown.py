@@ -120,7 +120,7 @@ def test_another_file_is_read_and_one_that_is_damaged_or_foreign_is_said(tmp_pat
         (tmp_path / "twin.json").write_bytes(text)
         file, problem = seen()
         assert file is None
-        assert "expected what `outrider run-twin` writes" in problem
+        assert "expected a file written by `outrider run-twin`" in problem
     write_plain(tmp_path, msgspec.to_builtins(told()))
     assert seen() == (told(), "")
     (tmp_path / "twin.json").unlink()

@@ -12,7 +12,7 @@ from tests.forecast.recorded_grid import EPOCH_S, busy_weeks, journal, names, st
 
 
 def waiting_until_the_end(path: Path) -> tuple[Path, float, set[str]]:
-    """A journal that ends when many jobs wait, when that is, and which they are."""
+    """Return a journal that ends when many jobs wait, when that is, and which they are."""
     workload = busy_weeks(4)
     starts_s = started(workload)
     ticks = np.arange(0.0, workload.submit_s[-1], 600.0)

@@ -14,7 +14,7 @@ from outrider.model.events import SUBMITTED
 from outrider.model.jobs import JobSpec
 from outrider.service.twin import starts_file
 from outrider.service.twin import watch as watch_module
-from outrider.service.twin.starts_file import Score, StartsFile, StartTold
+from outrider.service.twin.starts_file import Score, StartInterval, StartsFile
 from outrider.service.twin.watch import FRESH_S, TwinWatch
 from outrider.service.views.expected_starts import ExpectedStarts
 from tests.fixtures.cores import T, core_of, tell
@@ -22,8 +22,8 @@ from tests.service.running.small_site import LOG_TABLE, SmallSite
 from tests.service.twin.watched_site import HANGS_AFTER_S
 from tests.service.web.shapes import numbers_in
 
-SOON = StartTold(T + 10.0, T + 20.0, T + 90.0)
-NOW = StartTold(T, T, T)
+SOON = StartInterval(T + 10.0, T + 20.0, T + 90.0)
+NOW = StartInterval(T, T, T)
 SAID: dict[str, Any] = {"start": {"low_s": T + 10.0, "median_s": T + 20.0, "high_s": T + 90.0}}
 NOT_ASKED = "it was not asked about: it came later, may not start yet, or fits nowhere"
 
@@ -191,8 +191,8 @@ def test_the_daemon_gives_the_start_of_a_job_among_its_facts(tmp_path: Path) -> 
         name, now_s = found["jobs"][0]["job"], found["now_s"]
         assert all(row["expected_start"] is None for row in found["jobs"])
         assert found["expected_starts"]["not_said"].startswith("the configuration asks for none")
-        soon = StartTold(now_s + 60.0, now_s + 120.0, now_s + 600.0)
-        under: dict[str, dict[str, StartTold | None]] = {"fifo": {name: None}}
+        soon = StartInterval(now_s + 60.0, now_s + 120.0, now_s + 600.0)
+        under: dict[str, dict[str, StartInterval | None]] = {"fifo": {name: None}}
         file = StartsFile(
             asked_s=now_s, jobs={name: soon}, candidates=under, candidates_asked_s=now_s,
             scores={"submission": Score(1_240, 0.81, 90.0)},

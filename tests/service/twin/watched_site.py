@@ -27,7 +27,7 @@ SOURCE = '[adapters.logtail]\npaths = ["{folder}/EventLog"]\nstart_at = "beginni
 
 
 def write_small_journal(folder: Path, weeks: int = 3) -> Path:
-    """The journal of a daemon that watched 40 machines under random matching."""
+    """Return the journal of a daemon that watched 40 machines under random matching."""
     campus = generate_campus(8, weeks=weeks, machines=40, clusters=3, start=TERM, jobs=500 * weeks)
     write_campus(campus, folder / "campus")
     write_journal(folder / "campus", folder / JOURNAL_NAME, seed=6)

@@ -37,7 +37,7 @@ class Host:
         return Reading([], hidden, [(p, "it is closed") for p in paths if p in self.closed])
 
     def of(self, **tables: Any) -> tuple[dict[Path, str], list[str]]:
-        """The texts that are to be installed, and the notes."""
+        """Return the texts that are to be installed, and the notes."""
         adapters = {"pool": {"type": "logtail", "paths": [str(self.log)]}}
         found = service_files(check_config({"adapters": adapters} | tables, str(self.config)))
         return {file.path: file.text for file in found.files if file.text}, found.notes

@@ -18,7 +18,7 @@ def config_of(**tables: Any) -> Config:
 
 
 def checked(text: str) -> LoadedConfig:
-    """The text, as `outrider check-config` takes it."""
+    """Return the text, as `outrider check-config` takes it."""
     return check_config(tomllib.loads(text), "the proposal")
 
 

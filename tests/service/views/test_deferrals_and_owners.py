@@ -29,7 +29,7 @@ SAID = Said("pool", WaitingReason(code="Idle", sentence="2 machines may run it")
 
 
 def at(day: int, clock: str, month: int = 11) -> float:
-    """A moment of 2023 in Berlin; the 15th of November was a Wednesday."""
+    """Return a moment of 2023 in Berlin; the 15th of November was a Wednesday."""
     hour, minute = map(int, clock.split(":"))
     return dt.datetime(2023, month, day, hour, minute, tzinfo=ZONE).timestamp()
 
@@ -44,7 +44,7 @@ def explained(core: Core, job: str, **more: Any) -> dict[str, Any]:
 
 
 def deferring(reconsider_s: float, max_defer_s: float) -> Core:
-    """A core whose policy has deferred job 1 at ten o'clock for having lost two hours."""
+    """Return a core whose policy has deferred job 1 at ten o'clock for having lost two hours."""
     hold = {"hold_after_h": 1.0, "max_defer_s": max_defer_s}
     core = core_of(
         "log", policies={"watts_hold": hold}, reconsider_s=reconsider_s, timezone="Europe/Berlin"
@@ -93,7 +93,7 @@ def test_a_job_that_outrider_keeps_is_deferred_and_not_only_would_be() -> None:
 
 
 def owned(now_s: float, *, hours: str = "mon-fri 09:00-17:00", free: str = "") -> Core:
-    """A core with owners at both machines of the lab and one of the library, and a job."""
+    """Return a core with owners at both machines of the lab and one of the library, and a job."""
     core = core_of(
         "log", timezone="Europe/Berlin",
         clusters={"lab": {"open": hours}, "library": {"open": "mon-fri 08:00-22:00"}},

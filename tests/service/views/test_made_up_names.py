@@ -44,7 +44,7 @@ KINDS: dict[str, Callable[[int, float], list[NamedEvent]]] = {
 
 
 def fed(kind: str, names: range, core: Core | None = None, from_s: float = T) -> Core:
-    """A core that was told of so many names of a kind."""
+    """Return a core that was told of so many names of a kind."""
     core = core or core_of("log", policies={"bandit": {}})
     events = [event for n in names for event in KINDS[kind](n, from_s + 5 * n)]
     tell(core, "log", events, from_s + 5 * names.stop)
@@ -52,7 +52,7 @@ def fed(kind: str, names: range, core: Core | None = None, from_s: float = T) ->
 
 
 def small(**most: int) -> Core:
-    """A core that follows few names."""
+    """Return a core that follows few names."""
     core = core_of("log", policies={"bandit": {}})
     bounds = core.names.by_kind
     for kind, n in most.items():
@@ -72,7 +72,7 @@ def test_four_times_the_names_are_four_times_the_work(kind: str) -> None:
 
 
 def exposed(core: Core) -> str:
-    """The metrics."""
+    """Return the metrics."""
     return expose(MetricsExporter(core).take(RECORDING, 0.0))[0].decode()
 
 

@@ -116,7 +116,7 @@ class Tab:
         await asyncio.wait_for(self._loaded.wait(), ANSWERS_WITHIN_S)
 
     async def run(self, script: str) -> Any:
-        """The value of a JavaScript expression in the page."""
+        """Return the value of a JavaScript expression in the page."""
         answer = await self.send(
             "Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True
         )
@@ -124,7 +124,7 @@ class Tab:
         return answer["result"].get("value")
 
     async def text_of(self, selector: str) -> str:
-        """The text that an element shows, in one line."""
+        """Return the text that an element shows, in one line."""
         text = await self.run(f"document.querySelector({selector!r}).innerText")
         assert isinstance(text, str), f"{selector} shows no text: {text!r}"
         return " ".join(text.split())
@@ -146,7 +146,7 @@ class Tab:
             await self.send("Storage.clearDataForOrigin", origin=origin, storageTypes="all")
 
     async def picture(self, whole: bool = True) -> bytes:
-        """The whole page as PNG, or what its window shows."""
+        """Return the whole page as PNG, or what its window shows."""
         answer = await self.send("Page.captureScreenshot", captureBeyondViewport=whole)
         return base64.b64decode(answer["data"])
 

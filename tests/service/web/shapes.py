@@ -25,7 +25,7 @@ def undeclared(served: Any, declared: Any, place: str = "$") -> list[str]:
 
 
 def numbers_in(node: Any) -> set[float]:
-    """Every number of a JSON document."""
+    """Return every number of a JSON document."""
     if isinstance(node, dict | list):
         parts = node.values() if isinstance(node, dict) else node
         return set().union(*(numbers_in(part) for part in parts))

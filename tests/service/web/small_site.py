@@ -84,7 +84,7 @@ class SmallSite:
         self.on_status: Callable[[], None] = lambda: None
 
     def app(self, token: str | None = None, access: Access | None = None) -> web.Application:
-        """The real application, whose endpoints below answer as this site does."""
+        """Return the real application, whose endpoints below answer as this site does."""
         endpoints = [
             replace(e, handle=_handler(self, STAND_INS[e.name])) if e.name in STAND_INS else e
             for e in ENDPOINTS

@@ -49,7 +49,7 @@ def site() -> Core:
 
 
 async def asked(endpoint: Any, core: Core, query: Any, names_shown: bool = True) -> Any:
-    """The answer of an endpoint to a client that is shown names, or pseudonyms."""
+    """Return the answer of an endpoint to a client that is shown names, or pseudonyms."""
     names = UserNames(PSEUDONYMS, PersonalVos(), names_shown)
     view = SimpleNamespace(
         core=core, expected_starts=lambda: None, user_rows=lambda: user_rows(core.site),
@@ -59,7 +59,7 @@ async def asked(endpoint: Any, core: Core, query: Any, names_shown: bool = True)
 
 
 async def named(core: Core, names_shown: bool = True, **filters: Any) -> list[str]:
-    """The jobs that a client is given."""
+    """Return the jobs that a client is given."""
     answer = await asked(jobs.JOBS, core, JobsQuery(**filters), names_shown)
     assert answer["total"] == len(answer["jobs"])
     return [row["job"] for row in answer["jobs"]]

@@ -51,7 +51,7 @@ def journal(tmp_path: Path) -> Path:
 
 
 async def asked(core: Core, journal: Path, window: Any, held: JobsOverTime | None = None) -> Any:
-    """The answer, or its status and error."""
+    """Return the answer, or its status and error."""
     view = SimpleNamespace(core=core, journal=journal, jobs_over_time=held or JobsOverTime())
     call: Any = SimpleNamespace(query=JobsOverTimeQuery(window=window), view=view)
     return await answer_jobs_over_time(call)

@@ -69,7 +69,7 @@ async def asked(
     sees_names: bool = True,
     personal: PersonalVos | None = None,
 ) -> Any:
-    """The answer, in its declared shape, or the response."""
+    """Return the answer, in its declared shape, or the response."""
     view = SimpleNamespace(core=core, journal=journal, machine_histories=MachineHistories())
     names = UserNames(Pseudonyms(b"key"), personal or PersonalVos(), sees_names)
     request = SimpleNamespace(match_info={"machine": machine})

@@ -21,7 +21,7 @@ async def opened(tab: Tab, address: str) -> None:
 
 
 async def rows_of(tab: Tab) -> list[list[str]]:
-    """The cells of the table."""
+    """Return the cells of the table."""
     shown = await tab.run(f"{TABLE}.map(r => [...r.children].map(c => c.innerText))")
     assert isinstance(shown, list)
     return shown

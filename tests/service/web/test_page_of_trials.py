@@ -19,7 +19,7 @@ BEGUN = "survival, days drawn at random, from 4 Jan 2010 00:00 to 2 Feb 2010 00:
 
 
 def shown(**state: Any) -> Any:
-    """A trial in a state, as the status has it on its third day."""
+    """Return a trial in a state, as the status has it on its third day."""
     made = trial(stated=STATED, stated_as="next")
     return msgspec.to_builtins(trial_shown(TrialRecord(made, **state), at(made, 2)))
 

@@ -12,7 +12,7 @@ from outrider.model.events import JOINED, SUBMITTED, NamedEvent
 from outrider.service.config.loaded import check_config
 from outrider.service.core.core import Core
 from outrider.service.core.source_state import SourceState
-from outrider.service.twin.starts_file import StartsFile, StartTold
+from outrider.service.twin.starts_file import StartInterval, StartsFile
 from outrider.service.twin.watch import TwinWatch
 from outrider.service.views.expected_starts import ExpectedStarts
 from outrider.service.web.endpoint import LARGEST_PAGE_BYTES, page_of
@@ -40,10 +40,10 @@ def large() -> Core:
 
 
 def with_starts(core: Core, limit: int, after: str | None) -> Any:
-    """A page of jobs with their expected starts under four policies."""
-    watch, start = TwinWatch(Path("/nowhere")), StartTold(T + 70.123, T + 80.123, T + 90.123)
+    """Return a page of jobs with their expected starts under four policies."""
+    watch, start = TwinWatch(Path("/nowhere")), StartInterval(T + 70.123, T + 80.123, T + 90.123)
     policies = core_of("log", policies={name: {} for name in ("fifo", "sjf", "edf", "best_fit")})
-    told: dict[str, StartTold | None] = {f"{job}.{'x' * 150}": start for job in range(MANY)}
+    told: dict[str, StartInterval | None] = {f"{job}.{'x' * 150}": start for job in range(MANY)}
     watch.starts = StartsFile(
         asked_s=policies.now_s, jobs=told, candidates_asked_s=policies.now_s,
         candidates={runner.name: told for runner in policies.runners},

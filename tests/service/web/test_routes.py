@@ -175,7 +175,7 @@ async def test_a_job_s_name_arrives_as_it_was_meant(job: str) -> None:
 
 
 def percent_encoded(text: str) -> str:
-    """Every byte encoded, as a careful client may."""
+    """Return every byte encoded, as a careful client may."""
     return "".join(f"%{byte:02X}" for byte in text.encode())
 
 

@@ -18,7 +18,7 @@ CONDOR = {"queued": "Idle", "running": "Running", "suspended": "Suspended", "hel
 
 
 def saying(label: str, words: Any) -> Adapter:
-    """An adapter that declares these words."""
+    """Return an adapter that declares these words."""
     adapter = Adapter(label, AdapterSettings())
     adapter.state_words = words
     return adapter

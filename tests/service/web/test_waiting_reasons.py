@@ -60,7 +60,7 @@ class Asked(Adapter):
 
 
 def asked(label: str, answer: Any) -> Asked:
-    """An adapter with this answer, whatever the job; an exception is raised."""
+    """Return an adapter with this answer, whatever the job; an exception is raised."""
 
     async def answered(_: str) -> Any:
         if isinstance(answer, Exception):

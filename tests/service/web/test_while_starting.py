@@ -14,7 +14,7 @@ WHILE_STARTING = {"/", "/page/{asset}", "/healthz", "/readyz", "/metrics", "/api
 
 
 def starting() -> StartingView:
-    """A daemon that has fed 640 of 1,000 inputs."""
+    """Return a daemon that has fed 640 of 1,000 inputs."""
     progress = StartProgress()
     rows = progress.watch([(n, "log", (float(n), 0, "x", None)) for n in range(1, 1_001)], 0, 1_000)
     for _ in range(640):

@@ -37,13 +37,13 @@ def command(config: Path, once: bool, parent: int | None) -> int:
     from outrider.service.config.declarations import twin_of
     from outrider.service.host.logs import Mode, set_up_logs
     from outrider.service.twin.candidates_cycle import CandidatesCycle
-    from outrider.service.twin.cycle import TwinCycle, be_modest, end_when_told
+    from outrider.service.twin.cycle import TwinCycle, exit_on_signals, lower_priority
     from outrider.service.twin.starts_cycle import OneMoreCycle, StartsCycle
 
     loaded = load(config)
     set_up_logs(Mode("twin"), style=loaded.config.log_format, zone=loaded.config.timezone)
-    end_when_told(parent)
-    be_modest(twin_of(loaded.config).nice)
+    exit_on_signals(parent)
+    lower_priority(twin_of(loaded.config).nice)
     cycle = TwinCycle(loaded)
     if not once:
         stopped = threading.Event()

@@ -17,7 +17,7 @@ SOCKET_NAME: Final = "outrider.sock"
 
 
 class ClusterSettings(msgspec.Struct, frozen=True):
-    """What the site knows of a cluster that its batch system does not tell."""
+    """Site knowledge of a cluster that its batch system does not report."""
 
     match: Annotated[
         list[str],
@@ -30,8 +30,8 @@ class ClusterSettings(msgspec.Struct, frozen=True):
         Annotated[int, Meta(ge=2, le=1_000_000)] | None,
         Meta(
             description="CPUs of each machine that is only known from its jobs, 2 or more. Unset: "
-            "as many as were seen in use at once, which a job over several machines, or a record "
-            "that somebody made up, can make too many.",
+            "the most CPUs seen in use at one time. A job over several machines, or a forged "
+            "record, can make that too many.",
         ),
     ] = None
     active_w: Annotated[
@@ -45,26 +45,29 @@ class ClusterSettings(msgspec.Struct, frozen=True):
 
 
 class Config(msgspec.Struct, frozen=True):
-    """The daemon's own settings. Adapters and policies bring theirs."""
+    """The daemon's own settings. Adapters and policies declare theirs."""
 
     mode: Annotated[
         Literal["observe", "shadow", "canary", "active"],
         Meta(
             description="observe: only watch and measure. shadow: also record what the policies "
-            "would do. Neither ever changes anything in the batch system. canary: carry out what "
-            "the policy decides for the jobs that [acting] names. active: for all jobs. What is "
-            "changed lapses by itself."
+            "would do. Neither ever changes anything in the batch system. canary: apply the "
+            "policy's decisions to the jobs that [acting] names. active: to all jobs. Changes "
+            "expire automatically unless they are renewed."
         ),
     ] = "shadow"
     state_dir: Annotated[
         str,
-        Meta(description="Folder of journal and snapshots. systemd's StateDirectory wins."),
+        Meta(
+            description="Folder of the journal and snapshots. systemd's StateDirectory takes "
+            "precedence."
+        ),
     ] = "/var/lib/outrider"
     listen: Annotated[
         str,
         Meta(
             description="Address and port of the status page, the API and /metrics. Port 0 takes "
-            "a free one. Beyond loopback it needs tls_cert, tls_key and token_file."
+            "a free one. An address beyond loopback needs tls_cert, tls_key and token_file."
         ),
     ] = "127.0.0.1:9690"
     tls_cert: Annotated[
@@ -78,8 +81,8 @@ class Config(msgspec.Struct, frozen=True):
     token_file: Annotated[
         str | None,
         Meta(
-            description="File with the token that clients must send as Bearer. Unset: on loopback "
-            "everybody may look; the token that `outrider token` makes beside the journal shows "
+            description="File with the token that clients must send as Bearer. Unset: every client "
+            "on loopback may read; the token that `outrider token` makes in state_dir shows "
             "users' names.",
             examples=["/etc/outrider/token"],
         ),
@@ -87,8 +90,8 @@ class Config(msgspec.Struct, frozen=True):
     socket: Annotated[
         str | None,
         Meta(
-            description="Path of a Unix socket that shows the same as `listen`, with users' names, "
-            "to root, the daemon's own user and members of socket_group; they need no token. "
+            description="Path of a Unix socket that serves the same as `listen`, with users' "
+            "names, to root, the daemon's own user and members of socket_group, without a token. "
             "Unset: under systemd it is in the service's RuntimeDirectory (with the shipped unit "
             "/run/outrider/outrider.sock), else there is none.",
             examples=["/run/outrider/outrider.sock"],
@@ -98,94 +101,96 @@ class Config(msgspec.Struct, frozen=True):
         str,
         Meta(
             min_length=1,
-            description="The group that the socket is for. Where there is no such group, it is "
-            "for root and the daemon's own user alone.",
+            description="Group whose members may use the socket. If the group does not exist, only "
+            "root and the daemon's own user may.",
         ),
     ] = "outrider"
     admin_group: Annotated[
         str,
         Meta(
             min_length=1,
-            description="The group whose members may also command over the socket (`outrider "
-            "mode`, `promote`, `release`), beside root and the daemon's own user.",
+            description="Group whose members may also send commands over the socket (`outrider "
+            "mode`, `promote`, `release`), as root and the daemon's own user may.",
         ),
     ] = "outrider-admin"
     host_names: Annotated[
         list[str],
         Meta(
-            description="Names under which clients ask, beside localhost, this host's own name "
-            "and the address that is listened on: other names in `Host` are refused, because a web "
-            "page elsewhere could have made its own name lead here.",
+            description="Further host names that clients may use, besides localhost, this host's "
+            "own name and the address of `listen`. Other names in `Host` are refused, because a "
+            "web page elsewhere could make its own name resolve to this host (DNS rebinding).",
             examples=[["outrider.example.org"]],
         ),
     ] = []
     show_users: Annotated[
         Literal["authorised", "everybody", "nobody"],
         Meta(
-            description="Who is shown users by their names: authorised: who comes over the socket "
-            "or sends the token; everybody; nobody. To others users have short pseudonyms."
+            description="Which clients see users' names. authorised: those that use the socket or "
+            "send the token. everybody: all clients. nobody: none. Other clients see short "
+            "pseudonyms."
         ),
     ] = "authorised"
     timezone: Annotated[
         str, Meta(description="Zone of the site's wall clock; hours of the day are learned in it.")
     ] = "UTC"
     seed: Annotated[
-        int, Meta(ge=0, description="Seed of all chance; the same events give the same ledger.")
+        int, Meta(ge=0, description="Random seed: the same events give the same journal.")
     ] = 0
     reconsider_s: Annotated[
         float,
         Meta(
             gt=0,
-            description="Decision epoch: a job that a policy would keep queued is decided again "
-            "after this, where the policy sets none of its own.",
+            description="Decision epoch: seconds after which a job that a policy keeps queued is "
+            "decided again, unless the policy sets its own.",
         ),
     ] = 3600.0
     reboot: (
         Annotated[
             str,
             Meta(
-                description="Local time of a nightly reboot, HH:MM. Policies that know it start "
-                "nothing that it would cut off. Unset: there is none.",
+                description="Local time of a nightly reboot, HH:MM. Policies that use it start "
+                "nothing that the reboot would end. Unset: there is none.",
                 examples=["03:00"],
             ),
         ]
         | None
     ) = None
     stale_after_s: Annotated[
-        float, Meta(gt=0, description="Input older than this is called stale; nothing acts on it.")
+        float,
+        Meta(gt=0, description="Input older than this is stale: Outrider does not act on it."),
     ] = 300.0
     max_starts_per_minute: Annotated[
-        float, Meta(gt=0, description="Budget of the gate: most starts it would carry out.")
+        float, Meta(gt=0, description="Most starts that the gate lets through in a minute.")
     ] = 600.0
     snapshot_every_s: Annotated[
-        float, Meta(gt=0, description="How often the learned state is written beside the journal.")
+        float, Meta(gt=0, description="Seconds between two snapshots of the learned state.")
     ] = 300.0
     retention_days: Annotated[
-        float, Meta(gt=0, description="How long decisions and events are kept in the journal.")
+        float, Meta(gt=0, description="Days for which the journal keeps decisions and events.")
     ] = 90.0
     runs_retention_days: Annotated[
         float,
         Meta(
             gt=0,
-            description="How long one short row of each run is kept, without its user: for the "
-            "same week a year ago.",
+            description="Days for which the journal keeps one short row of each run, without its "
+            "user: to look up the same week a year ago.",
         ),
     ] = 400.0
     journal_max_bytes: Annotated[
         int,
         Meta(
             ge=1_000_000,
-            description="Most bytes that the journal may take. Beyond, its oldest rows are dropped "
-            "before their time, and the status says so.",
+            description="Most bytes that the journal may take. Beyond that, its oldest rows are "
+            "dropped before retention_days are over, and the status reports it.",
         ),
     ] = 10_000_000_000
     pseudonymise_users: Annotated[
         bool,
-        Meta(description="Keep only keyed pseudonyms of user names. Owners' names are never kept."),
+        Meta(description="Store only keyed pseudonyms of users. Owners' names are never stored."),
     ] = False
     log_format: Annotated[
         Literal["auto", "console", "json"],
-        Meta(description="auto: short lines for the journal, readable ones on a terminal."),
+        Meta(description="auto: short lines for systemd's journal, readable ones on a terminal."),
     ] = "auto"
     shares: Annotated[
         dict[str, float],
@@ -195,16 +200,16 @@ class Config(msgspec.Struct, frozen=True):
         dict[str, dict[str, Any]],
         Meta(
             description="Time utility functions by job class: `shape` (constant, step, soft, "
-            "interactive, batch, linear, convex, concave, rising) and its settings. What a "
-            "class is worth decides what utility-based policies do. Unset: interactive and batch."
+            "interactive, batch, linear, convex, concave, rising) and its settings. Utility-based "
+            "policies decide by the utility of each class. Unset: interactive and batch."
         ),
     ] = {}
     estimator: (
         Annotated[
             str,
             Meta(
-                description="Plugin that says how long a job will run, in place of what its user "
-                "asked for: learned, last_two. Unset: what its user asked for.",
+                description="Plugin that predicts how long a job will run, in place of its user's "
+                "request: learned, last_two. Unset: the user's request.",
                 examples=["learned"],
             ),
         ]
@@ -214,24 +219,24 @@ class Config(msgspec.Struct, frozen=True):
         Annotated[
             Discipline,
             Meta(
-                description="Who may start before a job that does not fit now: first_fit: "
-                "everybody; strict: nobody; easy: those that do not delay it, by their estimates; "
-                "easy_sjbf: the same, tried shortest estimate first; "
-                "conservative: those that delay none before them. Unset: what the batch system "
-                "does, as far as its adapter knows, else first_fit."
+                description="Which jobs may start before a job that does not fit now. first_fit: "
+                "all. strict: none. easy: those that do not delay it, by their estimates. "
+                "easy_sjbf: the same, tried shortest estimate first. "
+                "conservative: those that delay no job before them. Unset: the discipline that "
+                "the adapter reports of its batch system, else first_fit."
             ),
         ]
         | None
     ) = None
     clusters: Annotated[
         dict[str, ClusterSettings],
-        Meta(description="Clusters by name: which machines they hold and what those draw."),
+        Meta(description="Clusters by name: their machines, and the watts that these draw."),
     ] = {}
     acting: Annotated[
         ActingSettings | None,
         Meta(
-            description="What the modes canary and active may change: see `[acting]`. Unset: its "
-            "defaults."
+            description="Limits of what the modes canary and active change: see `[acting]`. Unset: "
+            "its defaults."
         ),
     ] = None
     mqtt: Annotated[
@@ -241,7 +246,7 @@ class Config(msgspec.Struct, frozen=True):
     twin: Annotated[
         TwinSettings | None,
         Meta(
-            description="How often the shadow twin is asked what the policies would have cost: see "
+            description="How often the shadow twin estimates what each policy would have cost: see "
             "`[twin]`. Unset: its defaults."
         ),
     ] = None
@@ -259,28 +264,28 @@ DEFAULT_POLICIES: Mapping[str, dict[str, Any]] = {"bandit": {}}
 
 
 def policies_of(config: Config) -> Mapping[str, dict[str, Any]]:
-    """The policies with their settings; the default one where none is configured."""
+    """Return the policies with their settings; the default one if none is configured."""
     return config.policies or DEFAULT_POLICIES
 
 
 def acting_of(config: Config) -> ActingSettings:
-    """What may be changed in the modes that act; the defaults where nothing is configured."""
+    """Return the settings of ``[acting]``; the defaults if the table is missing."""
     return config.acting or ActingSettings()
 
 
 def twin_of(config: Config) -> TwinSettings:
-    """How the shadow twin is asked; the defaults where nothing is configured."""
+    """Return the settings of ``[twin]``; the defaults if the table is missing."""
     return config.twin or TwinSettings()
 
 
 def adapter_of(label: str, settings: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
-    """The plugin name and the settings of an adapter's table."""
+    """Return the plugin name and the settings of an adapter's table."""
     options = dict(settings)
     return str(options.pop("type", label)), options
 
 
 def listen_address(config: Config) -> tuple[str, int]:
-    """Host and port of `listen`. Raises `ConfigurationError`."""
+    """Return host and port of `listen`. Raises `ConfigurationError`."""
     host, colon, port = config.listen.rpartition(":")
     if not colon or not port.isdigit() or int(port) > 65535:
         raise ConfigurationError(
@@ -291,7 +296,7 @@ def listen_address(config: Config) -> tuple[str, int]:
 
 
 def socket_path(config: Config) -> Path | None:
-    """Return where the Unix socket is, or None: what is configured, else below systemd's own folder."""
+    """Return the Unix socket's path: the configured one, else in systemd's folder, else None."""
     if config.socket is not None:
         return Path(config.socket)
     folder = os.environ.get("RUNTIME_DIRECTORY", "").split(":")[0]

@@ -1,4 +1,4 @@
-"""A configuration that was read and checked whole, and what it says of the site's machines."""
+"""Loading and full validation of a configuration, with its discipline, machines and plugins."""
 
 import fnmatch
 from collections.abc import Mapping
@@ -40,24 +40,24 @@ from outrider.service.config.reading import (
 )
 
 # -- discipline ------------------------------------------------------------------------------------
-# The queue discipline in force, and why: the configuration, an adapter or the default says it.
+# The active queue discipline and its source: the configuration, an adapter or the default.
 
 
 class Proposal(NamedTuple):
-    """What an adapter of a type says that its batch system does."""
+    """The discipline that an adapter reports of its batch system."""
 
     type: str
     discipline: Discipline
 
 
 class DisciplineChoice(NamedTuple):
-    """The discipline in force.
+    """The active queue discipline and its source.
 
     Attributes:
         name: one of `outrider.model.modes.DISCIPLINES`.
-        source: who decided.
+        source: what decided it.
         why: the same in words.
-        note: what the person on call should know: adapters that propose different ones; or empty.
+        note: a warning that adapters propose different ones; or empty.
     """
 
     name: Discipline
@@ -69,28 +69,28 @@ class DisciplineChoice(NamedTuple):
 def choose_discipline(
     configured: Discipline | None, proposals: Mapping[str, Proposal]
 ) -> DisciplineChoice:
-    """The configured one; else that of the first adapter that proposes one; else `first_fit`.
+    """Return the configured discipline, else the first that an adapter proposes, else `first_fit`.
 
     Args:
         configured: the setting `discipline`, if it is set.
         proposals: by label of the adapter, in the order of the configuration.
     """
-    said = [f"{label} ({p.type}) proposes {p.discipline}" for label, p in proposals.items()]
+    proposed = [f"{label} ({p.type}) proposes {p.discipline}" for label, p in proposals.items()]
     if configured is not None:
-        others = f"; {', '.join(said)}" if said else ""
+        others = f"; {', '.join(proposed)}" if proposed else ""
         return DisciplineChoice(configured, "configuration", f"configured{others}")
     if not proposals:
         return DisciplineChoice(
-            FIRST_FIT, "default", "not configured, and no adapter knows what its batch system does"
+            FIRST_FIT, "default", "not configured, and no adapter reports one of its batch system"
         )
     label, first = next(iter(proposals.items()))
     note = ""
     if len({proposal.discipline for proposal in proposals.values()}) > 1:
         note = (
-            f"adapters propose different disciplines: {', '.join(said)}; in force is "
-            f"{first.discipline}, of the first of them ({label}); the setting discipline decides"
+            f"adapters propose different disciplines: {', '.join(proposed)}; that of the first "
+            f"({label}) is active: {first.discipline}; set discipline to choose"
         )
-    return DisciplineChoice(first.discipline, "adapter", f"adapter {said[0]}", note)
+    return DisciplineChoice(first.discipline, "adapter", f"adapter {proposed[0]}", note)
 
 
 # -- loaded ----------------------------------------------------------------------------------------
@@ -100,26 +100,25 @@ class LoadedConfig(ReadConfig, frozen=True):
     """A configuration that has been checked whole, and where it came from."""
 
     broken: dict[str, str] = msgspec.field(default_factory=dict)
-    """Plugins that it names and that cannot be loaded or made, by table, and why: the rest can
-    start."""
+    """Named plugins that cannot be loaded or made: the cause by table. The rest can start."""
 
     def cluster_specs(self) -> list[ClusterSpec]:
-        """The declared clusters."""
+        """Return the clusters that the configuration declares."""
         return [
             ClusterSpec(name, OpeningHours(settings.open))
             for name, settings in self.config.clusters.items()
         ]
 
     def reboot_day_s(self) -> float | None:
-        """Second of the day of the nightly reboot, or None. Raises `ValueError`."""
+        """Return the second of the day of the nightly reboot, or None. Raises `ValueError`."""
         return None if self.config.reboot is None else day_second(self.config.reboot)
 
     def utilities(self) -> dict[str, TimeUtility]:
-        """Time utility functions by job class. Raises `ConfigurationError`, `PluginError`."""
+        """Return the utility functions by job class. Raises `ConfigurationError`, `PluginError`."""
         return make_utilities(self.config.utilities, self.place.inside("utilities"))
 
     def discipline(self) -> DisciplineChoice:
-        """The queue discipline in force, and why."""
+        """Return the active queue discipline and its source."""
         proposals = {}
         for label, settings in self.config.adapters.items():
             if f"adapters.{label}" in self.broken:
@@ -131,7 +130,7 @@ class LoadedConfig(ReadConfig, frozen=True):
         return choose_discipline(self.config.discipline, proposals)
 
     def make_estimator(self) -> RunTimeEstimator | None:
-        """The run time estimator, or None. Raises `PluginError`."""
+        """Return the run time estimator, or None. Raises `PluginError`."""
         name = self.config.estimator
         if name is None:
             return None
@@ -141,7 +140,7 @@ class LoadedConfig(ReadConfig, frozen=True):
             raise type(error)(f'{self.place.of(["estimator"])}: "estimator": {error}') from error
 
     def describe_machine(self, name: str) -> MachineSpec:
-        """What is known of a machine that is only known because a job ran there."""
+        """Return the configured facts of a machine that is only known from its jobs."""
         for cluster, settings in self.config.clusters.items():
             if any(fnmatch.fnmatchcase(name, pattern) for pattern in settings.match):
                 return MachineSpec(
@@ -154,17 +153,17 @@ class LoadedConfig(ReadConfig, frozen=True):
                 )
         return MachineSpec(inferred=True)
 
-    def complete_machine(self, told: MachineSpec) -> MachineSpec:
-        """A machine that an adapter told of, with its cluster's watts where it told none."""
-        cluster = self.config.clusters.get(told.cluster)
+    def complete_machine(self, reported: MachineSpec) -> MachineSpec:
+        """Return the machine as reported, with its cluster's watts where none were reported."""
+        cluster = self.config.clusters.get(reported.cluster)
         if cluster is None:
-            return told
+            return reported
         known = {
             name: getattr(cluster, name)
             for name in ("active_w", "idle_w", "sleep_w")
-            if getattr(told, name) is None
+            if getattr(reported, name) is None
         }
-        return msgspec.structs.replace(told, **known)
+        return msgspec.structs.replace(reported, **known)
 
 
 def load_config(path: Path) -> LoadedConfig:
@@ -232,8 +231,7 @@ def _check_adapters(loaded: LoadedConfig) -> None:
     if own_clocks and len(loaded.config.adapters) > 1:
         where = loaded.place.inside("adapters", own_clocks[0]).of()
         raise ConfigurationError(
-            f"{where}: a simulated site runs on a clock of its own; expected no other "
-            "adapter beside it"
+            f"{where}: a simulated site runs on its own clock; expected no other adapter next to it"
         )
     if len(loaded.broken) == len(loaded.config.adapters):
         raise PluginError(f"{loaded.source}: {'; '.join(loaded.broken.values())}")
@@ -248,7 +246,7 @@ def _check_policies(loaded: LoadedConfig) -> None:
         preset = options.pop("preset", None)
         try:
             policy = make_policy(name, options, loaded.config.seed, where, preset)
-        except PluginError as error:  # it fails while it is made: the others can start
+        except PluginError as error:  # this policy cannot be made: the others can start
             loaded.broken[f"policies.{name}"] = str(error)
             continue
         if policy.needs_oracle:
@@ -259,7 +257,7 @@ def _check_policies(loaded: LoadedConfig) -> None:
 
 
 def _check_acting(loaded: LoadedConfig) -> None:
-    """Refuse a mode that acts where it is not clear on what, or by whom."""
+    """Refuse a mode that acts if the policy, the lever or the canary is not clear."""
     config = loaded.config
     if config.mode not in ACTING_MODES:
         return
@@ -267,8 +265,8 @@ def _check_acting(loaded: LoadedConfig) -> None:
     policies = policies_of(config)
     if len(policies) != 1:
         raise ConfigurationError(
-            f"{where} with the policies {', '.join(policies)}; expected one policy: what two "
-            "want may contradict each other"
+            f"{where} with the policies {', '.join(policies)}; expected one policy, because "
+            "the decisions of two may contradict each other"
         )
     kinds = [adapter_of(*labelled)[0] for labelled in config.adapters.items()]
     if not any(load(ADAPTERS, kind).levers for kind in kinds if kind in find(ADAPTERS)):
@@ -289,7 +287,7 @@ def _check_acting(loaded: LoadedConfig) -> None:
 
 
 def _plugin(loaded: LoadedConfig, group: str, name: str, table: str) -> Any:
-    """The class of a plugin, or None if it is broken: then that is noted and the rest goes on.
+    """Return the class of a plugin, or None if it is broken; that is recorded in `broken`.
 
     Raises:
         ConfigurationError: there is no plugin of that name.

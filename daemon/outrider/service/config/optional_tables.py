@@ -7,23 +7,23 @@ from msgspec import Meta, Struct
 from outrider.model.deployment import BrokerSettings
 
 # -- acting settings -------------------------------------------------------------------------------
-# ``[acting]``: on which jobs, and how much, in the modes that change something.
+# ``[acting]``: which jobs Outrider may change in the modes canary and active, and how many.
 
 
 class ActingSettings(Struct, frozen=True, kw_only=True):
-    """Bounds of what is changed in the batch system in the modes canary and active.
+    """Limits of the changes to the batch system in the modes canary and active.
 
-    With `canary_by = "jobs"` a job is in the canary by any one of `canary_clusters`,
-    `canary_users`, `canary_vos` and `canary_fraction`.
+    With `canary_by = "jobs"` a job is in the canary if any one of `canary_clusters`,
+    `canary_users`, `canary_vos` and `canary_fraction` selects it.
     """
 
     canary_by: Annotated[
         Literal["jobs", "days"],
         Meta(
-            description="jobs: the canary is the jobs that the settings below name, for as long as "
-            "the mode lasts. days: a trial of a length that is registered beforehand, in which it "
-            "acts on all jobs on days that are drawn at random, and on none on the others, and "
-            "compares the two."
+            description="jobs: the canary is the jobs that the settings below select, for as long "
+            "as the mode lasts. days: a trial of canary_days, registered in advance. It acts on "
+            "all jobs on days drawn at random, and on none on the other days, and compares the "
+            "two."
         ),
     ] = "jobs"
     canary_days: Annotated[
@@ -32,26 +32,27 @@ class ActingSettings(Struct, frozen=True, kw_only=True):
             ge=14,
             le=364,
             multiple_of=14,
-            description="Length of a trial by days: whole fortnights, for each day has the same "
-            "weekday of the next week as its partner.",
+            description="Length of a trial by days, in whole fortnights: each day is paired with "
+            "the same weekday of the next week.",
         ),
     ] = 28
     canary_seed: Annotated[
-        int, Meta(ge=0, description="Seed of the draw of a trial's days; it is registered.")
+        int,
+        Meta(ge=0, description="Random seed of a trial's days; it is registered with the trial."),
     ] = 0
     canary_washout_s: Annotated[
         float,
         Meta(
             ge=0,
             lt=86400,
-            description="Of a trial by days: what begins so soon after a change from acting to not "
-            "acting, or back, counts for neither.",
+            description="Seconds after a change between acting and not acting in a trial by days: "
+            "jobs and runs that begin in this time count for neither side.",
         ),
     ] = 3600.0
     canary_clusters: Annotated[
         tuple[str, ...],
         Meta(
-            description="Machine groups of the canary: starts that were decided for one of them.",
+            description="Machine groups of the canary: it acts on starts decided for one of them.",
             examples=[["lab-1"]],
         ),
     ] = ()
@@ -71,101 +72,103 @@ class ActingSettings(Struct, frozen=True, kw_only=True):
         Meta(
             ge=0,
             le=1,
-            description="Of all jobs, the part that is in the canary. Which ones is settled by "
-            "their names.",
+            description="Fraction of all jobs in the canary. A hash of a job's name decides "
+            "whether it is.",
         ),
     ] = 0.0
     admission_control: Annotated[
         bool,
         Meta(
-            description="Keep each job in the queue until the policy starts it, also while no "
-            "machine is free: the order of starts is the policy's then, at the price of a look and "
-            "of a cycle of the batch system for each. Else a job that waits for a machine gets the "
-            "next one from the batch system, and only what the policy chose to defer is kept."
+            description="true: keep each job in the queue until the policy starts it, even while "
+            "no machine is free. The policy then sets the order of starts, and each start costs "
+            "a poll and a cycle of the batch system. false: a job that waits for a machine gets "
+            "the next one from the batch system; only jobs that the policy chose to defer are kept."
         ),
     ] = False
     promote_first: Annotated[
         bool,
         Meta(
-            description="Let the mode of this file be the ceiling alone: the daemon begins in "
-            "shadow, and acts only after `outrider promote`, which looks at the evidence. Else the "
-            "mode of this file is in force at once, unless a command or a guard has lowered it."
+            description="true: the mode of this file is only the ceiling. The daemon begins in "
+            "shadow and acts only after `outrider promote`, which checks the evidence. false: the "
+            "mode of this file is active immediately, unless a command or a guard has lowered it."
         ),
     ] = False
     promote_after_s: Annotated[
         float,
         Meta(
             ge=0,
-            description="For how long the policy must have decided here, with every source up and "
-            "no guard broken since, before `outrider promote` lets it act: in shadow or above for "
-            "the canary, in the canary or above for all jobs.",
+            description="Seconds for which the policy must have decided here before `outrider "
+            "promote` lets it act, with every source up and no guard broken: in shadow or above "
+            "for the canary, in the canary or above for all jobs.",
         ),
     ] = 86400.0
     promote_by_twin: Annotated[
         bool,
         Meta(
-            description="Let `outrider promote` have the policy act only where the shadow twin "
-            "speaks for it: its answer is fresh, is about these settings, says that energy or "
-            "waste would surely have been less, and overhead not too much more. Else what it "
-            "answers is only shown."
+            description="true: `outrider promote` lets the policy act only if the shadow twin's "
+            "result supports it. The result must be fresh and of these settings, its interval "
+            "must show less energy or less waste, and overhead may not grow too much. false: the "
+            "result is only shown."
         ),
     ] = True
     promote_most_overhead_ratio: Annotated[
         float,
         Meta(
             gt=0,
-            description="Of that: how many times the incumbent's the mean overhead of jobs may "
-            "be, by the upper end of its interval.",
+            description="For promote_by_twin: largest mean overhead of jobs, as a ratio to that of "
+            "the current scheduler, by the upper end of its interval.",
         ),
     ] = 1.25
     acts_per_minute: Annotated[
-        float, Meta(gt=0, description="Most jobs changed within a minute; renewals count.")
+        float, Meta(gt=0, description="Most jobs changed in a minute, renewals included.")
     ] = 6000.0
     deferred_at_once: Annotated[
-        float, Meta(ge=0, description="Most jobs that are kept in the queue at one time.")
+        float, Meta(ge=0, description="Most jobs that are deferred at one time.")
     ] = 1000.0
     longest_deferral_s: Annotated[
         float,
         Meta(
             ge=0,
-            description="For how long a job is kept in the queue at most, all together: then it "
-            "runs as its user submitted it, whatever the policy wants.",
+            description="Most seconds for which a job is deferred in total. Then it runs as its "
+            "user submitted it, whatever the policy decides.",
         ),
     ] = 14400.0
 
     guard_mean_wait_s: Annotated[
         Annotated[float, Meta(gt=0)] | None,
         Meta(
-            description="Guard: where jobs that started in the last hours waited longer than this "
-            "in the mean, the mode falls back to shadow. Unset: no guard.",
+            description="Guard: the mode falls back to shadow if jobs that started within "
+            "guard_window_s waited longer than this on average. Unset: no guard.",
         ),
     ] = None
     guard_badput_ratio: Annotated[
         Annotated[float, Meta(gt=0, le=1)] | None,
         Meta(
-            description="Guard: the part of CPU time that was thrown away by evictions. Unset: no "
-            "guard.",
+            description="Guard: the mode falls back to shadow if evictions wasted more than this "
+            "fraction of CPU time. Unset: no guard.",
         ),
     ] = None
     guard_fairness_least: Annotated[
         Annotated[float, Meta(ge=0, lt=1)] | None,
         Meta(
-            description="Guard: windowed fairness below this, 1 being fair. Unset: no guard.",
+            description="Guard: the mode falls back to shadow if windowed fairness is below this; "
+            "1 is fair. Unset: no guard.",
         ),
     ] = None
     guard_error_ratio: Annotated[
         Annotated[float, Meta(gt=0, le=1)] | None,
         Meta(
-            description="Guard: the part of changes that were refused or failed.",
+            description="Guard: the mode falls back to shadow if more than this fraction of "
+            "changes was refused or failed.",
         ),
     ] = 0.5
     guard_window_s: Annotated[
-        float, Meta(ge=60, description="The last hours of the guards, seconds of event time.")
+        float, Meta(ge=60, description="Length of the recent time that guards judge, event time.")
     ] = 21600.0
 
     @property
     def names_jobs(self) -> bool:
-        """True if it names jobs for a canary by jobs."""
+        """True if the settings select jobs for a canary by jobs."""
         named = self.canary_clusters or self.canary_users or self.canary_vos
         return bool(named) or self.canary_fraction > 0.0
 
@@ -176,7 +179,7 @@ class ActingSettings(Struct, frozen=True, kw_only=True):
 
 
 # -- mqtt settings ---------------------------------------------------------------------------------
-# ``[mqtt]``: to which broker the daemon publishes, below which topic, and how fast.
+# ``[mqtt]``: the broker that the daemon publishes to, the topics, and the rate.
 
 _WILD: Final = "+#"
 
@@ -185,14 +188,14 @@ class PublishSettings(BrokerSettings, frozen=True, kw_only=True):
     """Publishing over MQTT: mode and health, decisions and evictions; off without this table."""
 
     topic: Annotated[
-        str, Meta(min_length=1, description="The first part of every topic; may have slashes.")
+        str, Meta(min_length=1, description="First part of every topic; may contain slashes.")
     ] = "outrider"
     site: Annotated[
         str,
         Meta(
             min_length=1,
-            description="The second part of every topic: this site among others on the broker. "
-            "Two daemons must not share it.",
+            description="Second part of every topic: the name of this site on the broker. Two "
+            "daemons must not share it.",
         ),
     ] = "site"
     health_every_s: Annotated[
@@ -202,8 +205,8 @@ class PublishSettings(BrokerSettings, frozen=True, kw_only=True):
         float,
         Meta(
             gt=0,
-            description="Most decisions and evictions published in a second: what a broker that "
-            "was away gets at once when it is back.",
+            description="Most decisions and evictions published in a second. This limits the "
+            "backlog that a broker receives when it is back.",
         ),
     ] = 500.0
 
@@ -214,12 +217,12 @@ class PublishSettings(BrokerSettings, frozen=True, kw_only=True):
         ):  # fmt: skip
             if any(sign in value for sign in forbidden) or value != value.strip():
                 raise ValueError(
-                    f"{key} = {value!r}: a topic's part has none of {' '.join(forbidden)} and no "
-                    'space around it; expected a name like "north-campus"'
+                    f"{key} = {value!r}: must not contain {' '.join(forbidden)} nor begin or end "
+                    'with a space; expected a name like "north-campus"'
                 )
         if self.site == "in":
             raise ValueError(
-                'site = "in": machines tell Outrider what happens below that name; expected '
+                'site = "in": reserved for messages from machines to Outrider; expected '
                 'a name like "north-campus"'
             )
         if self.topic.startswith(("$", "/")) or self.topic.endswith("/"):
@@ -230,44 +233,44 @@ class PublishSettings(BrokerSettings, frozen=True, kw_only=True):
 
     @property
     def base(self) -> str:
-        """What all topics of the daemon begin with, without the last slash."""
+        """The prefix of all topics of the daemon, without the last slash."""
         return f"{self.topic}/{self.site}"
 
 
 # -- twin settings ---------------------------------------------------------------------------------
-# ``[twin]``: how often the shadow twin is asked about the policies, and how thoroughly.
+# ``[twin]``: how often the shadow twin evaluates the policies, and with how much effort.
 
 SHORTEST_S: Final = 5.0
 
 
 class TwinSettings(Struct, frozen=True, kw_only=True):
-    """The shadow twin: the site's past simulated anew under each policy, beside the daemon.
+    """The shadow twin: a simulation of the site's past under each policy.
 
-    A process of its own asks it (`outrider run-twin`, `outrider-twin.service`), at low priority.
+    A separate process runs it (`outrider run-twin`, `outrider-twin.service`), at low priority.
     """
 
     every_s: Annotated[
         float,
         Meta(
             ge=0,
-            description="Seconds from one asking to the next, at least 5; and never less than an "
-            "asking takes. 0: it is never asked.",
+            description="Seconds from one run of the twin to the next, at least 5, and never less "
+            "than a run takes. 0: never run.",
         ),
     ] = 86_400.0
     starts_every_s: Annotated[
         float,
         Meta(
             ge=0,
-            description="Seconds from one look at when waiting jobs will start to the next; a look "
-            "that takes long is followed by a rest twice as long. 0, or `every_s = 0`: none.",
+            description="Seconds from one forecast of the starts of waiting jobs to the next. A "
+            "slow forecast is followed by a pause twice as long. 0, or `every_s = 0`: never.",
         ),
     ] = 60.0
     candidates_every_s: Annotated[
         float,
         Meta(
             ge=0,
-            description="Seconds from one look at when waiting jobs would start under each policy "
-            "to the next, and never less than twice what a look takes. 0: none.",
+            description="Seconds from one forecast of starts under each policy to the next, and "
+            "never less than twice what a forecast takes. 0: never.",
         ),
     ] = 600.0
     candidates_budget_s: Annotated[
@@ -275,8 +278,8 @@ class TwinSettings(Struct, frozen=True, kw_only=True):
         Meta(
             gt=0,
             le=3_600,
-            description="Seconds in which such a look simulates, all policies together. A policy "
-            "with which 10 replicates take twice its part is left out.",
+            description="Seconds of simulation in such a forecast, all policies together. A policy "
+            "whose 10 replicates take more than twice its share is left out.",
         ),
     ] = 60.0
     replicates: Annotated[
@@ -284,19 +287,19 @@ class TwinSettings(Struct, frozen=True, kw_only=True):
         Meta(
             ge=2,
             le=1000,
-            description="How often the past is simulated under each policy. More makes intervals "
-            "narrower where policies draw by chance, and takes longer.",
+            description="Simulations of the past under each policy. More of them take longer and "
+            "make the intervals of policies that choose at random narrower.",
         ),
     ] = 20
     next_weeks: Annotated[
-        float, Meta(gt=0, le=520, description="Length of the window that is forecast, weeks.")
+        float, Meta(gt=0, le=520, description="Length of the forecast window, weeks.")
     ] = 8.0
-    seed: Annotated[int, Meta(ge=0, description="Seed of everything that is drawn.")] = 0
+    seed: Annotated[int, Meta(ge=0, description="Random seed of all simulations.")] = 0
     stale_after_s: Annotated[
         float,
         Meta(
             gt=0,
-            description="An answer that is older is shown as stale, and is no evidence for "
+            description="A result older than this is shown as stale, and is no evidence for "
             "`outrider promote`.",
         ),
     ] = 259_200.0
@@ -305,16 +308,16 @@ class TwinSettings(Struct, frozen=True, kw_only=True):
         Meta(
             ge=0,
             le=19,
-            description="How far that process gives way to others on this host, as nice(1) counts; "
-            "read at its start. With 19 it takes what nobody else wants: on a host whose cores are "
-            "always busy that is next to nothing, and starts are said late. Under systemd Nice= "
-            "and CPUSchedulingPolicy= of outrider-twin.service hold beside it.",
+            description="Nice value of the twin process, read at its start. With 19 it only gets "
+            "CPU time that no other process wants: on a host whose cores are always busy that is "
+            "almost none, and expected starts are late. Under systemd, Nice= and "
+            "CPUSchedulingPolicy= of outrider-twin.service apply too.",
         ),
     ] = 19
 
     @property
     def asks_about_starts(self) -> bool:
-        """True if anybody looks at when waiting jobs will start."""
+        """True if the starts of waiting jobs are forecast."""
         return self.every_s > 0 and self.starts_every_s > 0
 
     def __post_init__(self) -> None:

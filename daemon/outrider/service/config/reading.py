@@ -1,6 +1,6 @@
-"""A configuration file that was read: its own settings, not what its plugins make of theirs.
+"""Reading of a configuration file: Outrider's own settings are validated, those of plugins not.
 
-Commands that only ask the daemon, or look into its state directory, need no more of it.
+Commands that only query the daemon, or read its state directory, need no more than this.
 """
 
 import os
@@ -39,21 +39,21 @@ _TABLES: Mapping[str, type[msgspec.Struct]] = {
 
 
 class ReadConfig(msgspec.Struct, frozen=True):
-    """A configuration whose own settings are right, and where it came from."""
+    """A configuration whose own settings are valid, with the file it came from."""
 
     config: Config
     source: str
     line_of: LineOf = no_lines
-    """The line of the file on which keys stand."""
+    """A function that finds the line of a key in the file."""
 
     @property
     def place(self) -> Place:
-        """The file as a whole, as errors name it."""
+        """The file as a whole, for error messages."""
         return Place(self.source, (), self.line_of)
 
 
 def read_config(path: Path) -> ReadConfig:
-    """Read a file, and check what Outrider itself is told in it; no plugin is loaded.
+    """Read a file and validate Outrider's own settings; no plugin is loaded.
 
     Raises:
         ConfigurationError: the file is missing or wrong; names file, place and value.
@@ -68,7 +68,7 @@ def read_config(path: Path) -> ReadConfig:
 
 
 def read_tables(path: Path) -> tuple[dict[str, Any], LineOf]:
-    """The tables of a file, and the lines of its keys. Raises `ConfigurationError`."""
+    """Return the tables of a file, and the lines of its keys. Raises `ConfigurationError`."""
     try:
         text = path.read_text(encoding="utf-8")
         given = tomllib.loads(text)
@@ -90,7 +90,7 @@ def read_tables(path: Path) -> tuple[dict[str, Any], LineOf]:
 
 
 def build_own(given: Mapping[str, Any], place: Place) -> Config:
-    """The settings of Outrider itself, those of plugins as they stand.
+    """Return Outrider's own settings, validated; those of plugins are kept unchecked.
 
     Raises `ConfigurationError`: a key or value is wrong; names file, place and value.
     """
@@ -113,7 +113,7 @@ def _check_cluster(given: Mapping[str, Any], place: Place) -> None:
 
 
 def check_zone(read: ReadConfig) -> None:
-    """Refuse a time zone that nobody knows. Raises `ConfigurationError`."""
+    """Refuse an unknown time zone. Raises `ConfigurationError`."""
     try:
         time_zone(read.config.timezone)
     except ConfigurationError as error:
@@ -122,7 +122,7 @@ def check_zone(read: ReadConfig) -> None:
 
 
 def check_listen(read: ReadConfig) -> None:
-    """Refuse to be seen beyond loopback without TLS and a token. Raises `ConfigurationError`."""
+    """Refuse to listen beyond loopback without TLS and a token. Raises `ConfigurationError`."""
     config, where = read.config, read.place.of(["listen"])
     try:
         host, _ = listen_address(config)
@@ -139,12 +139,12 @@ def check_listen(read: ReadConfig) -> None:
 
 
 def check_doors(read: ReadConfig) -> None:
-    """Refuse a socket and names under which nobody could ask. Raises `ConfigurationError`."""
+    """Refuse a socket path or host names that clients cannot use. Raises `ConfigurationError`."""
     config, place = read.config, read.place
     if config.socket is not None and not Path(config.socket).is_absolute():
         raise ConfigurationError(
             f'{place.of(["socket"])}: "socket" = {toml_text(config.socket)}: expected a '
-            'whole path, as in socket = "/run/outrider/outrider.sock"'
+            'full path, as in socket = "/run/outrider/outrider.sock"'
         )
     for name in config.host_names:
         if not name.strip() or any(sign in name for sign in "/@*, ") or name.count(":") == 1:
@@ -155,33 +155,33 @@ def check_doors(read: ReadConfig) -> None:
 
 
 # -- state folder ----------------------------------------------------------------------------------
-# Where a daemon keeps its state: asked by commands that need nothing else of it.
+# The folder of a daemon's state, also for commands that need nothing else of the daemon.
 
 JOURNAL_NAME: Final = "journal.sqlite"
 TOKEN_NAME: Final = "token"  # noqa: S105 - the name of a file
-"""The file whose token shows users' names; `outrider token` makes it."""
+"""Name of the file whose token shows users' names; `outrider token` creates it."""
 
 
 def state_folder(config: ReadConfig) -> Path:
-    """The state directory: systemd's, else the configured one."""
+    """Return the state directory: systemd's, else the configured one."""
     given = os.environ.get("STATE_DIRECTORY", "").split(":")[0]
     return Path(given or config.config.state_dir)
 
 
 # -- setting words ---------------------------------------------------------------------------------
-# Settings in words, from their declaration: what kind of value, in which range, what for.
+# Descriptions of settings from their declaration: kind of value, range, purpose.
 
 
 class SettingWords(NamedTuple):
-    """One setting, as people read it.
+    """One setting, described for people.
 
     Attributes:
         name: the key.
-        kind: what sort of value: ``number``, ``text``, ``one of "observe", "shadow"``.
-        limits: ``0 or more``, ``more than 0, at most 1``; empty where any value is right.
-        default: the value it has where nobody sets it; None: unset.
+        kind: the kind of value: ``number``, ``text``, ``one of "observe", "shadow"``.
+        limits: ``0 or more``, ``more than 0, at most 1``; empty if any value is allowed.
+        default: the value if the file does not set it; None: unset.
         required: there is no default.
-        description: what one would change it for.
+        description: the purpose of the setting.
     """
 
     name: str
@@ -193,23 +193,23 @@ class SettingWords(NamedTuple):
 
     @property
     def default_text(self) -> str:
-        """The default as TOML writes it; empty where there is none."""
+        """The default as TOML; empty if there is none."""
         return "" if self.default is None else toml_text(self.default)
 
     def as_dict(self) -> dict[str, Any]:
-        """Everything as JSON types; an infinite default is the text ``inf``."""
+        """Return all fields as JSON types; an infinite default is the text ``inf``."""
         infinite = isinstance(self.default, float) and isinf(self.default)
         return self._asdict() | ({"default": toml_text(self.default)} if infinite else {})
 
 
 def settings_of(record: type[msgspec.Struct]) -> list[SettingWords]:
-    """The settings of a record, in the order of their declaration."""
+    """Return the settings of a record, in the order of their declaration."""
     hints = get_type_hints(record, include_extras=True)
     fields = {field.encode_name: field.name for field in msgspec.structs.fields(record)}
-    told = []
+    described = []
     for setting in describe(record):
         kind, metas = unwrapped(hints[fields[setting.name]])
-        told.append(
+        described.append(
             SettingWords(
                 name=setting.name,
                 kind=kind_text(kind),
@@ -219,4 +219,4 @@ def settings_of(record: type[msgspec.Struct]) -> list[SettingWords]:
                 description=next((m.description for m in metas if m.description), ""),
             )
         )
-    return told
+    return described

@@ -1,1 +1,1 @@
-"""What `outrider demo` runs beside: a simulated campus with a broker and a journal of its past."""
+"""The demo: a simulated campus, an MQTT broker, and a journal of the campus's past."""

@@ -1,4 +1,4 @@
-"""``outrider demo``: the daemon in shadow beside a simulated campus, ready in seconds."""
+"""``outrider demo``: the daemon in shadow mode with a simulated campus, ready in seconds."""
 
 import datetime as dt
 import os
@@ -20,7 +20,7 @@ from outrider.simulation.generators.campus import generate_campus
 
 _DAY_S = 86_400.0
 _PAST = 5 / 8
-"""Of a campus's weeks those that the first screen looks back on: the twin needs some."""
+"""Ratio of the campus's weeks that are past when the page opens: the twin needs some."""
 _START = dt.date(2010, 2, 1)
 """A Monday, the first of a term."""
 _CLUSTERS = 6
@@ -28,10 +28,10 @@ _DAYS = (0, 1, 2, 3, 4, 7, 8, 9, 10, 11)
 _HOURS = range(12, 18)
 _ASK_TWIN_S = 120.0
 _REPLICATES = 5
-"""So that the twin has answered within a minute or two."""
+"""Few replicates, so that the twin's first result is there within a minute or two."""
 _STARTS_EVERY_S = 2.0
 _CANDIDATES_EVERY_S = 15.0
-"""The campus lives through hours in a minute, and expected starts should not be of yesterday."""
+"""Short, because hours of the campus pass in a minute and expected starts become old soon."""
 
 
 def run_demo(
@@ -44,19 +44,19 @@ def run_demo(
     for_s: float | None,
     mqtt: bool = False,
 ) -> int:
-    """Run the daemon beside a generated campus until it is stopped; returns the exit code.
+    """Run the daemon with a generated campus until it is stopped; return the exit code.
 
     Args:
-        port: of the status page on 127.0.0.1; 0 takes a free one.
-        machines: of the campus.
+        port: port of the status page on 127.0.0.1; 0 takes a free one.
+        machines: number of machines of the campus.
         weeks: length of the campus.
-        speed: virtual seconds a real second.
-        seed: of the campus.
-        for_s: stop by itself after so many seconds, or None.
+        speed: virtual seconds per real second.
+        seed: random seed of the campus.
+        for_s: stop after so many seconds; None: run until it is stopped.
         mqtt: publish to a broker inside this process, on a free port of 127.0.0.1.
 
     Raises:
-        ConfigurationError: `mqtt`, and the extra `broker` is not installed.
+        ConfigurationError: `mqtt` is set, but the extra `broker` is not installed.
     """
     with ExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="outrider-demo-"))
@@ -110,12 +110,12 @@ def busy_afternoon_s(machines: int, weeks: float, seed: int) -> float:
     """Return when the demo begins: the afternoon hour at which most jobs wait, soon after the past.
 
     Args:
-        machines: of the campus.
-        weeks: its length.
-        seed: of the campus, and of what starts jobs there.
+        machines: number of machines of the campus.
+        weeks: length of the campus.
+        seed: random seed of the campus and of the policy that starts jobs there.
 
     Returns:
-        Seconds from the beginning of the campus; where no job waits, where these weeks begin.
+        Seconds from the beginning of the campus; if no job waits, the end of the past.
     """
     campus = generate_campus(seed, weeks=weeks, machines=machines, clusters=_CLUSTERS, start=_START)
     past_s = int(weeks * _PAST) * 7 * _DAY_S
@@ -136,9 +136,9 @@ def busy_afternoon_s(machines: int, weeks: float, seed: int) -> float:
 
 
 def _toml(given: dict[str, Any]) -> str:
-    """A configuration as its file: the twin is asked by a process of its own, which reads it."""
+    """Return a configuration as TOML text: the separate twin process reads the file."""
     return "".join(f"{key} = {toml_text(value)}\n" for key, value in given.items())
 
 
 def _print(line: str) -> None:
-    print(line, flush=True)  # noqa: T201 - what the command is for: others wait for these lines
+    print(line, flush=True)  # noqa: T201 - the command's output: scripts wait for these lines

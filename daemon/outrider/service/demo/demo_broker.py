@@ -1,4 +1,4 @@
-"""An MQTT broker inside the demonstration's own process; a site runs a real one."""
+"""An MQTT broker inside the demo's process; a site runs a real one."""
 
 import asyncio
 import logging
@@ -16,7 +16,7 @@ _LISTENER: Final = "default"
 
 @contextmanager
 def demo_broker() -> Iterator[int]:
-    """A broker without passwords on a free port of 127.0.0.1, in a thread of its own.
+    """Run a broker without passwords on a free port of 127.0.0.1, in its own thread.
 
     Yields:
         The port.
@@ -29,10 +29,9 @@ def demo_broker() -> Iterator[int]:
         from amqtt.broker import Broker
     except ImportError as error:
         raise ConfigurationError(
-            "--mqtt: the demonstration's broker is not installed; expected "
-            "pip install 'outrider[broker]'"
+            "--mqtt: the demo's broker is not installed; use pip install 'outrider[broker]'"
         ) from error
-    logging.getLogger("amqtt").setLevel(logging.ERROR)  # it tells of every client that comes
+    logging.getLogger("amqtt").setLevel(logging.ERROR)  # it logs every client that connects
     logging.getLogger("transitions").setLevel(logging.ERROR)
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, name="demo-broker", daemon=True)
@@ -42,7 +41,7 @@ def demo_broker() -> Iterator[int]:
         try:
             yield _port(broker)
         finally:
-            with suppress(PeerError):  # with clients it may hang; it ends with the process
+            with suppress(PeerError):  # may hang while clients are connected; ends with the process
                 _in(loop, broker.shutdown(), _CLOSES_WITHIN_S)
     finally:
         with suppress(PeerError):
@@ -53,7 +52,7 @@ def demo_broker() -> Iterator[int]:
 
 
 async def _start(kind: Any) -> Any:
-    """A started broker; made inside its loop, to which it ties itself."""
+    """Return a started broker; created inside its event loop, to which it binds itself."""
     broker = kind(
         {
             "listeners": {_LISTENER: {"type": "tcp", "bind": "127.0.0.1:0"}},
@@ -67,7 +66,7 @@ async def _start(kind: Any) -> Any:
 
 
 async def _cancel_all() -> None:
-    """End what still runs in this loop, or Python would complain of it."""
+    """Cancel the tasks that still run in this loop, or Python would warn about them."""
     tasks = asyncio.all_tasks() - {asyncio.current_task()}
     for task in tasks:
         task.cancel()
@@ -80,8 +79,8 @@ def _port(broker: Any) -> int:
 
 
 def _in(loop: asyncio.AbstractEventLoop, coroutine: Any, within_s: float = _WITHIN_S) -> Any:
-    """The result of a coroutine that runs in another thread's loop."""
+    """Return the result of a coroutine that runs in another thread's loop."""
     try:
         return asyncio.run_coroutine_threadsafe(coroutine, loop).result(within_s)
     except Exception as error:
-        raise PeerError(f"the demonstration's MQTT broker: {error!r}") from error
+        raise PeerError(f"the demo's MQTT broker: {error!r}") from error

@@ -1,7 +1,7 @@
-"""The example configuration, made from the declarations that the daemon checks against.
+"""The example configuration, generated from the declarations that the daemon validates against.
 
-Prose stands behind ``# ``, settings that may be uncommented behind ``#`` alone: what is left when
-every such ``#`` is taken away is a configuration that loads, and does what the defaults do.
+Prose follows ``# ``. Settings that may be uncommented follow ``#`` alone: without every such ``#``
+the text is a configuration that loads, and does the same as the defaults.
 """
 
 import textwrap
@@ -20,12 +20,12 @@ _TABLES: Final = ("clusters", "acting", "mqtt", "twin", "adapters", "policies")
 _WIDTH: Final = 98
 _FIRST_ADAPTER: Final = "logtail"
 _FIRST_POLICY: Final = "bandit"
-# A required setting has no default to show; what a site with HTCondor would write stands here.
+# Values of required settings, which have no default to show: as a site with HTCondor sets them.
 _WRITTEN: Final = {"paths": ["/var/log/condor/EventLog"]}
 
 
 def plugin_names(group: str, shipped_only: bool) -> list[str]:
-    """Names of the plugins of a group, all or those that come with Outrider."""
+    """Return the names of a group's plugins: all, or those that come with Outrider."""
     return [
         name
         for name, point in find(group).items()
@@ -34,34 +34,34 @@ def plugin_names(group: str, shipped_only: bool) -> list[str]:
 
 
 def example_toml(shipped_only: bool = False) -> str:
-    """An example of the daemon's configuration, with every setting explained.
+    """Return an example of the daemon's configuration, with every setting explained.
 
     Args:
-        shipped_only: all plugins that come with Outrider, and no other. Otherwise those that are
-            installed; of one that needs a package that is not, the name without its settings.
+        shipped_only: show all plugins that come with Outrider, and no others. Otherwise those that
+            are installed; one that needs a missing package is shown without its settings.
 
     Raises:
         PluginError: one of the plugins cannot be loaded.
     """
     lines = [
-        "# Outrider's configuration. This file is an example: what is not commented out watches",
-        "# an HTCondor event log with one policy in shadow; the rest shows every setting with its",
-        "# default. Units stand in the names: _s seconds, _w watts. `outrider check-config FILE`",
+        "# Outrider's configuration, an example: the lines that are not commented out watch an",
+        "# HTCondor event log with one policy in shadow. The rest shows every setting with its",
+        "# default. Names end in their unit: _s seconds, _w watts. `outrider check-config FILE`",
         "# checks a file; SIGHUP makes a running daemon read it again.",
         "",
     ]
     lines += _settings(s for s in settings_of(Config) if s.name not in _TABLES)
     lines += [
         *_prose(
-            "Clusters: machines that sit and are used together, one table each, under a name of "
-            "your own. What is not told here is not known: without watts there is no energy.",
+            "Clusters: machines of one room or pool, one table each, under any name. A value that "
+            "is not set here is unknown: without watts no energy is reported.",
         ),
         "",
         "#[clusters.library]",
         *_settings(settings_of(ClusterSettings)),
         *_prose(
-            "Acting: what is changed in the batch system in the modes canary and active, and on "
-            "which jobs. Whatever is changed lapses by itself.",
+            "Acting: what Outrider changes in the batch system in the modes canary and active, and "
+            "for which jobs. Every change expires automatically unless it is renewed.",
         ),
         "",
         "# [acting]",
@@ -74,8 +74,8 @@ def example_toml(shipped_only: bool = False) -> str:
         "# [mqtt]",
         *(_as_prose(line) for line in _settings(settings_of(PublishSettings))),
         *_prose(
-            "The shadow twin: the site's past simulated anew under each policy, from time to time, "
-            "by a process of its own.",
+            "The shadow twin: a separate process that periodically simulates the site's past under "
+            "each policy.",
         ),
         "",
         "# [twin]",
@@ -88,8 +88,8 @@ def example_toml(shipped_only: bool = False) -> str:
 
 def _adapters(shipped_only: bool) -> Iterator[str]:
     text = (
-        "Adapters: who tells what happens at the site, one table each. The table's name is a label "
-        "of your own; `type` names the plugin and may be left out where it is the label."
+        "Adapters: the sources of events at the site, one table each. The table's name is any "
+        "label; `type` names the plugin and may be left out if it equals the label."
     )
     yield from (*_prose(text), "")
     names = plugin_names(ADAPTERS, shipped_only)
@@ -100,22 +100,22 @@ def _adapters(shipped_only: bool) -> Iterator[str]:
         except MissingPackageError as error:
             if shipped_only:
                 raise
-            yield from _prose(f"{error} Its settings are shown here then.")
+            yield from _prose(f"{error} Its settings are then shown here.")
             yield ""
             continue
         yield from _prose(f"{name}: {adapter.description}.")
         if adapter.own_clock:
-            yield from _prose("It runs on a clock of its own and must be the only adapter.")
+            yield from _prose("It runs on its own clock and must be the only adapter.")
         yield f"[adapters.{name}]" if first else f"# [adapters.{name}]"
-        # One site has one kind of source: the others are prose, not to be uncommented beside it.
+        # A site has one kind of source: the other adapters are prose, not to be uncommented.
         settings = _settings(settings_of(adapter.settings_type))
         yield from settings if first else (_as_prose(line) for line in settings)
 
 
 def _policies(shipped_only: bool) -> Iterator[str]:
     text = (
-        "Policies: each is a candidate that says in shadow what it would do. Without any table the "
-        "bandit is asked. `preset` may name one of a policy's bundles of settings."
+        "Policies: each is a candidate whose decisions are recorded in shadow. Without any table "
+        "the bandit is used. `preset` may name one of a policy's bundles of settings."
     )
     yield from (*_prose(text), "")
     names = plugin_names(POLICIES, shipped_only)
@@ -147,7 +147,7 @@ def _line(setting: SettingWords) -> str:
 
 
 def facts(setting: SettingWords) -> str:
-    """What may be written: the kind of value and its limits, as half a sentence."""
+    """Return the kind and limits of a setting's value, in parentheses."""
     words = ", ".join(filter(None, (setting.kind, setting.limits)))
     state = "; required" if setting.required else "; unset" if setting.default is None else ""
     return f"({words}{state})"

@@ -1,7 +1,7 @@
-"""The journal that a daemon beside a simulated campus would have written, without waiting for it.
+"""Generation of a daemon's journal from a simulated campus, as fast as the host can.
 
 The daemon's own code writes it: batches of the adapter `simulated` go through the core into the
-ledger as in `outrider run`. Only there is nothing else: no page, no snapshots, no retention.
+journal as in `outrider run`. There is nothing else: no page, no snapshots, no retention.
 """
 
 import asyncio
@@ -32,10 +32,10 @@ from outrider.service.modes.trial_watch import TrialWatch
 from outrider.service.twin.cycle import TwinCycle
 
 LABEL: Final = "campus"
-"""Of the adapter, in the journal."""
+"""Label of the adapter in the journal."""
 _KEPT_DAYS: Final = 36_500.0
 _BATCHES_AHEAD: Final = 20
-"""After so many the writer is waited for: what it has not written yet is held in memory."""
+"""Batches after which to wait for the writer, which holds unwritten rows in memory."""
 
 
 def write_journal(
@@ -50,25 +50,25 @@ def write_journal(
     """Write the journal of a daemon in mode `observe` that watched a campus from its first second.
 
     Args:
-        campus: its folder.
-        out: the journal; it is there whole or not at all.
+        campus: folder of the campus.
+        out: file of the journal; it is complete or not there at all.
         incumbent: the policy that starts the jobs.
-        seed: of the incumbent.
-        until_s: second of the campus up to which the daemon saw it; None: its last.
+        seed: random seed of the incumbent.
+        until_s: second of the campus up to which the daemon watches; None: its last.
         progress: called with the ratio that is done, 0 to 1.
 
     Returns:
-        What the daemon counted: `machines`, `jobs`, `starts`, `evictions`, `events`, events
+        The daemon's counts: `machines`, `jobs`, `starts`, `evictions`, `events`, events
         `set_aside`; and `span_s`, the seconds that it watched.
 
     Raises:
-        ConfigurationError: `out` is there, or cannot be written.
+        ConfigurationError: `out` exists already, or cannot be written.
         LedgerError: the journal cannot be written.
         PluginError: there is no such policy, or it cannot be made.
-        TraceError: the folder is no campus.
+        TraceError: the folder is not a campus.
     """
     if out.exists():
-        raise ConfigurationError(f"{out}: is there already; expected a new file")
+        raise ConfigurationError(f"{out}: exists already; expected a new file")
     make_policy(incumbent, {}, seed, "--incumbent")  # refused before a campus is read
     span_s = read_campus(campus).span_s
     span_s = span_s if until_s is None else min(until_s, span_s)
@@ -80,8 +80,8 @@ def write_journal(
         folder = tempfile.TemporaryDirectory(prefix=f".{out.name}-", dir=out.parent)
     except OSError as error:
         raise ConfigurationError(
-            f"{out}: cannot be written: {error.strerror}; expected a file in a folder that "
-            "is there and is yours to write to"
+            f"{out}: cannot be written: {error.strerror}; expected a file in an existing folder "
+            "that you may write to"
         ) from error
     with folder as name:
         given = {
@@ -89,25 +89,25 @@ def write_journal(
             "adapters": {LABEL: source},
         }  # fmt: skip
         watch = _watch(check_config(given, "generate journal"), Path(name), span_s, progress)
-        told = _counted(asyncio.run(watch)) | {"span_s": span_s}
+        counts = _counted(asyncio.run(watch)) | {"span_s": span_s}
         (Path(name) / JOURNAL_NAME).rename(out)
-    return told
+    return counts
 
 
 async def _watch(
     loaded: LoadedConfig, folder: Path, span_s: float, progress: Callable[[float], None] | None
 ) -> Core:
-    """Read the one source of a configuration to its end; returns the core after it."""
+    """Read the one source of a configuration to its end; return the core after it."""
     recording = Recording(folder)
     try:
         state = DaemonState(loaded, recording)
         state.await_history()
-        pumps = Pumps(state, asyncio.TaskGroup())  # which reads nothing in tasks of its own
+        pumps = Pumps(state, asyncio.TaskGroup())  # its tasks are not used to read sources
         adapter, number, first_s = state.adapters[LABEL], 0, 0.0
         async with opened(adapter, None) as batches:
             async for batch in batches:
                 await pumps.take(LABEL, adapter, batch)
-                if not batch.events:  # as fast as it goes, it is quiet only after its end
+                if not batch.events:  # without a clock, an empty batch comes only after the end
                     break
                 first_s = first_s or batch.events[0][0]
                 number += 1
@@ -138,13 +138,13 @@ def _counted(core: Core) -> dict[str, Any]:
 
 
 # -- simulated canary ------------------------------------------------------------------------------
-# A canary trial beside a simulated campus, without waiting for it.
+# A canary trial on a simulated campus, as fast as the host can.
 #
-# The daemon's own code carries it out: batches of the adapter `simulated` go through the core into
-# the ledger, decisions through the gate to the adapter's lever, and the trial is registered,
-# followed and ended as in `outrider run`. Only the real time between them is left out: the levers
-# are worked, and the trial is looked after, before the simulated batch system goes on. So the same
-# seed gives the same outcome.
+# The daemon's own code runs it: batches of the adapter `simulated` go through the core into the
+# journal, decisions through the gate to the adapter's lever, and the trial is registered, followed
+# and ended as in `outrider run`. Only the real time between them is left out: the levers and the
+# trial are worked before the simulated batch system continues. So the same seed gives the same
+# outcome.
 
 
 def run_canary(
@@ -159,26 +159,26 @@ def run_canary(
     twin: Mapping[str, Any] | None = None,
     acting: Mapping[str, Any] = MappingProxyType({}),
 ) -> TrialRecord | None:
-    """Watch a campus in shadow for a while, then let a policy act on it in a trial by days.
+    """Watch a campus in shadow, then let a policy act on it in a trial by days.
 
     Args:
-        campus: its folder.
+        campus: folder of the campus.
         folder: the state directory of the daemon, in which the journal stays.
-        policy: who acts.
+        policy: the policy that acts.
         past_s: second of the campus up to which the daemon is in shadow.
         days: length of the trial.
-        seed: of the incumbent, and of the draw of the days.
+        seed: random seed of the incumbent and of the trial's days.
         cycle_s: seconds between two matchings of the simulated batch system.
-        twin: settings of ``[twin]``, which is asked about the past before the trial is registered;
-            None: it is not asked, and nothing is stated.
+        twin: settings of ``[twin]``, which evaluates the past before the trial is registered;
+            None: the twin is not run, and the trial states no expectation.
         acting: further settings of ``[acting]``.
 
     Returns:
-        The trial as the journal has it at the end of the campus, or of the trial; None: it was
+        The trial's record in the journal at the end of the campus or of the trial; None: it was
         never registered.
 
     Raises:
-        OutriderError: as of a daemon with these settings.
+        OutriderError: the errors of a daemon with these settings.
     """
     source = {
         "type": "simulated", "campus": str(campus), "seed": seed, "speed": 0.0, "batch_s": 1e-6,
@@ -195,7 +195,7 @@ def run_canary(
 
 
 class _InSimulatedTime(DaemonState):
-    """A daemon's state whose levers are worked when that is told, by the site's clock."""
+    """A daemon's state whose levers run only on request, by the site's clock."""
 
     def new_levers(self, loaded: LoadedConfig, adapters: dict[str, Adapter]) -> LeverRunner | None:
         if loaded.config.mode != "canary":
@@ -207,7 +207,7 @@ class _InSimulatedTime(DaemonState):
         )
 
     def work_levers(self) -> None:
-        """Carry out what is due now."""
+        """Apply the changes that are due now."""
         for lever in self.levers.threads if self.levers is not None else ():
             if isinstance(lever, InlineLever):
                 lever.work_off()
@@ -220,7 +220,7 @@ async def _live(
     try:
         state = _InSimulatedTime(in_mode(loaded, "shadow"), recording)
         state.await_history()
-        pumps = Pumps(state, asyncio.TaskGroup())  # which reads nothing in tasks of its own
+        pumps = Pumps(state, asyncio.TaskGroup())  # its tasks are not used to read sources
         trials = TrialWatch(state, CommandHistory(recording).record)
         adapter, number, first_s = state.adapters[LABEL], 0, 0.0
         async with opened(adapter, None) as batches:
@@ -230,7 +230,7 @@ async def _live(
                 number += 1
                 acts = state.levers is not None
                 if acts or number % _BATCHES_AHEAD == 0:
-                    await recording.recorded()  # nothing is carried out before it is on record
+                    await recording.recorded()  # a decision is recorded before it is applied
                 state.work_levers()
                 async with state.lock:
                     await trials.look()
@@ -248,7 +248,7 @@ async def _live(
 async def _climb(
     state: DaemonState, pumps: Pumps, loaded: LoadedConfig, asks_twin: bool
 ) -> None:  # fmt: skip
-    """Ask the twin, and put the canary in force."""
+    """Run the twin, then raise the mode to canary."""
     await state.recording.settle()
     if asks_twin:
         TwinCycle(loaded).once()

@@ -1,6 +1,6 @@
-"""The metrics: each declared once, its values taken at a scrape.
+"""Metrics: declarations, store and exposition; the values are collected at each scrape.
 
-Here is what needs nothing of the daemon; `exporter` takes the values from its core.
+These modules do not depend on the daemon; `exporter` collects the values from its core.
 """
 
 from outrider.service.metrics.declarations import METRICS

@@ -1,4 +1,4 @@
-"""The metrics of one core: taken from its totals at every scrape, never counted by events."""
+"""The metrics exporter of a core: it reads totals at every scrape, and counts no events itself."""
 
 import math
 import os
@@ -58,15 +58,17 @@ _PREDICTION_METRICS = [m.name for m in METRICS if m.name.startswith("prediction_
 _PAGE_BYTES = resource.getpagesize()
 _STARTED_S = time.time()
 _SPARING = 100.0
-"""Looking through all jobs for their VOs takes a hundredth of the time at most: with 100,000 of
-them the figures are some seconds old."""
+"""Pause after a scan of all jobs by VO, as a multiple of its duration.
+
+So scans take 1 % of the time at most; with 100,000 jobs the figures are some seconds old.
+"""
 
 
 class MetricsExporter:
-    """Takes the values of all metrics from one core.
+    """Collector of the values of all metrics from one core.
 
     Args:
-        core: whose totals are shown.
+        core: the core whose totals are shown.
     """
 
     def __init__(self, core: Core) -> None:
@@ -102,18 +104,18 @@ class MetricsExporter:
         levers: Sequence[Mapping[str, Any]] = (),
         twin: TwinWatch | None = None,
     ) -> Snapshot:
-        """The values of all metrics now. Call it on the event loop, which owns the core.
+        """Return the values of all metrics now. Call it on the event loop, which owns the core.
 
         Args:
             recording: ``rows``, ``failures``, ``lag_s``, ``size_bytes``, ``last_seq`` and
-                ``snapshot_age_s`` of the ledger.
+                ``snapshot_age_s`` of the journal.
             loop_lag_s: longest delay of the event loop since the last scrape.
             publishing: ``connected``, ``published``, ``behind`` and ``lost`` of the publisher;
-                None where nothing is published.
-            failed_requests: requests that a fault of Outrider's own answered.
-            start_s: how long the start took, seconds.
+                None if nothing is published.
+            failed_requests: requests that ended in an internal error.
+            start_s: duration of the start, seconds.
             levers: ``adapter``, ``name``, ``standing`` and ``changes`` of each (`levers_shown`).
-            twin: what the process that asks the twin has written down; None: nobody looks.
+            twin: the result files of the twin process; None: they are not watched.
         """
         for metric in METRICS:
             if metric.of is not None:
@@ -293,7 +295,7 @@ class MetricsExporter:
 
 
 def resident_bytes() -> float:
-    """Bytes of resident memory of this process; nan where the system does not tell."""
+    """Return the resident memory of this process in bytes; nan except on Linux."""
     if sys.platform != "linux":
         return math.nan
     pages = Path(f"/proc/{os.getpid()}/statm").read_text(encoding="ascii").split()[1]
@@ -301,7 +303,7 @@ def resident_bytes() -> float:
 
 
 # -- evidence --------------------------------------------------------------------------------------
-# The values of the evidence's metrics, from what `outrider run-twin` has written down.
+# The values of the evidence metrics, from the files that `outrider run-twin` writes.
 
 _WEEK_S = 7 * 86_400.0
 
@@ -309,14 +311,14 @@ _WEEK_S = 7 * 86_400.0
 def put_evidence(
     store: MetricStore, twin: TwinWatch | None, config: Config, *, now_s: float, seen_s: float
 ) -> None:
-    """Set every metric of the evidence; NaN where there is nothing that holds.
+    """Set every metric of the evidence; NaN if there is no valid value.
 
     Args:
-        store: takes the values.
-        twin: what has been written down; None: nobody looks.
-        config: the configuration in force.
+        store: receives the values.
+        twin: the result files of the twin process; None: they are not watched.
+        config: the active configuration.
         now_s: Unix seconds.
-        seen_s: up to when the daemon has seen its site, Unix seconds.
+        seen_s: time up to which the daemon has seen its site, Unix seconds.
     """
     file = None if twin is None else twin.file
     state = answer_state(file, config, now_s)
@@ -335,10 +337,10 @@ def put_evidence(
 def _put_ratios(store: MetricStore, file: TwinFile | None, config: Config, now_s: float) -> None:
     states = candidate_states(file, config, now_s)
     holds = forecast_state(file, config, now_s) == HOLDS
-    told = None if file is None else file.answer
+    result = None if file is None else file.answer
     by_answer = {
-        "past": {} if told is None else told.past,
-        "next": (told.next if told is not None and holds else None) or {},
+        "past": {} if result is None else result.past,
+        "next": (result.next if result is not None and holds else None) or {},
     }
     for policy in policies_of(config):
         for state in CANDIDATE_STATES:
@@ -359,7 +361,7 @@ def _bound(ratio: Ratio | None, bound: str) -> float | None:
 
 
 def _put_times(store: MetricStore, file: TwinFile | None) -> None:
-    """What tells by itself how old it is, or of which time."""
+    """Set the metrics that carry their own time or period, and so are shown even if stale."""
     put, answer = store.set, None if file is None else file.answer
     window = None if answer is None else answer.window
     basis = None if answer is None or answer.next is None else answer.basis
@@ -377,7 +379,7 @@ def _put_times(store: MetricStore, file: TwinFile | None) -> None:
 
 
 def _put_fidelity(store: MetricStore, found: Fidelity | None) -> None:
-    """Also of an answer that was refused: it may be why."""
+    """Set the fidelity, also of a refused result: it may be the cause."""
     put = store.set
     fidelity = found if found is not None and found.parts else Fidelity(False)
     put("twin_fidelity_passed", fidelity.passed if fidelity.parts else None)
@@ -390,21 +392,21 @@ def _put_fidelity(store: MetricStore, found: Fidelity | None) -> None:
 
 def _put_starts(store: MetricStore, starts: StartsFile | None, age_s: float | None) -> None:
     put = store.set
-    told = starts if starts_state(starts, age_s) == ANSWERED else None
-    told_ever = starts is not None and starts.problem is None
-    put("starts_age_seconds", age_s if told_ever else None)
-    counts = None if told is None else _by_expected(told)
+    valid = starts if starts_state(starts, age_s) == ANSWERED else None
+    has_starts = starts is not None and starts.problem is None
+    put("starts_age_seconds", age_s if has_starts else None)
+    counts = None if valid is None else _by_expected(valid)
     for expected in EXPECTED:
         put("starts_jobs", None if counts is None else counts[expected], expected)
     for asked in ASKED:
-        score = None if told is None else told.scores.get(asked)
+        score = None if valid is None else valid.scores.get(asked)
         put("starts_scored", None if score is None else score.n, asked)
         put("starts_coverage_ratio", None if score is None else score.coverage_ratio, asked)
         put("starts_pinball_seconds", None if score is None else score.pinball_s, asked)
 
 
 def _by_expected(starts: StartsFile) -> dict[str, int]:
-    """Waiting jobs by what is expected of them, all of `EXPECTED`."""
+    """Return the number of waiting jobs by their expected start, for all of `EXPECTED`."""
     known = [job for job in starts.jobs.values() if job is not None]
     soon = sum(job.high_s <= starts.asked_s for job in known)
     return {"now": soon, "known": len(known) - soon, "not_known": len(starts.jobs) - len(known)}

@@ -1,4 +1,4 @@
-"""What a scrape gets: a snapshot in the format that the client asked for, by the client library."""
+"""Exposition of a metrics snapshot in the format that the client accepts (`prometheus_client`)."""
 
 from collections.abc import Callable, Iterator, Mapping
 from itertools import accumulate
@@ -28,14 +28,14 @@ _OPENMETRICS = "application/openmetrics-text"
 
 
 def expose(snapshot: Snapshot, accept: str = "") -> tuple[bytes, str]:
-    """The exposition and its content type.
+    """Return the exposition and its content type.
 
     It takes tens of milliseconds for some thousand series: call it in a thread. The registry
     lives for one scrape, so that scrapes share nothing that changes.
 
     Args:
         snapshot: the values.
-        accept: the client's Accept header; without a wish in it the classic text is given.
+        accept: the client's Accept header; if it names no format, the classic text is returned.
     """
     encode, content_type = negotiate(accept)
     registry = CollectorRegistry()
@@ -44,10 +44,10 @@ def expose(snapshot: Snapshot, accept: str = "") -> tuple[bytes, str]:
 
 
 def negotiate(accept: str) -> tuple[Encoder, str]:
-    """The client library's choice of a format, and the content type of that format.
+    """Return the client library's choice of a format, and the content type of that format.
 
-    A version that is no number makes the library raise, and it puts the version it was asked
-    for into the content type as it is; who asks so oddly gets the classic text.
+    A version that is not a number makes the library raise, and it copies the requested version
+    into the content type unchecked; such clients get the classic text.
     """
     try:
         encode, content_type = choose_encoder(accept)
@@ -57,7 +57,7 @@ def negotiate(accept: str) -> tuple[Encoder, str]:
 
 
 # -- collector -------------------------------------------------------------------------------------
-# A snapshot of the values as the client library's metric families.
+# Conversion of a snapshot into the client library's metric families.
 
 V = TypeVar("V")
 
@@ -68,11 +68,11 @@ class SnapshotCollector:
     OpenMetrics forbids a counter that is NaN (our unknown) and a summary's sum below zero. Such
     a metric is shown there under the same sample names, but as families of type unknown.
 
-    No ``_created`` series are given: OpenMetrics leaves them to choice, a server would store
-    each as one more series, and our counters go on after a restart, of which they say nothing.
+    No ``_created`` series are given: in OpenMetrics they are optional, a server would store each
+    as one more series, and our counters continue after a restart, which they cannot express.
 
     Args:
-        snapshot: what is shown.
+        snapshot: the values.
         openmetrics: whether it is written as OpenMetrics, else in the classic text format.
     """
 
@@ -81,7 +81,7 @@ class SnapshotCollector:
         self._openmetrics = openmetrics
 
     def collect(self) -> Iterator[Family]:
-        """Every declared metric, in the declared order."""
+        """Yield every declared metric, in the declared order."""
         for metric in self._snapshot.metrics:
             if metric.kind in (Kind.HISTOGRAM, Kind.SUMMARY):
                 observed = _spelled(self._snapshot.observations[metric.name])
@@ -107,10 +107,10 @@ class SnapshotCollector:
 
 
 def _spelled(values: Mapping[LabelValues, V]) -> dict[LabelValues, V]:
-    r"""With label values that can be encoded.
+    r"""Escape label values that cannot be encoded.
 
-    Bytes of a host's or user's name that were no Unicode text (surrogates) are spelled
-    ``\udc..``; the library would fail on them, and with it the whole scrape.
+    Bytes of a host's or user's name that are not valid Unicode (surrogates) become ``\udc..``;
+    the library would fail on them, and with it the whole scrape.
     """
     return {tuple(map(_spelled_value, labels)): value for labels, value in values.items()}
 
@@ -120,7 +120,7 @@ def _spelled_value(value: str) -> str:
 
 
 def _numbers(metric: Metric, numbers: Mapping[LabelValues, float]) -> Family:
-    """A counter, gauge, state set or info."""
+    """Return a counter, gauge, state set or info."""
     names = list(metric.labels)
     if metric.kind is Kind.STATE_SET:  # its one label is called as the metric
         states = StateSetMetricFamily(metric.full_name, metric.help)

@@ -1,8 +1,8 @@
-"""The values of all declared metrics: set on the event loop, copied for an exposition.
+"""Store of the values of all declared metrics: set on the event loop, copied for an exposition.
 
-The engine's accounting is the truth for what it counts; the exporter sets its totals here when
-somebody scrapes. Nothing locks: only the thread of the event loop uses a store. What leaves it
-is a `Snapshot`, which never changes, so that any other thread may render it.
+The engine's accounting is authoritative; the exporter copies its totals here at a scrape. There
+are no locks: only the thread of the event loop uses a store. It hands out a `Snapshot`, which
+never changes, so that any other thread may render it.
 """
 
 import itertools
@@ -18,7 +18,7 @@ from outrider.service.metrics.declarations.metric import SITE, Kind, Metric
 
 V = TypeVar("V")
 SERIES_LIMIT: Final = 500
-"""Combinations of label values that a metric may take on beyond those known from the start."""
+"""Most combinations of label values that a metric accepts beyond those known from the start."""
 
 
 # -- series ----------------------------------------------------------------------------------------
@@ -28,7 +28,7 @@ LabelValues: TypeAlias = tuple[str, ...]
 
 
 class Observations(NamedTuple):
-    """What a histogram or a summary has observed.
+    """The observations of a histogram or a summary.
 
     Attributes:
         buckets: observations in each bucket, not cumulative; the last bucket has no bound.
@@ -40,7 +40,7 @@ class Observations(NamedTuple):
     total: float
 
     def merged(self, other: "Observations") -> "Observations":
-        """Both together."""
+        """Return the sum of two sets of observations."""
         buckets = tuple(a + b for a, b in zip(self.buckets, other.buckets, strict=True))
         return Observations(buckets, self.total + other.total)
 
@@ -50,8 +50,8 @@ class Snapshot(NamedTuple):
 
     Attributes:
         metrics: the declarations, in the order of the exposition.
-        numbers: of counters, gauges, state sets and infos.
-        observations: of histograms and summaries.
+        numbers: values of counters, gauges, state sets and infos.
+        observations: values of histograms and summaries.
     """
 
     metrics: Sequence[Metric]
@@ -59,7 +59,7 @@ class Snapshot(NamedTuple):
     observations: Mapping[str, Mapping[LabelValues, Observations]]
 
     def relabelled(self, label: str, rename: Callable[[str], str]) -> "Snapshot":
-        """The same with other values of a label, wherever a metric has it."""
+        """Return a copy with the values of a label renamed in all metrics that have it."""
         numbers, observations = dict(self.numbers), dict(self.observations)
         for metric in self.metrics:
             if label not in metric.labels:
@@ -79,7 +79,7 @@ def _relabelled(
 
 
 class MetricStore:
-    """A value for every series of the declared metrics.
+    """The values of all series of the declared metrics.
 
     ::
 
@@ -89,14 +89,14 @@ class MetricStore:
         store.set_observations("job_wait_seconds", waits.buckets, waits.total, "batch", "all")
 
     Args:
-        known: values of the labels that only the site knows, as far as they are known at the
-            start: ``adapter``, ``class``, ``cluster``, ``policy``, ``vo`` and so on. Every
-            combination of them has its series from the start.
+        known: values of site-dependent labels that are known at the start: ``adapter``,
+            ``class``, ``cluster``, ``policy``, ``vo`` and so on. Every combination of them has
+            its series from the start.
         metrics: the declarations; the metric that counts refusals must be among them.
-        series_limit: combinations that a metric may take on later.
+        series_limit: combinations that a metric accepts later.
 
     Raises:
-        ValueError: `known` names a label that no metric leaves to the site.
+        ValueError: `known` names a label that is not site-dependent in any metric.
     """
 
     def __init__(
@@ -122,9 +122,9 @@ class MetricStore:
                 )
 
     def set(self, name: str, value: SupportsFloat | None, *labels: str) -> None:
-        """Set a counter's total or a gauge; None is unknown and shows as NaN.
+        """Set a counter's total or a gauge; None is unknown and shown as NaN.
 
-        A counter never goes back, which a server would take for a restart: a smaller total than
+        A counter never decreases, which a server would take for a restart: a smaller total than
         before is refused and counted.
 
         Raises:
@@ -141,12 +141,12 @@ class MetricStore:
     def set_observations(
         self, name: str, buckets: Sequence[int], total: SupportsFloat, *labels: str
     ) -> None:
-        """Set what a histogram or a summary has observed so far.
+        """Set the observations of a histogram or a summary so far.
 
         Fewer observations than before are refused and counted, as for a counter.
 
         Args:
-            name: of the metric.
+            name: name of the metric.
             buckets: observations in each bucket, not cumulative; the last has no bound.
             total: sum of all observed values.
             labels: label values.
@@ -177,18 +177,18 @@ class MetricStore:
             series.put(labels, float(labels == (state,)))
 
     def leave_out(self, name: str, label: str, value: str) -> None:
-        """Take away the series of a number with a label value that has nothing to tell."""
+        """Remove the series of a metric with a label value that has no data."""
         self._numbers[name].leave_out(label, value)
 
     def keep(self, name: str, labels: Iterable[LabelValues]) -> None:
-        """Take away a metric's series with other labels, but for those shown from the start."""
+        """Remove a metric's series except these labels and those shown from the start."""
         of: Mapping[str, Series[Any]] = (
             self._numbers if name in self._numbers else self._observations
         )
         of[name].keep(frozenset(labels))
 
     def snapshot(self) -> Snapshot:
-        """All values as they are now: a few copies of dictionaries, cheap on the event loop."""
+        """Return a copy of all values: a few copies of dictionaries, cheap on the event loop."""
         folded_n = sum(series.folded_n for series in self._numbers.values())
         folded_n += sum(series.folded_n for series in self._observations.values())
         self.set(REFUSED, folded_n, FOLDED)
@@ -216,26 +216,26 @@ def _check_known(known: Mapping[str, Sequence[str]], metrics: Iterable[Metric]) 
     for label in known:
         if label not in open_labels:
             hint = nearest(label, open_labels)
-            raise ValueError(f'no metric leaves the label "{label}" to the site; {hint}')
+            raise ValueError(f'"{label}" is not a site-dependent label of any metric; {hint}')
 
 
 OTHER: Final = "other"
-"""Stands for every value of an open label that came when the limit was reached."""
+"""Label value that replaces all new values of an open label once the limit is reached."""
 
 
 class Series(Generic[V]):
     """The values of one metric, by label values in the declared order.
 
     All combinations of the label values that are known at the start have a series from the
-    start. Later ones are taken in until `room` is used up; from then on a new combination only
-    adds to a sum, in which `OTHER` stands for each value of an open label.
+    start. Later ones are accepted until `limit` is reached. From then on a new combination only
+    adds to a sum, in which `OTHER` replaces each value of an open label.
 
     Args:
         metric: the declaration.
         begin: value of a series that was never set.
-        add: the sum of two values.
-        known: values, known at the start, of the labels that are left to the site.
-        room: how many combinations may be taken in later.
+        add: returns the sum of two values.
+        known: values, known at the start, of the site-dependent labels.
+        limit: number of combinations that are accepted later.
     """
 
     def __init__(
@@ -244,12 +244,12 @@ class Series(Generic[V]):
         begin: V,
         add: Callable[[V, V], V],
         known: Mapping[str, Sequence[str]],
-        room: int,
+        limit: int,
     ) -> None:
         self.metric = metric
         self._begin = begin
         self._add = add
-        self._room = room
+        self._left = limit
         labels = metric.labels.items()
         columns = [known.get(name, ()) if values is SITE else values for name, values in labels]
         self._shown: dict[LabelValues, V] = dict.fromkeys(itertools.product(*columns), begin)
@@ -258,11 +258,11 @@ class Series(Generic[V]):
 
     @property
     def folded_n(self) -> int:
-        """Combinations of label values that are only part of a sum."""
+        """Number of combinations of label values that are only part of a sum."""
         return len(self._folded)
 
     def value(self, labels: LabelValues) -> V:
-        """The value last put there, or the one a series begins with."""
+        """Return the last value of a series, or the one that a series begins with."""
         found = self._shown.get(labels)
         return self._folded.get(labels, self._begin) if found is None else found
 
@@ -278,27 +278,27 @@ class Series(Generic[V]):
             self._folded[labels] = value
         else:
             self._check(labels)
-            if self._room > 0:
-                self._room -= 1
+            if self._left > 0:
+                self._left -= 1
                 self._shown[labels] = value
             else:
                 self._folded[labels] = value
 
     def leave_out(self, label: str, value: str) -> None:
-        """Take away the series with a label value of which this metric has nothing to tell."""
+        """Remove the series with a label value for which this metric has no data."""
         place = list(self.metric.labels).index(label)
         self._shown = {key: v for key, v in self._shown.items() if key[place] != value}
 
     def keep(self, labels: Collection[LabelValues]) -> None:
-        """Take away what has other labels, but for what was known at the start."""
+        """Remove all series except these and those known at the start."""
         gone = [key for key in self._shown if key not in labels and key not in self._known]
         for key in gone:
             del self._shown[key]
-        self._room += len(gone)
+        self._left += len(gone)
         self._folded = {key: value for key, value in self._folded.items() if key in labels}
 
     def snapshot(self) -> dict[LabelValues, V]:
-        """What an exposition shows now; later changes do not reach it."""
+        """Return a copy of the series for an exposition, with the sums of the folded ones."""
         shown = dict(self._shown)
         closed_lists = tuple(self.metric.labels.values())
         for labels, value in self._folded.items():
@@ -313,7 +313,7 @@ class Series(Generic[V]):
         declared, name = self.metric.labels, self.metric.full_name
         if len(labels) != len(declared):
             wanted = f"one each for {', '.join(declared)}" if declared else "none"
-            raise ValueError(f"{name}: label values {labels!r} given, {wanted} would be right")
+            raise ValueError(f"{name}: label values {labels!r} given; expected {wanted}")
         for value, (label, closed) in zip(labels, declared.items(), strict=True):
             if closed is not SITE and value not in closed:
                 hint = nearest(value, closed)

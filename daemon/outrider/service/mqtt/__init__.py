@@ -1,4 +1,4 @@
-"""What the daemon publishes over MQTT: its mode and health, every decision, every eviction.
+"""MQTT publishing of the daemon's mode, its health, every decision and every eviction.
 
-Nothing here can hold up the engine or the recording: the publisher reads the journal behind them.
+Nothing here can delay the engine or the recording: the publisher reads the journal behind them.
 """

@@ -1,4 +1,4 @@
-"""The messages themselves: topics and JSON. Docs: ``docs/mqtt-publishing.md``."""
+"""Topics and JSON payloads of the MQTT messages. Docs: ``docs/mqtt-publishing.md``."""
 
 import datetime as dt
 import time
@@ -21,26 +21,26 @@ UTILITY: Final = "utility"
 DECISIONS: Final = "decisions"
 EVICTIONS: Final = "evictions"
 KINDS: Final = (DECISIONS, EVICTIONS)
-"""What is published row by row; the topic's last part."""
+"""Last topic parts of the messages that carry one row of the journal each."""
 
 _JOB_STATES: Final = ("queued", "running", "suspended", "held")
 _encode = msgspec.json.Encoder().encode
 
 
 def presence(state: str, mode: str, since_s: float | None) -> bytes:
-    """The message of `status`: version, mode, and whether the daemon is there.
+    """Return the message of `status`: version, mode, and whether the daemon is online.
 
     Args:
         state: ``online`` or ``offline``.
-        mode: the daemon's.
-        since_s: Unix seconds since when; None where the broker says it for us and cannot know.
+        mode: mode of the daemon.
+        since_s: Unix seconds since when; None in the will, which the broker sends at any time.
     """
     since = None if since_s is None else _utc(since_s)
     return _encode({"state": state, "mode": mode, "version": __version__, "since": since})
 
 
 def health(core: Core, recording_failure: str | None) -> bytes:
-    """The message of `health`: whether what comes in is fresh and what is decided is kept."""
+    """Return the message of `health`: whether input is fresh and decisions are recorded."""
     jobs = job_counts(core)
     stale_after_s = core.config.stale_after_s
     return _encode(
@@ -60,7 +60,7 @@ def health(core: Core, recording_failure: str | None) -> bytes:
 
 
 def utility(answer: Mapping[str, Any]) -> bytes:
-    """The message of `utility`: what GET /api/v1/utility answers, and when that was."""
+    """Return the message of `utility`: the answer of GET /api/v1/utility with its time."""
     return _encode({"time_s": time.time(), **answer})
 
 
@@ -69,12 +69,15 @@ def _up(core: Core) -> list[bool]:
 
 
 def row_kind(row: DecisionRow | OutcomeRecord) -> str:
-    """On which topic a row of the journal is published."""
+    """Return the last part of the topic on which a row of the journal is published."""
     return DECISIONS if isinstance(row, DecisionRow) else EVICTIONS
 
 
 def row_message(seq: int, row: DecisionRow | OutcomeRecord, core: Core, names: UserNames) -> bytes:
-    """A decision as the ledger exports it, or an eviction. Both have `seq`, which never repeats."""
+    """Return the message of a decision (as the journal exports it) or an eviction, with `seq`.
+
+    The sequence number `seq` never repeats.
+    """
     if isinstance(row, DecisionRow):
         shown = names.in_row(row.as_row(seq))
         texts = {"would": row.mode == "shadow", "reason_text": reason_text(row.reason)}
@@ -94,7 +97,7 @@ def row_message(seq: int, row: DecisionRow | OutcomeRecord, core: Core, names: U
 
 
 def _cluster(core: Core, machine: str | None) -> str | None:
-    """Return where a machine stands; None if it is known no more."""
+    """Return the cluster of a machine; None if the machine is no longer known."""
     names = core.merger.normaliser.machine_names
     if machine not in names:
         return None

@@ -1,9 +1,9 @@
-"""The publisher: one task that follows the journal and sends it to a broker.
+"""The MQTT publisher: one task that follows the journal and sends its rows to a broker.
 
-Its place in the journal moves on when the broker has confirmed a row (QoS 1), and is kept in the
-journal. When a link breaks it goes back by some seconds, for a broker confirms before it saves.
-So nothing is lost while the broker or the daemon is away, and what is sent twice carries the same
-sequence number.
+Its place in the journal advances when the broker has confirmed a row (QoS 1), and is stored in the
+journal. When a connection breaks, the place goes back by some seconds, because a broker confirms
+before it saves. So nothing is lost while the broker or the daemon is down, and a row that is sent
+twice carries the same sequence number.
 """
 
 import asyncio
@@ -44,21 +44,21 @@ if TYPE_CHECKING:
 
 
 # -- feed ------------------------------------------------------------------------------------------
-# What of the journal is published: decisions and evictions in the order of their numbers.
+# The rows of the journal that are published: decisions and evictions, by sequence number.
 
 PIECE_ROWS: Final = 100
-"""Rows read, sent and confirmed together: what may be sent a second time after a lost link."""
+"""Rows read, sent and confirmed together; a lost connection may send them twice."""
 
 Numbered: TypeAlias = tuple[int, DecisionRow | OutcomeRecord]
 
 
 class Piece(NamedTuple):
-    """A stretch of the journal.
+    """A range of rows of the journal.
 
     Attributes:
         rows: its decisions and evictions with their sequence numbers, ascending.
-        until: the sequence number up to which that is all there is.
-        lost: sequence numbers of the stretch that retention had removed before.
+        until: the sequence number up to which these rows are complete.
+        lost: sequence numbers of the range that retention removed before they were read.
     """
 
     rows: list[Numbered]
@@ -67,16 +67,16 @@ class Piece(NamedTuple):
 
 
 def read_piece(path: Path, after: int) -> Piece:
-    """What follows a sequence number, at most `PIECE_ROWS` decisions. Takes milliseconds.
+    """Read the rows after a sequence number, at most `PIECE_ROWS` decisions. Takes milliseconds.
 
     Raises:
         LedgerError: the journal cannot be read.
     """
     with Journal(path, read_only=True) as journal:
-        until = journal.last_seq()  # first: what is recorded meanwhile belongs to the next piece
+        until = journal.last_seq()  # first: rows recorded from now on belong to the next piece
         lost = max(0, journal.pruned_seq() - after)
         decisions = list(journal.decisions(after, PIECE_ROWS))
-        # one before: it may tell of the same eviction as the first that follows
+        # one row earlier: it may record the same eviction as the first row that follows
         outcomes = list(islice(journal.outcomes(after - 1), PIECE_ROWS))
     for rows in (decisions, outcomes):
         if len(rows) == PIECE_ROWS:
@@ -87,14 +87,14 @@ def read_piece(path: Path, after: int) -> Piece:
 
 
 def _evictions(outcomes: Iterable[tuple[int, OutcomeRecord]]) -> Iterator[Numbered]:
-    """Runs thrown away, each once: all learning policies are told, in rows one after the other."""
+    """Yield each wasted run once: the journal has one row per learning policy, in sequence."""
     before = None
     for seq, outcome in outcomes:
-        told = (outcome.time_s, outcome.job, outcome.machine, outcome.run_s, outcome.ending)
+        run = (outcome.time_s, outcome.job, outcome.machine, outcome.run_s, outcome.ending)
         wasted = outcome.ending != COMPLETED_RUN and outcome.machine is not None
-        if wasted and told != before:
+        if wasted and run != before:
             yield seq, outcome
-        before = told
+        before = run
 
 
 # -- publisher -------------------------------------------------------------------------------------
@@ -108,12 +108,12 @@ log = structlog.get_logger()
 
 
 class Publisher:
-    """Publishes what a daemon records, for as long as its configuration asks for it.
+    """Publisher of a daemon's records, while its configuration has ``[mqtt]``.
 
     Args:
         recording: the journal, read behind its writer.
-        core: gives the core in place now.
-        utility: gives what the site is worth to a job now; None: that is not published.
+        core: returns the current core.
+        utility: returns the current answer of GET /api/v1/utility; None: it is not published.
     """
 
     def __init__(
@@ -135,16 +135,16 @@ class Publisher:
         self._place = Place(recording)
 
     def follow(self, config: Config) -> None:
-        """From now on publish as this configuration says; one that says the same changes nothing.
+        """Use the ``[mqtt]`` table and the mode of a configuration from now on.
 
-        What is published begins with what is recorded after the first time it is asked for.
+        The first rows published are those recorded after publishing was first configured.
         """
         if (config.mqtt, config.mode) != (self._settings, self._mode):
             self._settings, self._mode = config.mqtt, config.mode
             self._changed.set()
 
     def figures(self) -> dict[str, Any] | None:
-        """For status and metrics; None where nothing is to be published."""
+        """Return the publisher's state for status and metrics; None without ``[mqtt]``."""
         if self._settings is None:
             return None
         return {
@@ -156,7 +156,7 @@ class Publisher:
         }
 
     async def run(self) -> None:
-        """Publish until cancelled; a broker that is away is tried again, later and later."""
+        """Publish until cancelled; retry an unreachable broker with increasing pauses."""
         pauses = backoff(self._rng)
         while True:
             self._changed.clear()
@@ -171,7 +171,7 @@ class Publisher:
                 pauses = backoff(self._rng)
             except Exception as error:  # publishing must never end the daemon
                 if (task := asyncio.current_task()) is not None and task.cancelling():
-                    raise asyncio.CancelledError from error  # the link broke during the goodbye
+                    raise asyncio.CancelledError from error  # connection lost during the farewell
                 if self._connected:
                     pauses = backoff(self._rng)
                     await self._place.go_back()
@@ -208,9 +208,9 @@ class Publisher:
             finally:
                 client.timeout = _GOODBYE_S  # a broker that hangs must not delay the stop
                 try:
-                    if not link.done():  # `online` may be out already, though not yet come back
+                    if not link.done():  # `online` may be published, though not received back yet
                         farewell = presence("offline", mode, time.time())
-                        with contextlib.suppress(aiomqtt.MqttError):  # what ends us is what counts
+                        with contextlib.suppress(aiomqtt.MqttError):  # keep the first error
                             await client.publish(topic, farewell, qos=1, retain=True)
                 finally:
                     link.cancel()
@@ -222,10 +222,10 @@ class Publisher:
         self, client: "aiomqtt.Client", settings: PublishSettings, online: bytes,
         echo: asyncio.Event,
     ) -> None:  # fmt: skip
-        """Publish `online` and wait until it comes back: nothing else shows a refusal.
+        """Publish `online` and wait until it is received back: nothing else shows a refusal.
 
         MQTT 3.1.1 has no answer for "you may not publish here": a broker confirms the message and
-        drops it. Without this the whole journal could be published and never delivered.
+        drops it. Without this check the whole journal could be published and never delivered.
         """
         topic = f"{settings.base}/{STATUS}"
         await client.subscribe(topic, qos=1)
@@ -234,23 +234,23 @@ class Publisher:
             async with asyncio.timeout(_ECHO_WITHIN_S):
                 await echo.wait()
         except TimeoutError as error:
-            who = settings.username or "clients without a name"
+            who = settings.username or "clients without a user name"
             raise PeerError(
-                f"MQTT broker {settings.address}: takes what we publish to {topic} and does not "
-                f"pass it on; expected an ACL that lets {who} write and read "
+                f"MQTT broker {settings.address}: accepts messages to {topic} but does not "
+                f"deliver them; expected an ACL that lets {who} write and read "
                 f"{settings.base}/#"
             ) from error
 
     async def _follow_journal(
         self, client: "aiomqtt.Client", settings: PublishSettings, link: "asyncio.Task[None]"
     ) -> None:
-        """Publish what is recorded, and the daemon's health between, until the settings change."""
-        health_due_s, told = 0.0, None
+        """Publish new rows, and periodically the daemon's health, until the settings change."""
+        health_due_s, sent_failure = 0.0, None
         clock = asyncio.get_running_loop().time
         while not self._changed.is_set():
             failure = self._recording.failure
-            if clock() >= health_due_s or failure != told:
-                health_due_s, told = clock() + settings.health_every_s, failure
+            if clock() >= health_due_s or failure != sent_failure:
+                health_due_s, sent_failure = clock() + settings.health_every_s, failure
                 message = health(self._core(), failure)
                 await client.publish(f"{settings.base}/{HEALTH}", message, qos=1, retain=True)
                 if self._utility is not None:
@@ -259,10 +259,10 @@ class Publisher:
             pause_s = await self._publish_piece(client, settings)
             await asyncio.wait({link}, timeout=pause_s)
             if link.done():
-                link.result()  # raises what the link was lost by
+                link.result()  # raises the error that ended the connection
 
     async def _publish_piece(self, client: "aiomqtt.Client", settings: PublishSettings) -> float:
-        """Publish the next rows, if there are any; returns how many seconds to pause."""
+        """Publish the next rows, if there are any; return the seconds to pause."""
         place = self._place
         if place.seq is None or not place.behind:
             return _POLL_S
@@ -283,13 +283,13 @@ class Publisher:
 
     def _names(self) -> UserNames:
         core = self._core()
-        shown = core.config.show_users == "everybody"  # whoever reads there, we do not know them
+        shown = core.config.show_users == "everybody"  # a topic's readers are not authenticated
         return UserNames(self._recording.pseudonyms, core.personal_vos, shown)
 
     async def _publish_rows(
         self, client: "aiomqtt.Client", settings: PublishSettings, rows: list[Numbered]
     ) -> None:
-        """Send rows together, in order; the place moves on as far as all were confirmed."""
+        """Send rows together, in order; advance the place up to the last confirmed row."""
         core, names = self._core(), self._names()
         client.pending_calls_threshold = len(rows)
         sent = [
@@ -307,28 +307,28 @@ class Publisher:
 
 
 async def _listen(client: "aiomqtt.Client", awaited: bytes, received: asyncio.Event) -> None:
-    """Read until the link is lost, which raises; sets `received` when `awaited` comes back."""
+    """Read until the connection is lost (raises); set `received` when `awaited` is received."""
     async for message in client.messages:
-        if message.payload == awaited and not message.retain:  # an old one proves nothing
+        if message.payload == awaited and not message.retain:  # a retained one is an old one
             received.set()
 
 
 # -- place -----------------------------------------------------------------------------------------
-# How far the journal has been published, kept in the journal itself.
+# The publisher's progress in the journal, stored in the journal itself.
 #
-# So it goes where the journal goes: back with it when a power failure takes its last rows, and to
-# the present with a new one.
+# So it always matches the journal: it goes back with it when a power failure loses its last rows,
+# and starts at the present with a new one.
 
 PLACE_KEY: Final = "mqtt"
 DOUBT_S: Final = 5.0
-"""What a broker confirmed so shortly before it was lost, it may not have saved or passed on."""
+"""Seconds before a disconnect in which confirmed rows may not have been saved or delivered."""
 
 _SAVE_EVERY: Final = 10_000
-"""Sequence numbers after which the place is kept though nothing among them was published."""
+"""Sequence numbers after which the place is stored even if no row of them was published."""
 
 
 class Place:
-    """Where in the journal the publisher stands, and what it has published so far.
+    """The publisher's place in the journal, and its counts.
 
     Args:
         recording: the journal.
@@ -337,7 +337,7 @@ class Place:
     Attributes:
         seq: everything up to this sequence number is published; None before the first time.
         published: rows that the broker confirmed, by kind; one that is sent again counts again.
-        lost: sequence numbers that retention removed before they were looked at.
+        lost: sequence numbers that retention removed before they were read.
     """
 
     def __init__(self, recording: Recording, clock: Callable[[], float] = time.monotonic) -> None:
@@ -351,22 +351,22 @@ class Place:
         self._kept_seq = self.seq or 0
         self._reached = self.seq
         self._steps = deque[tuple[float, int]]()
-        """When the last rows were confirmed, and where it stood before them."""
+        """Times of the last confirmations, each with the place before its rows."""
 
     @property
     def behind(self) -> int:
-        """Sequence numbers that are recorded and not looked at yet."""
+        """Number of recorded sequence numbers that are not read yet."""
         return 0 if self.seq is None else max(0, self._recording.last_seq - self.seq)
 
     async def begin(self) -> None:
-        """The first time: begin with what is recorded from now on."""
+        """Set the place to the end of the journal, if it was never set."""
         if self.seq is None:
             await self.move_to(self._recording.last_seq, worth_keeping=True)
 
     async def move_to(self, seq: int, worth_keeping: bool) -> None:
-        """Go on to a sequence number, and keep the place if it is worth a row.
+        """Advance to a sequence number, and store the place if that is worth a row.
 
-        While the disk is full nothing is kept; the next time keeps it.
+        While the disk is full nothing is stored; a later call stores it.
         """
         now_s = self._clock()
         while self._steps and self._steps[0][0] < now_s - DOUBT_S:
@@ -374,9 +374,9 @@ class Place:
         if worth_keeping and self._reached is not None:
             self._steps.append((now_s, self._reached))
         self._reached = seq
-        await self._stand(seq, worth_keeping or seq - self._kept_seq > _SAVE_EVERY)
+        await self._set(seq, worth_keeping or seq - self._kept_seq > _SAVE_EVERY)
 
-    async def _stand(self, seq: int, worth_keeping: bool) -> None:
+    async def _set(self, seq: int, worth_keeping: bool) -> None:
         self.seq = seq
         if worth_keeping and self._recording.failure is None:
             self._kept_seq = seq
@@ -384,21 +384,21 @@ class Place:
             await self._recording.submit(Entry(meta={PLACE_KEY: kept}))
 
     async def go_back(self) -> None:
-        """The broker was lost: send again what it confirmed in its last seconds.
+        """Go back after a disconnect, to send the rows confirmed in the last seconds again.
 
-        A broker that is killed forgets what it had not saved, and it confirms before it saves.
-        It is kept, for the daemon may be stopped before the broker is back.
+        A broker that is killed loses messages that it confirmed but had not saved. The place is
+        stored, because the daemon may be stopped before the broker is back.
         """
         since_s = self._clock() - DOUBT_S
-        doubted = (seq for at_s, seq in self._steps if at_s >= since_s)
-        first = next(doubted, self._reached)
+        unsure = (seq for at_s, seq in self._steps if at_s >= since_s)
+        first = next(unsure, self._reached)
         self._steps.clear()
         if first is not None:
             self._reached = first
-            await self._stand(first, worth_keeping=first != self._kept_seq)
+            await self._set(first, worth_keeping=first != self._kept_seq)
 
     def figures(self) -> dict[str, Any]:
-        """For status and metrics."""
+        """Return the place and the counts for status and metrics."""
         return {
             "published": {kind: self.published[kind] for kind in KINDS},
             "last_seq": self._recording.last_seq if self.seq is None else self.seq,

@@ -1,1 +1,1 @@
-"""The shadow twin beside the daemon: a process that asks it, and the file in which it answers."""
+"""The shadow twin's separate process, and the files in which it writes its results."""

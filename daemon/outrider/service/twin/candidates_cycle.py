@@ -1,4 +1,4 @@
-"""When waiting jobs would start under each candidate, asked now and then beside the daemon."""
+"""Periodic forecasts of when waiting jobs would start under each candidate policy."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -27,30 +27,30 @@ from outrider.service.core.core import Core
 from outrider.service.journal.recording import SNAPSHOTS_NAME
 from outrider.service.journal.restart import replay_inputs
 from outrider.service.twin.cycle import candidates_of, maker_of
-from outrider.service.twin.starts_file import StartTold
+from outrider.service.twin.starts_file import StartInterval
 
-MOST_TOLD: Final = 100_000
-"""Starts under all candidates together; of a longer queue the first jobs have one."""
+MAX_STARTS: Final = 100_000
+"""Most starts stored for all candidates together; in longer queues the first jobs have one."""
 _LONGEST_PROBLEM: Final = 300
 _BEYOND_S: Final = 1e12
-_NOT_LEARNED: Final = "the daemon has not run it yet, or it does not take what it had learned"
+_NOT_LEARNED: Final = "the daemon has not run it yet, or its learned state cannot be restored"
 
 
 class UnderCandidates(NamedTuple):
-    """What is said of the candidates.
+    """Forecasts of starts under the candidates.
 
     Attributes:
-        asked_s: up to when the site was seen, Unix seconds; None: they were never asked.
-        starts: by policy and job; None: not known.
-        problems: why nothing is said under a policy, by its name.
+        asked_s: time up to which the site was seen, Unix seconds; None: never.
+        starts: expected starts by policy and job; None: not known.
+        problems: why there is no forecast under a policy, by its name.
     """
 
     asked_s: float | None
-    starts: dict[str, dict[str, StartTold | None]]
+    starts: dict[str, dict[str, StartInterval | None]]
     problems: dict[str, str]
 
-    def of_jobs(self, waiting: Mapping[str, object]) -> dict[str, dict[str, StartTold | None]]:
-        """The starts of these jobs alone: the others have started, or left, meanwhile."""
+    def of_jobs(self, waiting: Mapping[str, object]) -> dict[str, dict[str, StartInterval | None]]:
+        """Return the starts of these jobs only: the others have started or left since."""
         return {
             policy: {job: start for job, start in starts.items() if job in waiting}
             for policy, starts in self.starts.items()
@@ -61,15 +61,15 @@ NEVER_ASKED: Final = UnderCandidates(None, {}, {})
 
 
 class CandidatesCycle:
-    """Runs the site forward under each policy that the daemon runs in shadow.
+    """Simulation of the site's near future under each policy that the daemon runs in shadow.
 
     Args:
-        journal: of the daemon.
-        loaded: the configuration; asked each time.
-        clock: seconds that only ever go on.
+        journal: journal of the daemon.
+        loaded: returns the configuration; called each time.
+        clock: returns monotonic seconds.
 
     Attributes:
-        told: what was said last.
+        result: the last forecasts.
     """
 
     def __init__(
@@ -84,39 +84,42 @@ class CandidatesCycle:
         self._asked_at: float | None = None
         self._took_s = 0.0
         self._candidates: dict[str, object] = {}
-        self.told = NEVER_ASKED
+        self.result = NEVER_ASKED
 
     def look(
-        self, site: FollowedSite, moved: Mapping[str, Floats], said: Mapping[str, StartTold | None]
+        self,
+        site: FollowedSite,
+        moved: Mapping[str, Floats],
+        expected: Mapping[str, StartInterval | None],
     ) -> bool:
-        """Ask if it is time. Whatever goes wrong is a problem of a policy, or of all.
+        """Make new forecasts if they are due. An error becomes a problem of one or all policies.
 
         Args:
-            site: followed up to now.
-            moved: by how much forecasts under the incumbent were moved: `Outlook.moved`.
-            said: the expected starts under the incumbent, by job; None: not known.
+            site: the site, followed up to now.
+            moved: recalibration of the forecasts under the incumbent: `Outlook.moved`.
+            expected: the expected starts under the incumbent, by job; None: not known.
 
         Returns:
-            Whether there is something else to be told than before.
+            True if the result has changed.
         """
         loaded, began_s = self._loaded(), self._clock()
         settings, candidates = twin_of(loaded.config), candidates_of(loaded)
         if not settings.candidates_every_s:
-            was_told, self.told = self.told is not NEVER_ASKED, NEVER_ASKED
-            return was_told
+            had_result, self.result = self.result is not NEVER_ASKED, NEVER_ASKED
+            return had_result
         every_s = max(settings.candidates_every_s, 2.0 * self._took_s)
         asked = self._asked_at is not None and began_s - self._asked_at < every_s
         if asked and candidates == self._candidates:
             return False
         self._asked_at, self._candidates = began_s, dict(candidates)
         try:
-            self.told = self._ask(loaded, site, moved, said)
-        except Exception as error:  # noqa: BLE001 - the starts under the incumbent must go on
-            self.told = NEVER_ASKED._replace(
+            self.result = self._ask(loaded, site, moved, expected)
+        except Exception as error:  # noqa: BLE001 - must not stop the incumbent's forecasts
+            self.result = NEVER_ASKED._replace(
                 asked_s=site.now_s, problems=dict.fromkeys(candidates, _why(error))
             )
         self._took_s = self._clock() - began_s
-        for policy, why in self.told.problems.items():
+        for policy, why in self.result.problems.items():
             log.warning("candidate_starts_unavailable", policy=policy, reason=why)
         return True
 
@@ -125,7 +128,7 @@ class CandidatesCycle:
         loaded: LoadedConfig,
         site: FollowedSite,
         moved: Mapping[str, Floats],
-        said: Mapping[str, StartTold | None],
+        expected: Mapping[str, StartInterval | None],
     ) -> UnderCandidates:
         facts, settings = facts_on_record(self._journal), twin_of(loaded.config)
         clusters = [] if facts is None else list(facts.clusters)
@@ -133,8 +136,8 @@ class CandidatesCycle:
         problems = {**core.lost_policies, **dict.fromkeys(fresh, _NOT_LEARNED)}
         present = present_of(loaded, core)
         asked = [name for name in present.policies if name not in problems]
-        starts: dict[str, dict[str, StartTold | None]] = {}
-        if said and asked:
+        starts: dict[str, dict[str, StartInterval | None]] = {}
+        if expected and asked:
             make = maker_of(loaded, candidates_of(loaded))
             known = None if facts is None or facts.incumbent is None else facts.incumbent.policy
             ahead = CandidateStarts(present, site, make, settings.seed, self._clock, known)
@@ -143,17 +146,17 @@ class CandidatesCycle:
                 left_s = max(0.0, until_s - self._clock()) / (len(asked) - n)
                 try:
                     starts_s = ahead.starts_s(name, left_s)
-                except Exception as error:  # noqa: BLE001 - a stranger's code: its column alone
+                except Exception as error:  # noqa: BLE001 - a plugin's fault: only its column
                     problems[name] = _why(error)
                     continue
-                jobs = ahead.jobs[: MOST_TOLD // len(asked)]
-                starts[name] = told_starts(jobs, starts_s, site.now_s, moved, said)
+                jobs = ahead.jobs[: MAX_STARTS // len(asked)]
+                starts[name] = start_intervals(jobs, starts_s, site.now_s, moved, expected)
         short = {name: why[:_LONGEST_PROBLEM] for name, why in problems.items()}
         return UnderCandidates(site.now_s, starts, short)
 
 
 def present_of(loaded: LoadedConfig, core: Core) -> Present:
-    """The state of a core, to be run forward; the core is of no more use."""
+    """Return the state of a core for a simulation forward; the core must not be used afterwards."""
     config = loaded.config
     rules = SiteRules(
         core.discipline.name, config.reconsider_s, loaded.reboot_day_s(), config.shares,
@@ -163,31 +166,31 @@ def present_of(loaded: LoadedConfig, core: Core) -> Present:
     return Present(core.engine, rules, names.job_names, names.machine_names)
 
 
-def told_starts(
+def start_intervals(
     jobs: list[str],
     starts_s: Floats,
     now_s: float,
     moved: Mapping[str, Floats],
-    said: Mapping[str, StartTold | None],
-) -> dict[str, StartTold | None]:
-    """What is said of each job that the incumbent's forecast names.
+    expected: Mapping[str, StartInterval | None],
+) -> dict[str, StartInterval | None]:
+    """Return the expected start of each job in the incumbent's forecast, from simulated starts.
 
     Args:
         jobs: names, by column.
         starts_s: (replicates, jobs) Unix seconds; inf: not within the horizon.
         now_s: the present moment.
-        moved: (3,) by how much the quantiles of each job's forecast under the incumbent were moved.
-        said: under the incumbent.
+        moved: (3,) recalibration of the quantiles of each job's forecast under the incumbent.
+        expected: the expected starts under the incumbent.
     """
     waits_s = np.minimum(starts_s[:, : len(jobs)] - now_s, _BEYOND_S)
     quantiles_s = np.quantile(waits_s, LEVELS, axis=0).T
-    told: dict[str, StartTold | None] = dict.fromkeys(said)
+    intervals: dict[str, StartInterval | None] = dict.fromkeys(expected)
     for name, raw_s, latest_s in zip(jobs, quantiles_s, waits_s.max(axis=0), strict=True):
-        if said.get(name) is None or raw_s[-1] > HORIZON_DAYS * DAY_S:
+        if expected.get(name) is None or raw_s[-1] > HORIZON_DAYS * DAY_S:
             continue
         wait_s = raw_s if latest_s <= 0.0 else np.sort(as_seconds(as_log(raw_s) + moved[name]))
-        told[name] = StartTold(*(now_s + wait_s).tolist())
-    return told
+        intervals[name] = StartInterval(*(now_s + wait_s).tolist())
+    return intervals
 
 
 def _why(error: Exception) -> str:
@@ -198,7 +201,7 @@ def _why(error: Exception) -> str:
 
 
 # -- shadow state ----------------------------------------------------------------------------------
-# The daemon's state as its journal tells it, policies in shadow included, beside the daemon.
+# Reconstruction of the daemon's state from its journal, with its shadow policies.
 
 log = structlog.get_logger()
 
@@ -206,19 +209,19 @@ log = structlog.get_logger()
 def recall_core(
     loaded: LoadedConfig, clusters: list[ClusterSpec], journal: Path, until_seq: int
 ) -> tuple[Core, list[str]]:
-    """A core in the state in which the daemon was at an input of its journal.
+    """Return a core in the state that the daemon had at an input of its journal.
 
-    It begins from the newest snapshot that fits, as a restart does; without one, the policies learn
+    It begins from the newest usable snapshot, as a restart does; without one, the policies learn
     from the journal alone.
 
     Args:
         loaded: the configuration.
-        clusters: their habits, as on record.
-        journal: of the daemon, which may be writing it.
-        until_seq: number of the last input.
+        clusters: the recorded clusters.
+        journal: journal of the daemon, which may be writing it.
+        until_seq: sequence number of the last input.
 
     Returns:
-        The core, and names of the policies that are not in the snapshot: they know nothing.
+        The core, and the names of the policies that the snapshot lacks: they have learned nothing.
 
     Raises:
         LedgerError: the journal cannot be read.

@@ -1,4 +1,4 @@
-"""The process that asks the twin, as a child of a daemon that no service manager started."""
+"""Supervisor of the twin process, as a child of a daemon that runs without a service manager."""
 
 import asyncio
 import contextlib
@@ -14,28 +14,28 @@ from outrider.service.config.declarations import twin_of
 from outrider.service.config.loaded import LoadedConfig
 
 FIRST_S: Final = 20.0
-"""After which it is started first: the start of the daemon has the host for itself."""
+"""Seconds before the first start, so that the daemon's own start is not slowed down."""
 _RETRY_S: Final = 5.0
-"""After its first death; then twice as long each time."""
+"""Seconds until a restart after the first exit; then twice as long each time."""
 _LONGEST_S: Final = 3_600.0
 _LIVED_S: Final = 600.0
-"""One that lived so long begins with the shortest wait again."""
+"""Seconds of life after which the restart pause begins with the shortest again."""
 _LOOK_S: Final = 2.0
 _COMMAND: Final = "import sys; from outrider.cli.entry import main; sys.exit(main(sys.argv[1:]))"
-"""`outrider` of this interpreter, wherever its script is."""
+"""The command `outrider` of this interpreter, independent of where its script is."""
 _ENDS_WITHIN_S: Final = 0.5
 
 log = structlog.get_logger()
 
 
 class TwinChild:
-    """Starts the process, and again if it dies, and ends it with itself.
+    """Supervisor that starts the twin process, restarts it, and ends it with the daemon.
 
-    A daemon that is killed takes it along, too: it looks for its parent.
+    If the daemon is killed, the process ends too: it watches its parent.
 
     Args:
-        loaded: the configuration in force.
-        first_s: before the first start.
+        loaded: returns the active configuration.
+        first_s: seconds before the first start.
     """
 
     def __init__(self, loaded: Callable[[], LoadedConfig], first_s: float = FIRST_S) -> None:
@@ -44,7 +44,7 @@ class TwinChild:
         self.pid: int | None = None
 
     async def run(self) -> None:
-        """Until cancelled; then the process ends, too."""
+        """Keep the process running until cancelled, then end it."""
         pause_s, deaths = self._first_s, 0
         while True:
             await asyncio.sleep(pause_s)
@@ -59,12 +59,12 @@ class TwinChild:
                 log.warning("twin_process_ended", code=code, again_after_s=pause_s)
 
     async def _one(self) -> int:
-        """Start it, and wait for its end; its exit code."""
+        """Start the process and wait for its end; return its exit code."""
         words = ["run-twin", "--config", self._loaded().source, "--parent", str(os.getpid())]
-        nobody = asyncio.subprocess.DEVNULL
+        devnull = asyncio.subprocess.DEVNULL
         try:
             process = await asyncio.create_subprocess_exec(
-                sys.executable, "-c", _COMMAND, *words, stdin=nobody, stdout=nobody
+                sys.executable, "-c", _COMMAND, *words, stdin=devnull, stdout=devnull
             )
         except OSError as error:
             log.warning("twin_process_start_failed", error=str(error))
@@ -78,9 +78,9 @@ class TwinChild:
 
 
 async def _end(process: asyncio.subprocess.Process) -> None:
-    """Kill it: what it writes it replaces as a whole, so there is nothing that it has to finish.
+    """Kill the process: it replaces its files atomically, so it has nothing to finish.
 
-    At its priority it needs seconds on a busy host even to die; nobody waits for that.
+    At its low priority it may need seconds to exit on a busy host; the daemon does not wait.
     """
     if process.returncode is None:
         process.kill()

@@ -1,4 +1,4 @@
-"""The process that asks the twin from time to time, and keeps the answer in the state directory."""
+"""The twin process: it runs the twin periodically and stores the result in the state directory."""
 
 import contextlib
 import fcntl
@@ -29,8 +29,8 @@ from outrider.service.twin.twin_file import Present, stamp_of
 from outrider.twin.answer import finite_or_none
 from outrider.twin.asking import ask_twin
 
-# -- asking ----------------------------------------------------------------------------------------
-# Asking the twin once about the policies of a configuration; whatever goes wrong is an answer.
+# -- one run of the twin ---------------------------------------------------------------------------
+# One run of the twin for the policies of a configuration. An error becomes a refused result.
 
 _NO_ANSWER: Final[dict[str, Any]] = {
     "window": None, "incumbent": None, "longest_deferral_s": None, "fidelity": None,
@@ -40,11 +40,11 @@ _NO_ANSWER: Final[dict[str, Any]] = {
 
 
 class Asked(NamedTuple):
-    """What became of an asking.
+    """The outcome of one run of the twin.
 
     Attributes:
-        answer: as ``outrider twin --json``.
-        failed: it could not be done, which another time may.
+        answer: the result, as ``outrider twin --json``.
+        failed: the twin could not run; a later try may succeed.
     """
 
     answer: dict[str, Any]
@@ -52,12 +52,12 @@ class Asked(NamedTuple):
 
 
 def no_answer(why: str) -> dict[str, Any]:
-    """An answer that says nothing but why there is none."""
+    """Return an empty result with the reason why there is none."""
     return _NO_ANSWER | {"refused": why}
 
 
 def candidates_of(loaded: LoadedConfig) -> dict[str, dict[str, Any]]:
-    """The policies to ask about, with their settings: those that can be made."""
+    """Return the policies to evaluate, with their settings: those that can be created."""
     return {
         name: dict(given)
         for name, given in policies_of(loaded.config).items()
@@ -66,23 +66,23 @@ def candidates_of(loaded: LoadedConfig) -> dict[str, dict[str, Any]]:
 
 
 def ask(loaded: LoadedConfig, journal: Path) -> Asked:
-    """Ask the twin about the policies of a configuration.
+    """Run the twin for the policies of a configuration.
 
     Args:
         loaded: the configuration.
-        journal: of its daemon, which may be writing it.
+        journal: journal of its daemon, which may be writing it.
     """
     candidates = candidates_of(loaded)
     if not candidates:
         why = "; ".join(loaded.broken.values()) or "no policy is configured"
-        return Asked(no_answer(f"no policy can be made: {why}"), failed=True)
+        return Asked(no_answer(f"no policy can be created: {why}"), failed=True)
     try:
         return Asked(_answer(loaded, journal, candidates))
     except OutriderError as error:
         return Asked(no_answer(str(error)), failed=True)
     except Exception as error:
         log.exception("twin_failed")
-        why = f"a fault of Outrider's own, or of a policy: {type(error).__name__}: {error}"
+        why = f"internal error, or a fault of a policy: {type(error).__name__}: {error}"
         return Asked(no_answer(why), failed=True)
 
 
@@ -100,7 +100,7 @@ def _answer(
 def maker_of(
     loaded: LoadedConfig, candidates: Mapping[str, Mapping[str, Any]]
 ) -> Callable[[str, int], Policy]:
-    """What makes a candidate as the daemon does, and the incumbent as it is by itself."""
+    """Return a factory of policies: a candidate with its settings, others with their defaults."""
 
     def make(name: str, seed: int) -> Policy:
         options = dict(candidates.get(name, {}))
@@ -114,25 +114,25 @@ def maker_of(
 
 LOCK_NAME: Final = "twin.lock"
 _LOOK_S: Final = 5.0
-"""Between two looks at the configuration, and whether it is time."""
+"""Seconds between two checks of the configuration file and of the time."""
 _PRESENT_S: Final = 3_600.0
-"""Between two looks at load and waste."""
+"""Seconds between two computations of load and waste."""
 _RETRY_S: Final = 900.0
-"""After the first asking that could not be done; then twice as long each time."""
+"""Seconds until a retry after the first failed run; then twice as long each time."""
 _LOCK_WITHIN_S: Final = 15.0
 _PARENT_POLL_S: Final = 0.5
 _ENDS_WITHIN_S: Final = 30.0
-"""At a low priority beside busy cores, even an end takes its time."""
+"""Seconds to exit: at a low priority on busy cores even that takes time."""
 log = structlog.get_logger()
 
 
 class TwinCycle:
-    """Asks the twin whenever it is time, until it is told to stop.
+    """Scheduler of the twin's runs.
 
     Args:
         loaded: the configuration; its file is read again when it has changed.
-        clock: Unix seconds now.
-        sleep: waits for so many seconds.
+        clock: returns Unix seconds.
+        sleep: sleeps for so many seconds.
     """
 
     def __init__(
@@ -148,14 +148,14 @@ class TwinCycle:
         self.journal = self.folder / JOURNAL_NAME
         self._present = PresentLoad(self.journal)
         self._present_at: float | None = None
-        self._file_told = stamp_of(Path(loaded.source))
+        self._file_stamp = stamp_of(Path(loaded.source))
         self._state: dict[str, Any] = {}
 
     def run(self) -> None:
-        """Ask again and again; returns once the configuration says never.
+        """Run the twin periodically; return once the configuration sets `every_s` to 0.
 
         Raises:
-            LedgerError: another process asks for this state directory already.
+            LedgerError: another twin process uses this state directory already.
         """
         with locked(self.folder):
             self._begin()
@@ -169,18 +169,18 @@ class TwinCycle:
                 self._follow_file()
 
     def once(self) -> Asked:
-        """Ask now. Raises as `run`."""
+        """Run the twin once, now. Raises as `run`."""
         with locked(self.folder):
             self._begin()
             return self.ask_now()
 
     def ask_now(self) -> Asked:
-        """Ask, and write the answer down; while that goes on, the one before stands."""
+        """Run the twin and write its result; until then the previous result stays in the file."""
         began_s = self._clock()
         self._note(asking_since_s=began_s)
         try:
             asked = ask(self.loaded, self.journal)
-        except SystemExit:  # told to stop: that is no failure
+        except SystemExit:  # a stop was requested: that is no failure
             self._note(asking_since_s=None)
             raise
         took_s = max(0.0, self._clock() - began_s)
@@ -193,7 +193,7 @@ class TwinCycle:
         return asked
 
     def _wait_s(self, every_s: float) -> float:
-        """For how long the next asking has to wait; 0 or less: it is time."""
+        """Return the seconds until the next run is due; 0 or less: it is due now."""
         state, bound_s = self._state, self._longest_deferral_s()
         candidates = _as_written(candidates_of(self.loaded))
         asked_s, failures = state.get("asked_s"), int(state.get("failures", 0))
@@ -204,17 +204,18 @@ class TwinCycle:
         after_s = min(every_s, _RETRY_S * 2.0 ** min(failures - 1, 30)) if failures else every_s
         after_s = max(after_s, 2.0 * float(state.get("took_s") or 0.0))
         gone_s = self._clock() - float(asked_s)
-        return after_s - gone_s if gone_s >= 0 else 0.0  # the clock was put back
+        return after_s - gone_s if gone_s >= 0 else 0.0  # the clock was set back
 
     def _begin(self) -> None:
-        """Go on from what stands in the file.
+        """Load the state from the file.
 
-        An asking that the last process did not live to end is a failure: it may be one again.
+        A run that the last process did not finish, because it was killed, counts as a failure: it
+        may fail again.
         """
         self._state = self._written()
         since_s = self._state.get("asking_since_s")
         if since_s is not None:
-            why = "the process that asked was ended before it had an answer (out of memory?)"
+            why = "the twin process was killed before it had a result (out of memory?)"
             log.warning("twin_result_missing", error=why)
             self._note_answer(float(since_s), 0.0, Asked(no_answer(why), failed=True))
 
@@ -252,18 +253,18 @@ class TwinCycle:
         return None if present is None else msgspec.structs.asdict(present)
 
     def _follow_file(self) -> None:
-        """Read the configuration again where its file has changed; a wrong one changes nothing."""
-        told = stamp_of(Path(self.loaded.source))
-        if told == self._file_told:
+        """Read the configuration again if its file has changed; ignore an invalid one."""
+        stamp = stamp_of(Path(self.loaded.source))
+        if stamp == self._file_stamp:
             return
-        self._file_told = told
+        self._file_stamp = stamp
         try:
             self.loaded = load_config(Path(self.loaded.source))
         except OutriderError as error:
             log.error("config_reload_failed", error=str(error))
 
     def _written(self) -> dict[str, Any]:
-        """What stands in the file; nothing where it is not ours, or damaged."""
+        """Return the contents of the file; empty if it is damaged or not the twin's."""
         try:
             if twin_file.read(self.folder) is None:
                 return {}
@@ -273,7 +274,7 @@ class TwinCycle:
             return {}
 
     def _note(self, **fields: Any) -> None:
-        """Remember this, and write it down; where the disk is full, the next time will do."""
+        """Update the state and write it; if the disk is full, the next write stores it."""
         self._state |= fields
         try:
             twin_file.write_plain(self.folder, self._state)
@@ -283,17 +284,17 @@ class TwinCycle:
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Be the one process that asks for a state directory.
+    """Hold the lock of a state directory: one twin process at a time.
 
     Raises:
-        LedgerError: another one does, or the folder cannot be written.
+        LedgerError: another process holds it, or the folder cannot be written.
     """
     try:
         descriptor = os.open(folder / LOCK_NAME, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except OSError as error:
         raise LedgerError(
             f"{folder / LOCK_NAME}: {error.strerror}; expected the state directory of a "
-            "daemon, and its user"
+            "daemon; run as its user"
         ) from error
     with os.fdopen(descriptor) as file:
         deadline_s = time.monotonic() + _LOCK_WITHIN_S
@@ -303,22 +304,25 @@ def locked(folder: Path) -> Iterator[None]:
                 break
             except OSError as error:
                 if time.monotonic() > deadline_s:
-                    raise LedgerError(f"{folder}: another process asks the twin there") from error
+                    raise LedgerError(f"{folder}: another process runs the twin there") from error
                 time.sleep(0.2)
         yield
 
 
-def be_modest(nice: int) -> None:
-    """Take one core at most, and give way to others as far as that; never less than one does."""
+def lower_priority(nice: int) -> None:
+    """Use one core at most, and raise the nice value of this process; never lower it."""
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     with contextlib.suppress(OSError):
         os.nice(max(0, nice - os.nice(0)))
 
 
-def end_when_told(parent: int | None) -> None:
-    """End by `SystemExit` on SIGTERM and SIGINT, and when a parent is gone, whose number this is.
+def exit_on_signals(parent: int | None) -> None:
+    """Raise `SystemExit` on SIGTERM, on SIGINT, and when the parent process is gone.
 
-    Where that is not heard within half a minute, it ends all the same.
+    If the parent is gone and the exit takes longer than half a minute, the process is ended.
+
+    Args:
+        parent: process id of the parent; None: there is none to follow.
     """
 
     def stop(number: int, frame: Any) -> None:
@@ -343,15 +347,15 @@ def _as_written(plain: dict[str, Any]) -> Any:
 
 
 # -- present ---------------------------------------------------------------------------------------
-# Load and waste of the last weeks, by which it is told whether a forecast still holds.
+# Load and waste of the last weeks: they show whether a forecast is still valid.
 
 WINDOW_S: Final = 14 * 86_400.0
 
 
 class PresentLoad:
-    """Reads the runs of a journal that ended in its last two weeks.
+    """Load and waste of the runs that ended in a journal's last two weeks.
 
-    It remembers which rows are older, so that each look reads little more than those weeks.
+    It remembers which rows are older, so that each call reads little more than those weeks.
 
     Args:
         path: the journal.
@@ -362,7 +366,7 @@ class PresentLoad:
         self._older = 0
 
     def look(self) -> Present | None:
-        """Load and waste now; None where the journal tells of no run.
+        """Return load and waste now; None if the journal has no run.
 
         Raises:
             LedgerError: the journal cannot be read.
@@ -370,7 +374,7 @@ class PresentLoad:
         with Journal(self._path, read_only=True) as journal:
             runs = journal.runs(self._older)
             first = next(runs, None)
-            if first is None and self._older:  # a new journal is in the place of the old one
+            if first is None and self._older:  # the journal was replaced by a new one
                 runs, self._older = journal.runs(), 0
                 first = next(runs, None)
             if first is None:

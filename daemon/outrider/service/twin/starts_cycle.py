@@ -1,4 +1,4 @@
-"""The part of the process beside the daemon that says when jobs will start, each minute."""
+"""The part of the twin process that forecasts the starts of waiting jobs, each minute."""
 
 import math
 import threading
@@ -26,33 +26,33 @@ from outrider.service.journal.recording import SNAPSHOTS_NAME
 from outrider.service.twin import starts_file
 from outrider.service.twin.candidates_cycle import CandidatesCycle
 from outrider.service.twin.starts_file import (
-    OneMoreTold,
+    OneMoreForecast,
     Score,
+    StartInterval,
     StartsFile,
-    StartTold,
     Wait,
     planned_near,
 )
 
 # -- one more cycle --------------------------------------------------------------------------------
-# What one more job of each kind would meet here, asked now and then beside the daemon.
+# Periodic forecasts of the wait of a hypothetical extra job of each kind.
 
 _REST_OF_ONE_MORE: Final = 10.0
-"""So many times as long as a look took it rests: expected starts come first."""
+"""Pause after a forecast, as a multiple of its duration: expected starts come first."""
 _BUDGET_S: Final = 20.0
-"""After so many seconds of a look no further kind is asked about: those left are the rarest."""
+"""Seconds of a forecast after which the remaining kinds are left out: they are the rarest."""
 
 
 class OneMoreCycle:
-    """Asks for each kind of job, and says what its class makes of the wait.
+    """Forecasts for one more job of each kind: its wait, and the utility of its class.
 
     Args:
-        loaded: the configuration, with the classes' time utility functions; asked each time.
-        clock: seconds that only ever go on.
+        loaded: returns the configuration, with the classes' time utility functions.
+        clock: returns monotonic seconds.
 
     Attributes:
-        told: what was said last.
-        asked_s: up to when the site was seen for it, Unix seconds; None: it was never asked.
+        forecasts: the last forecasts.
+        asked_s: time up to which the site was seen for them, Unix seconds; None: never.
     """
 
     def __init__(
@@ -64,15 +64,17 @@ class OneMoreCycle:
         self._clock = clock
         self._rests_until = -math.inf
         self._rng = np.random.default_rng(0)
-        self.told: list[OneMoreTold] = []
+        self.forecasts: list[OneMoreForecast] = []
         self.asked_s: float | None = None
 
     def look(self, site: FollowedSite, outlook: Outlook, discipline: Discipline) -> bool:
-        """Ask if it is time; whether it was. What goes wrong leaves nothing told, and a log line.
+        """Make new forecasts if they are due; return True if they were.
+
+        An error is logged and leaves no forecasts.
 
         Args:
-            site: followed up to now.
-            outlook: on it.
+            site: the site, followed up to now.
+            outlook: the forecaster of its starts.
             discipline: the rule of its batch system.
         """
         began = self._clock()
@@ -80,61 +82,62 @@ class OneMoreCycle:
             return False
         try:
             utilities = self._loaded().utilities()
-            told = []
+            forecasts = []
             for one in one_more(site, outlook, discipline, self._rng):
-                told.append(_told(one, utilities))
+                forecasts.append(_with_utility(one, utilities))
                 if self._clock() - began >= _BUDGET_S:
                     break
-            self.told, self.asked_s = told, site.now_s
-        except Exception:  # expected starts must go on
+            self.forecasts, self.asked_s = forecasts, site.now_s
+        except Exception:  # must not stop the forecasts of starts
             log.exception("one_more_job_failed")
-            self.told, self.asked_s = [], None
+            self.forecasts, self.asked_s = [], None
         ended = self._clock()
         self._rests_until = ended + _REST_OF_ONE_MORE * (ended - began)
         return True
 
 
-def _told(one: OneMore, utilities: Mapping[str, TimeUtility]) -> OneMoreTold:
+def _with_utility(one: OneMore, utilities: Mapping[str, TimeUtility]) -> OneMoreForecast:
     spec, function = one.kind.spec, utilities.get(one.kind.job_class)
-    worth = None
+    utility = None
     if function is not None and len(one.waits_s):
-        worth = float(function.unit(one.waits_s + one.runs_s, one.runs_s).mean())
-    return OneMoreTold(
+        utility = float(function.unit(one.waits_s + one.runs_s, one.runs_s).mean())
+    return OneMoreForecast(
         vo=one.kind.vo,
         job_class=one.kind.job_class,
         cpus=spec.cpus,
         estimate_s=spec.estimate_s,
         n=one.kind.n,
         wait_s=None if one.wait_s is None else Wait(*one.wait_s.tolist()),
-        utility=worth,
+        utility=utility,
     )
 
 
 # -- starts cycle ----------------------------------------------------------------------------------
 
 _LEARNED_FROM_S: Final = 14 * 86_400.0
-"""Of a journal that is longer, the questions of the last two weeks are asked anew at the start."""
+"""Length of the past whose hourly forecasts are repeated at the start, to learn from them."""
 _LEARNS_FOR_S: Final = 30.0
-"""With about so many seconds of a core: the first answer must not be hours away. By a clock on the
-wall a busy host would leave nothing to learn from."""
+"""CPU-seconds for that: the first result must not be hours away.
+
+In wall-clock time, a busy host would leave nothing to learn from."""
 _REST: Final = 2.0
-"""So many times as long as a look took it rests at least: a long queue must not take all."""
+"""Least pause after a forecast, as a multiple of its duration: long queues are slow."""
 log = structlog.get_logger()
 
 
 class StartsCycle:
-    """Follows the journal of a state directory, and writes down when jobs will start.
+    """Periodic forecasts of starts from the journal of a state directory.
 
-    Whatever goes wrong is written down in place of an answer, and tried again from the beginning
-    of the journal.
+    An error is written to the file in place of a forecast; the next try begins from the start of
+    the journal.
 
     Args:
         folder: the state directory.
         journal: its journal.
-        every_s: from one look to the next; asked each time, 0: none now.
-        clock: Unix seconds now.
-        candidates: also asks about starts under the policies in shadow; None: nobody does.
-        one_more: also asks what one more job would meet; None: nobody does.
+        every_s: returns the seconds from one forecast to the next; 0: none now.
+        clock: returns Unix seconds.
+        candidates: also forecasts starts under the policies in shadow; None: not wanted.
+        one_more: also forecasts the wait of one more job; None: not wanted.
     """
 
     def __init__(
@@ -157,49 +160,49 @@ class StartsCycle:
         self._discipline: Discipline = FIRST_FIT
 
     def run(self, stopped: threading.Event) -> None:
-        """Look again and again, until it is told to stop."""
+        """Make forecasts periodically until `stopped` is set."""
         while not stopped.is_set():
             every_s, began_s = self._every_s(), time.monotonic()
             rest_s = _REST * self.look().took_s if every_s > 0 else 0.0
             stopped.wait(max(every_s - (time.monotonic() - began_s), rest_s, 1.0))
 
     def look(self) -> StartsFile:
-        """Look now, and write it down; then, now and then, what is said of candidates, too."""
+        """Make a forecast and write it; add those of candidates and one more job when due."""
         began_s = time.monotonic()
         try:
-            told = self._told(began_s)
-            self._write(told)
+            starts = self._forecast(began_s)
+            self._write(starts)
             if self._ask_one_more():
-                told = self._with_one_more(told)
-                self._write(told)
-            if self._ask_candidates(told):
-                told = self._with_candidates(told)
-                self._write(told)
+                starts = self._with_one_more(starts)
+                self._write(starts)
+            if self._ask_candidates(starts):
+                starts = self._with_candidates(starts)
+                self._write(starts)
         except Exception as error:
-            # a damaged journal, one that was pruned or put in place of another, or a fault of
-            # ours: nothing that was gathered is to be believed
+            # a damaged, pruned or replaced journal, or an internal error: the state gathered so
+            # far is unreliable
             self._site = self._outlook = None
             known = isinstance(error, OutriderError)
             if not known:
                 log.exception("expected_starts_failed")
             why = str(error) if known else f"{type(error).__name__}: {error}"
             took_s = time.monotonic() - began_s
-            told = StartsFile(asked_s=self._clock(), took_s=took_s, problem=why)
-            self._write(told)
-        return told
+            starts = StartsFile(asked_s=self._clock(), took_s=took_s, problem=why)
+            self._write(starts)
+        return starts
 
-    def _write(self, told: StartsFile) -> None:
+    def _write(self, starts: StartsFile) -> None:
         try:
-            starts_file.write(self._folder, told)
+            starts_file.write(self._folder, starts)
         except OSError as error:
             log.error("expected_starts_not_saved", error=str(error))
 
-    def _told(self, began_s: float) -> StartsFile:
+    def _forecast(self, began_s: float) -> StartsFile:
         site, outlook = self._followed()
         until_s = site.recorded_until_s()
         past = PastHours(until_s - _LEARNED_FROM_S, until_s, _LEARNS_FOR_S)
         if site.seq:
-            past.was_there(site.now_s)
+            past.mark_asked(site.now_s)
         for now_s in site.catch_up():
             if past.is_due(now_s):
                 before_s = time.thread_time()
@@ -207,8 +210,10 @@ class StartsCycle:
                 past.took(now_s, time.thread_time() - before_s)
         planned = planned_near(self._folder, site.now_s)
         expected = outlook.look(planned)
-        jobs = {name: None if one is None else StartTold(*one) for name, one in expected.items()}
-        told = self._with_candidates(
+        jobs = {
+            name: None if one is None else StartInterval(*one) for name, one in expected.items()
+        }
+        starts = self._with_candidates(
             StartsFile(
                 asked_s=site.now_s, took_s=time.monotonic() - began_s, discipline=self._discipline,
                 compiled=HAS_COMPILER, jobs=jobs,
@@ -216,45 +221,45 @@ class StartsCycle:
                 scores=msgspec.convert(outlook.scores(), dict[str, Score]),
             )
         )  # fmt: skip
-        return self._with_one_more(told)
+        return self._with_one_more(starts)
 
     def _ask_one_more(self) -> bool:
-        """Ask what one more job would meet, if it is time; whether it was."""
+        """Forecast the wait of one more job, if that is due; return True if it was."""
         if self._one_more is None or self._site is None or self._outlook is None:
             return False
         return self._one_more.look(self._site, self._outlook, self._discipline)
 
-    def _with_one_more(self, told: StartsFile) -> StartsFile:
-        """The same with what was said of that last."""
+    def _with_one_more(self, starts: StartsFile) -> StartsFile:
+        """Return a copy with the last forecasts for one more job."""
         if self._one_more is None:
-            return told
+            return starts
         one = self._one_more
-        return msgspec.structs.replace(told, one_more=one.told, one_more_asked_s=one.asked_s)
+        return msgspec.structs.replace(starts, one_more=one.forecasts, one_more_asked_s=one.asked_s)
 
-    def _ask_candidates(self, told: StartsFile) -> bool:
-        """Ask about starts under the candidates, if it is time; whether it was."""
+    def _ask_candidates(self, starts: StartsFile) -> bool:
+        """Forecast starts under the candidates, if that is due; return True if it was."""
         if self._candidates is None or self._site is None or self._outlook is None:
             return False
-        return self._candidates.look(self._site, self._outlook.moved, told.jobs)
+        return self._candidates.look(self._site, self._outlook.moved, starts.jobs)
 
-    def _with_candidates(self, told: StartsFile) -> StartsFile:
-        """The same with what was said of them last, of the jobs that wait still."""
+    def _with_candidates(self, starts: StartsFile) -> StartsFile:
+        """Return a copy with the last forecasts under the candidates, for jobs that still wait."""
         if self._candidates is None:
-            return told
-        under = self._candidates.told
+            return starts
+        under = self._candidates.result
         return msgspec.structs.replace(
-            told, candidates=under.of_jobs(told.jobs), candidates_asked_s=under.asked_s,
+            starts, candidates=under.of_jobs(starts.jobs), candidates_asked_s=under.asked_s,
             candidate_problems=under.problems,
         )  # fmt: skip
 
     def _followed(self) -> tuple[FollowedSite, Outlook]:
         if self._site is None or self._outlook is None:
             if not self._journal.exists():
-                raise LedgerError(f"{self._journal}: is not there yet")
+                raise LedgerError(f"{self._journal}: does not exist yet; start the daemon")
             facts = facts_on_record(self._journal)
             discipline: Any = FIRST_FIT if facts is None else facts.discipline
-            # reservations for all of them are simulated as one for the first, and who passes it
-            # in the order of the queue
+            # reservations for all jobs are simulated as one for the first; jobs pass it in queue
+            # order
             as_easy = discipline in (EASY_SJBF, CONSERVATIVE)
             self._discipline = EASY if as_easy else discipline
             self._site = FollowedSite(self._journal, self._folder / SNAPSHOTS_NAME)
@@ -263,17 +268,16 @@ class StartsCycle:
 
 
 # -- past hours ------------------------------------------------------------------------------------
-# Which full hours of the past are asked about anew when the process beside the daemon begins.
+# Selection of the past hours to forecast again when the twin process starts.
 
 
 class PastHours:
-    """All of them, as if it had been there; every so many where each takes long.
+    """Selection of full past hours: all of them, or every n-th if each takes long.
 
     Args:
-        from_s: none before, Unix seconds.
-        until_s: up to when the record tells.
-        budget_s: for how long it may ask in all, seconds; but for the first hour, with which the
-            loops are compiled.
+        from_s: start of the selection, Unix seconds.
+        until_s: end of the record.
+        budget_s: seconds for all these forecasts, without the first, which compiles the loops.
     """
 
     def __init__(self, from_s: float, until_s: float, budget_s: float) -> None:
@@ -283,18 +287,18 @@ class PastHours:
         self._next_s: float | None = None
         self._is_first = True
 
-    def was_there(self, time_s: float) -> None:
-        """It asked at that time: only where it missed whole hours since are some asked anew."""
+    def mark_asked(self, time_s: float) -> None:
+        """Record a forecast at this time; only full hours missed since then are repeated."""
         self._next_s = _full_hour_after(time_s) + HOUR_S
 
     def is_due(self, now_s: float) -> bool:
-        """Return whether it is to be asked now, as the record goes on; its first moment never counts."""
+        """Return True if a forecast is due at this time of the record, never at its first."""
         if self._next_s is None:
             self._next_s = _full_hour_after(max(now_s, self._from_s))
         return now_s >= self._next_s
 
     def took(self, now_s: float, seconds: float) -> None:
-        """It was asked then, and that took so long: chooses the next hour."""
+        """Record the duration of a forecast, and select the next hour."""
         if self._is_first:
             self._is_first, seconds = False, 0.0
         self._budget_s -= seconds

@@ -1,4 +1,4 @@
-"""``starts.json`` in the state directory: when the jobs that wait are expected to start."""
+"""``starts.json`` in the state directory: the expected starts of waiting jobs."""
 
 import asyncio
 from collections.abc import Callable, Mapping
@@ -14,13 +14,13 @@ from outrider.service.twin.twin_file import read_at_most, write_whole
 from outrider.twin.answer_file import Finite
 
 STARTS_NAME: Final = "starts.json"
-_MOST_BYTES: Final = 64 << 20
+_MAX_BYTES: Final = 64 << 20
 
 
-class StartTold(Struct, frozen=True, gc=False):
-    """When a job is expected to start, Unix seconds: an interval of 80 %, and the median.
+class StartInterval(Struct, frozen=True, gc=False):
+    """The expected start of a job, Unix seconds: an 80 % interval and the median.
 
-    In the scheduler's next pass: all three are the moment of the question.
+    If the job starts in the scheduler's next cycle, all three are the time of the forecast.
     """
 
     low_s: Finite
@@ -29,11 +29,11 @@ class StartTold(Struct, frozen=True, gc=False):
 
 
 class Score(Struct, frozen=True, gc=False):
-    """How what was said turned out.
+    """The accuracy of past forecasts.
 
     Attributes:
-        n: starts that were foretold and have come.
-        coverage_ratio: of them, those within the interval; None without any.
+        n: predicted starts that have happened.
+        coverage_ratio: ratio of them within the interval; None without any.
         pinball_s: mean pinball loss of the three quantiles, seconds; None without any.
         width_s: mean width of the intervals, seconds; of the batch system's own plan, which has
             none: of the interval that holds the middle 80 % of its errors. None without any.
@@ -46,22 +46,22 @@ class Score(Struct, frozen=True, gc=False):
 
 
 class Wait(Struct, frozen=True, gc=False):
-    """How long a job would wait, seconds: an interval of 80 %, and the median."""
+    """The expected wait of a job, seconds: an 80 % interval and the median."""
 
     low: Finite
     median: Finite
     high: Finite
 
 
-class OneMoreTold(Struct, frozen=True, kw_only=True, rename={"job_class": "class"}):
-    """What one more job of a VO and a class would meet, sent here now, behind all that wait.
+class OneMoreForecast(Struct, frozen=True, kw_only=True, rename={"job_class": "class"}):
+    """The forecast for one more job of a VO and a class, submitted now behind all waiting jobs.
 
     Attributes:
         vo: its VO.
         job_class: its class.
-        cpus: of the middle one of such jobs that came in the last days; so `estimate_s`.
-        estimate_s: run time that it asks for, seconds; None: none.
-        n: how many such jobs came in the last days.
+        cpus: CPUs of the median such job of the last days; likewise `estimate_s`.
+        estimate_s: requested run time, seconds; None: none.
+        n: number of such jobs in the last days.
         wait_s: from now to its start; None: not known, or no machine could run it.
         utility: expected unit utility of completing it, in [0, 1]: the mean over the replicates of
             its class's time utility function; None: not known, or the class has no function.
@@ -77,25 +77,25 @@ class OneMoreTold(Struct, frozen=True, kw_only=True, rename={"job_class": "class
 
 
 class StartsFile(Struct, frozen=True, kw_only=True):
-    """What stands in the file.
+    """The contents of the file.
 
     Attributes:
-        asked_s: up to when the site was seen, Unix seconds.
-        took_s: for how long the look went on.
-        problem: why nothing is said; None: it is.
-        discipline: the rule that was run forward.
-        compiled: whether the loops are machine code.
-        jobs: by name; null: not known, a new kind of burst.
-        planned: when the batch system itself expected them to start at that moment, Unix seconds,
-            as far as it said so.
-        scores: `submission` and `hourly`; of the questions among them to which the batch system
-            itself had an answer at that moment, too: `batch_system` what that was worth, and
-            `beside_batch_system` ours. A job counts for each question that was asked about it.
-        candidates: the same as `jobs` under each policy that was asked about, by its name.
-        candidates_asked_s: up to when the site was seen for these, Unix seconds; None: none asked.
-        candidate_problems: why nothing is said of a policy, by its name.
-        one_more: what one more job of each kind would meet.
-        one_more_asked_s: up to when the site was seen for these, Unix seconds; None: none asked.
+        asked_s: time up to which the site was seen, Unix seconds.
+        took_s: duration of the forecast.
+        problem: why there is no forecast; None: there is one.
+        discipline: the scheduling rule that was simulated.
+        compiled: true if the loops are machine code.
+        jobs: expected starts by job name; null: not known, a new kind of burst.
+        planned: starts that the batch system itself expected at that moment, Unix seconds, if it
+            reported any.
+        scores: accuracy of the forecasts made at `submission` and `hourly`. For those to which
+            the batch system itself had a plan at that moment: `batch_system` is the plan's
+            accuracy, and `beside_batch_system` ours. A job counts once per forecast.
+        candidates: the same as `jobs` under each evaluated policy, by its name.
+        candidates_asked_s: time up to which the site was seen for these, Unix seconds; None: never.
+        candidate_problems: why there is no forecast under a policy, by its name.
+        one_more: forecasts for one more job of each kind.
+        one_more_asked_s: time up to which the site was seen for these, Unix seconds; None: never.
     """
 
     asked_s: Finite
@@ -103,55 +103,55 @@ class StartsFile(Struct, frozen=True, kw_only=True):
     problem: str | None = None
     discipline: str = ""
     compiled: bool = False
-    jobs: dict[str, StartTold | None] = {}
+    jobs: dict[str, StartInterval | None] = {}
     planned: dict[str, Finite] = {}
     scores: dict[str, Score] = {}
-    candidates: dict[str, dict[str, StartTold | None]] = {}
+    candidates: dict[str, dict[str, StartInterval | None]] = {}
     candidates_asked_s: Finite | None = None
     candidate_problems: dict[str, str] = {}
-    one_more: list[OneMoreTold] = []
+    one_more: list[OneMoreForecast] = []
     one_more_asked_s: Finite | None = None
 
 
 def read(folder: Path) -> StartsFile | None:
-    """What stands in the file of a state directory; None: there is none.
+    """Read the file in a state directory; None: there is none.
 
     Raises:
-        ValueError: it is none of ours, or damaged; the message says why.
+        ValueError: it was not written by Outrider, or is damaged; the message names the cause.
         OSError: it cannot be read.
     """
     try:
-        text = read_at_most(folder / STARTS_NAME, _MOST_BYTES)
+        text = read_at_most(folder / STARTS_NAME, _MAX_BYTES)
         return None if text is None else msgspec.json.decode(text, type=StartsFile)
     except (ValueError, msgspec.MsgspecError, RecursionError) as error:
         raise ValueError(f"{folder / STARTS_NAME}: {error}") from error
 
 
-def write(folder: Path, told: StartsFile) -> None:
-    """Put it in the place of what stood there: whole, or not at all. Raises `OSError`."""
-    write_whole(folder / STARTS_NAME, msgspec.json.encode(told) + b"\n")
+def write(folder: Path, starts: StartsFile) -> None:
+    """Replace the file atomically. Raises `OSError`."""
+    write_whole(folder / STARTS_NAME, msgspec.json.encode(starts) + b"\n")
 
 
 # -- planned file ----------------------------------------------------------------------------------
-# ``planned_starts.json``: when batch systems themselves expect waiting jobs to start, as of now.
+# ``planned_starts.json``: the current plans of the batch systems for their waiting jobs.
 #
-# The daemon writes it for the process beside it, which holds its own answers against these. A plan
-# is no event and not in the journal: it is of ten thousand jobs, and another one twice a minute.
+# The daemon writes it for the twin process, which compares its own forecasts with these. A plan is
+# not an event and not in the journal: it has ten thousand jobs, and changes twice a minute.
 
 PLANNED_NAME: Final = "planned_starts.json"
 SAME_MOMENT_S: Final = 60.0
-"""A plan of a moment that is further from a question than this is not held against its answer."""
-_EACH_S: Final = 5.0
+"""Most seconds between a plan and a forecast for the two to be compared."""
+_INTERVAL_S: Final = 5.0
 log = structlog.get_logger()
 
 
 def planned_near(folder: Path, now_s: float) -> dict[str, float]:
-    """Return when jobs are to start by the plans of about a moment, Unix seconds, by name.
+    """Return the planned starts of jobs by plans made near a time, Unix seconds, by job name.
 
-    A file that cannot be read is none: the plan is only a comparison.
+    A file that cannot be read counts as empty: plans are only used for comparison.
     """
     try:
-        text = read_at_most(folder / PLANNED_NAME, _MOST_BYTES)
+        text = read_at_most(folder / PLANNED_NAME, _MAX_BYTES)
         plans = {} if text is None else msgspec.json.decode(text, type=dict[str, PlannedStarts])
     except (OSError, ValueError, RecursionError, msgspec.MsgspecError) as error:
         log.warning("planned_starts_ignored", error=str(error))
@@ -166,16 +166,16 @@ def planned_near(folder: Path, now_s: float) -> dict[str, float]:
 async def keep_planned_starts(
     folder: Path, adapters: Callable[[], Mapping[str, Adapter]], wanted: Callable[[], bool]
 ) -> None:
-    """Write down, for ever, what adapters know of plans, whenever one has another.
+    """Write the adapters' plans to the file whenever one changes, until cancelled.
 
     Args:
         folder: the state directory.
-        adapters: in force, by label.
-        wanted: whether anybody asks about starts.
+        adapters: returns the active adapters by label.
+        wanted: returns whether starts are forecast.
     """
     written: dict[str, PlannedStarts] = {}
     while True:
-        await asyncio.sleep(_EACH_S)
+        await asyncio.sleep(_INTERVAL_S)
         if not wanted():
             continue
         try:
@@ -187,7 +187,7 @@ async def keep_planned_starts(
             if plans != written:
                 await asyncio.to_thread(_write, folder, plans)
                 written = plans
-        except Exception as error:  # noqa: BLE001 - an adapter may be anybody's
+        except Exception as error:  # noqa: BLE001 - an adapter may be third-party code
             log.warning("planned_starts_not_saved", error=f"{type(error).__name__}: {error}")
 
 

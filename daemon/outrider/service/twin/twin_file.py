@@ -1,4 +1,4 @@
-"""``twin.json`` in the state directory: what the twin last answered, and about which policies."""
+"""``twin.json`` in the state directory: the twin's last result, with the policies it is about."""
 
 import os
 from pathlib import Path
@@ -10,17 +10,17 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from outrider.twin.answer_file import Finite, TwinAnswer
 
 TWIN_NAME: Final = "twin.json"
-_MOST_BYTES: Final = 16 << 20
-"""A file that is longer is none of ours."""
+_MAX_BYTES: Final = 16 << 20
+"""Largest size of a valid file."""
 
 
 class Present(Struct, frozen=True):
     """Load and waste of the last two weeks on record, of the runs that ended in them.
 
     Attributes:
-        until_s: where they end, Unix seconds.
-        load_cpus: CPUs at work in the mean.
-        waste_share: the part of their CPU time that was thrown away; None: nothing ran.
+        until_s: end of the two weeks, Unix seconds.
+        load_cpus: CPUs in use on average.
+        waste_share: ratio of their CPU time that was wasted; None: nothing ran.
     """
 
     until_s: Finite
@@ -29,18 +29,18 @@ class Present(Struct, frozen=True):
 
 
 class TwinFile(Struct, frozen=True, kw_only=True):
-    """What stands in the file.
+    """The contents of the file.
 
     Attributes:
-        asked_s: when the asking began that gave the answer, Unix seconds; None: none ended yet.
-        took_s: for how long it went on.
-        answer: it; None with `asked_s`.
+        asked_s: when the run that gave the result began, Unix seconds; None: none ended yet.
+        took_s: duration of that run.
+        answer: the result; None with `asked_s`.
         candidates: the policies it is about, with their settings.
-        longest_deferral_s: for how long these kept a job in the queue at most; None: no bound;
-            unset: not told.
-        next_weeks: length of the window that was forecast.
-        failures: how many askings in a row, up to now, could not be done at all.
-        asking_since_s: when the asking began that goes on; None: none does.
+        longest_deferral_s: most seconds for which these deferred a job; None: no limit; unset:
+            unknown.
+        next_weeks: length of the forecast window.
+        failures: number of consecutive runs, up to now, that failed.
+        asking_since_s: when the current run began; None: none is in progress.
         present: load and waste now; None: not known.
     """
 
@@ -56,14 +56,14 @@ class TwinFile(Struct, frozen=True, kw_only=True):
 
 
 class TwinFileError(Exception):
-    """What stands there was not written by Outrider, or is damaged."""
+    """A file that was not written by Outrider, or is damaged."""
 
 
 def read(folder: Path) -> TwinFile | None:
-    """What stands in the file of a state directory; None: there is none.
+    """Read the twin's file in a state directory; None: there is none.
 
     Raises:
-        TwinFileError: it cannot be read; the message says why, and what would be right.
+        TwinFileError: it cannot be read; the message names the cause and what is expected.
     """
     plain = read_plain(folder)
     try:
@@ -73,10 +73,13 @@ def read(folder: Path) -> TwinFile | None:
 
 
 def read_plain(folder: Path) -> dict[str, Any] | None:
-    """The same as plain data, with fields that only `outrider twin` knows. Raises as `read`."""
+    """Read the file as plain data, with the fields that only `outrider twin` uses.
+
+    Raises as `read`.
+    """
     path = folder / TWIN_NAME
     try:
-        text = read_at_most(path, _MOST_BYTES)
+        text = read_at_most(path, _MAX_BYTES)
         if text is None:
             return None
         plain: dict[str, Any] = msgspec.json.decode(text, type=dict[str, Any])
@@ -86,28 +89,28 @@ def read_plain(folder: Path) -> dict[str, Any] | None:
 
 
 def write_plain(folder: Path, plain: dict[str, Any]) -> None:
-    """Put it in the place of what stood there: whole, or not at all. Raises `OSError`."""
+    """Replace the file atomically. Raises `OSError`."""
     write_whole(folder / TWIN_NAME, msgspec.json.encode(plain) + b"\n")
 
 
 def _unreadable(path: Path, error: Exception) -> TwinFileError:
     return TwinFileError(
-        f"{path}: cannot be read: {error}; expected what `outrider run-twin` writes: the "
-        "next asking writes it anew"
+        f"{path}: cannot be read: {error}; expected a file written by `outrider run-twin`; its "
+        "next run replaces this one"
     )
 
 
 # -- whole file ------------------------------------------------------------------------------------
-# Files in the state directory that the process beside the daemon writes and the daemon reads.
+# Files in the state directory that the twin process writes and the daemon reads.
 
 Stamp = tuple[int, int, int]
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Put it in the place of what stood there: whole, or not at all; for its owner alone.
+    """Replace a file atomically; only its owner may read it.
 
     Raises:
-        OSError: it cannot be written, as on a full disk; what stood there stays.
+        OSError: it cannot be written, as on a full disk; the old file stays.
     """
     part = path.with_name(f"{path.name}.part")
     descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
@@ -118,25 +121,25 @@ def write_whole(path: Path, content: bytes) -> None:
     part.replace(path)
 
 
-def read_at_most(path: Path, most_bytes: int) -> bytes | None:
-    """What stands in a file; None: there is none.
+def read_at_most(path: Path, max_bytes: int) -> bytes | None:
+    """Read a whole file; None: there is none.
 
     Raises:
         OSError: it cannot be read.
-        ValueError: it is longer, and so none of ours.
+        ValueError: it is longer than allowed, and so not written by Outrider.
     """
     try:
         with path.open("rb") as file:
-            content = file.read(most_bytes + 1)
+            content = file.read(max_bytes + 1)
     except FileNotFoundError:
         return None
-    if len(content) > most_bytes:
-        raise ValueError(f"it is longer than {most_bytes:,} bytes")
+    if len(content) > max_bytes:
+        raise ValueError(f"it is longer than {max_bytes:,} bytes")
     return content
 
 
 def stamp_of(path: Path) -> Stamp | None:
-    """By which it is seen that a file is another one than before; None: there is none."""
+    """Return a stamp that changes whenever a file is replaced; None: there is no file."""
     try:
         status = path.stat()
     except OSError:

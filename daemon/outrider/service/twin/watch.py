@@ -1,4 +1,4 @@
-"""What the daemon knows of the twin: its file, read again when it has changed."""
+"""Watch of the twin's result files: they are read again when they have changed."""
 
 import asyncio
 import time
@@ -21,23 +21,23 @@ from outrider.service.twin.twin_file import (
 
 _LOOK_S: Final = 2.0
 FRESH_S: Final = 900.0
-"""What was said of starts longer ago than this is not shown."""
+"""Seconds after which expected starts are too old to be shown."""
 
 log = structlog.get_logger()
 
 
 class TwinWatch:
-    """Looks for another file, in a thread: a state directory may be on a slow disk.
+    """Watch of the twin's files, in a thread: a state directory may be on a slow disk.
 
     Args:
         folder: the state directory.
-        own_clock: whether the site is simulated, on a clock that is not the wall's.
+        own_clock: returns whether the site is simulated, with a clock other than the wall clock.
 
     Attributes:
-        file: what stands in it; None: there is none, or none that can be read.
-        problem: why it cannot be read; empty: it can, or there is none.
-        starts: when waiting jobs are expected to start; None: nothing is said, or it is damaged.
-        starts_problem: why that cannot be read; empty: it can, or there is nothing.
+        file: contents of the twin's file; None: there is none, or it cannot be read.
+        problem: why it cannot be read; empty if it can, or if there is none.
+        starts: expected starts of waiting jobs; None: there are none, or the file is damaged.
+        starts_problem: why that file cannot be read; empty if it can, or if there is none.
     """
 
     def __init__(self, folder: Path, own_clock: Callable[[], bool] = lambda: False) -> None:
@@ -51,7 +51,7 @@ class TwinWatch:
         self._starts_stamp: Stamp | None = None
 
     async def run(self) -> None:
-        """Follow the file, for ever."""
+        """Check the files periodically until cancelled."""
         while True:
             try:
                 await asyncio.to_thread(self.look)
@@ -60,7 +60,7 @@ class TwinWatch:
             await asyncio.sleep(_LOOK_S)
 
     def look(self) -> None:
-        """Read the files that are others than at the last look."""
+        """Read the files that have changed since the last call."""
         self._look_at_starts()
         stamp = stamp_of(self._folder / TWIN_NAME)
         if stamp is None:
@@ -76,13 +76,13 @@ class TwinWatch:
             self.file, self.problem = None, str(error)
 
     def starts_age_s(self, asked_s: float, now_s: float) -> float:
-        """How old what is said of starts is, seconds; far below 0 if a clock was put back.
+        """Return the age of the expected starts, seconds; far below 0 if a clock was set back.
 
-        A simulated site may live through a day in a minute: there it is as old as its file.
+        A day of a simulated site may pass in a minute: there it is the age of the file.
 
         Args:
-            asked_s: of when it is, Unix seconds of the site's clock.
-            now_s: up to when the daemon has seen its site, Unix seconds of that clock.
+            asked_s: time of the forecast, Unix seconds of the site's clock.
+            now_s: time up to which the daemon has seen its site, Unix seconds of that clock.
         """
         if self._own_clock() and self._starts_stamp is not None:
             return time.time() - self._starts_stamp[0] / 1e9

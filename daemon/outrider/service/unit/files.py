@@ -61,7 +61,7 @@ class Written(NamedTuple):
 
 
 def marked(text: str) -> str:
-    """A text with a first line from which it can be told whether somebody changed it."""
+    """Return a text with a first line from which it can be told whether somebody changed it."""
     return f"{_MARK}{_digest(text)}\n{text}"
 
 
@@ -150,7 +150,7 @@ class ServiceFiles(NamedTuple):
 
 
 def service_files(loaded: LoadedConfig) -> ServiceFiles:
-    """The files of the service that runs a configuration with this interpreter.
+    """Return the files of the service that runs a configuration with this interpreter.
 
     Raises:
         ConfigurationError: this Outrider came without a unit, or without a command.
@@ -230,7 +230,7 @@ def _secrets(loaded: LoadedConfig, needs: UnitNeeds, uid: int | None, notes: lis
 
 
 def shipped_unit(unit: str = UNIT.name) -> str:
-    """A unit that came with this Outrider. Raises `ConfigurationError`."""
+    """Return a unit that came with this Outrider. Raises `ConfigurationError`."""
     name = f"systemd/{unit}"
     installed = Path(sysconfig.get_path("data")) / "share/outrider" / name
     checkout = Path(__file__).resolve().parents[4]
@@ -250,7 +250,7 @@ def shipped_unit(unit: str = UNIT.name) -> str:
 
 
 def _command() -> Path:
-    """The command `outrider` of this interpreter. Raises `ConfigurationError`."""
+    """Return the command `outrider` of this interpreter. Raises `ConfigurationError`."""
     command = Path(sysconfig.get_path("scripts")) / "outrider"
     if not command.is_file():
         raise ConfigurationError(

@@ -37,7 +37,7 @@ class FirstConfig(NamedTuple):
 
 
 def first_config(path: Path, localtime: Path = _LOCALTIME) -> FirstConfig:
-    """A configuration in shadow for what is found on this host.
+    """Return a configuration in shadow for what is found on this host.
 
     Args:
         path: of the file that it will be.
@@ -96,7 +96,7 @@ def found_systems() -> tuple[dict[str, FoundSystem], list[str]]:
 
 
 def _zone(localtime: Path) -> tuple[str, bool]:
-    """The host's time zone, and whether it was found out; UTC where it was not."""
+    """Return the host's time zone, and whether it was found out; UTC where it was not."""
     _, there, name = os.path.realpath(localtime).rpartition(_ZONES)
     try:
         time_zone(name if there else "")

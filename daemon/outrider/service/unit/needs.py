@@ -141,7 +141,7 @@ def _secrets(config: Config) -> Iterator[str]:
 
 
 def _own_files(loaded: LoadedConfig) -> Iterator[str]:
-    """The configuration, the certificate, and what Python itself is made of."""
+    """Yield the configuration, the certificate, and what Python itself is made of."""
     if Path(loaded.source).exists():
         yield str(Path(loaded.source).absolute())
     if loaded.config.tls_key is not None and loaded.config.tls_cert is not None:
@@ -170,7 +170,7 @@ RESOLVERS: Final = Path("/etc/resolv.conf")
 
 
 def resolve(host: str, within_s: float = _WITHIN_S) -> tuple[str, ...]:
-    """The addresses of a host, in order; loopback too.
+    """Return the addresses of a host, in order; loopback too.
 
     Raises:
         OSError: nobody knows it, or not in time; the message says so.
@@ -232,7 +232,7 @@ def is_among(address: str, rules: Iterable[str]) -> bool:
 
 
 def nameservers(file: Path = RESOLVERS) -> tuple[str, ...]:
-    """The name servers of this host that are not on it, which names are looked up with."""
+    """Return the name servers of this host that are not on it, which names are looked up with."""
     try:
         lines = file.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:

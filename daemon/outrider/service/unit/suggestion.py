@@ -128,7 +128,7 @@ def _by_domain(names: Sequence[str]) -> Grouping:
 
 
 def _grouping(names: Sequence[str], prefixes: list[str]) -> Grouping:
-    """The machines of each prefix; the longer one counts where two fit."""
+    """Return the machines of each prefix; the longer one counts where two fit."""
     ordered = sorted(prefixes, key=lambda prefix: (-len(prefix), prefix))
     members: dict[str, list[str]] = {prefix: [] for prefix in ordered}
     alone: list[str] = []
@@ -188,7 +188,7 @@ def _unique(name: str, taken: set[str]) -> str:
 
 
 def literal(text: str) -> str:
-    """A text as a pattern (of `fnmatch`) that fits nothing else.
+    """Return a text as a pattern (of `fnmatch`) that fits nothing else.
 
     >>> literal("pc[1]*")
     'pc[[]1][*]'
@@ -243,7 +243,7 @@ class Proposal(NamedTuple):
 
 
 def proposed(seen: Seen) -> Proposal:
-    """The groups that an adapter tells already, else by an attribute, else by names."""
+    """Return the groups that an adapter tells already, else by an attribute, else by names."""
     told = _told_now(seen.machines)
     if len(told.groups) > 1:
         return Proposal(told, {}, "as they are told now")
@@ -260,7 +260,7 @@ def proposed(seen: Seen) -> Proposal:
 
 
 def _told_now(machines: Mapping[str, str]) -> Grouping:
-    """The groups that nearly all machines are in already; none where that is not so."""
+    """Return the groups that nearly all machines are in already; none where that is not so."""
     members: dict[str, list[str]] = {}
     for machine, cluster in sorted(machines.items()):
         members.setdefault(cluster, []).append(machine)
@@ -315,7 +315,7 @@ def _words(seen: Seen, proposal: Proposal) -> list[str]:
 
 
 def _cluster(group: Group, has_pattern: bool, known: ClusterSettings | None) -> list[str]:
-    """The table of a group: what is known of it, and what is to be filled in."""
+    """Return the table of a group: what is known of it, and what is to be filled in."""
     lines = [f"[clusters.{toml_key(group.name)}]", f"# {_some(group.machines)}"]
     told = {} if known is None else msgspec.structs.asdict(known)
     if has_pattern and not told.get("match"):

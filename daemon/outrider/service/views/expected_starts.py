@@ -8,7 +8,7 @@ import msgspec
 from outrider.model.quantities import duration
 from outrider.service.config.declarations import twin_of
 from outrider.service.core.core import Core
-from outrider.service.twin.starts_file import STARTS_NAME, StartTold
+from outrider.service.twin.starts_file import STARTS_NAME, StartInterval
 from outrider.service.twin.watch import FRESH_S, TwinWatch
 from outrider.service.views.sentences import starts_summary
 
@@ -159,7 +159,7 @@ class ExpectedStarts:
 
 
 def _answer(
-    told: dict[str, StartTold | None], job: str, asked_s: float, unknown: str
+    told: dict[str, StartInterval | None], job: str, asked_s: float, unknown: str
 ) -> dict[str, Any]:
     if job not in told:
         return _not_said(_NOT_ASKED)

@@ -143,7 +143,7 @@ class Access:
 
     @classmethod
     def configured(cls, config: Config, state_folder: Path) -> "Access":
-        """The rules of a configuration.
+        """Return the rules of a configuration.
 
         Raises:
             ConfigurationError: a token cannot be read, or is none.
@@ -240,7 +240,7 @@ class Access:
 
 
 def _token_beside(path: Path) -> str | None:
-    """The token in the state directory; one that cannot be read shows nobody's name."""
+    """Return the token in the state directory; one that cannot be read shows nobody's name."""
     try:
         return read_token(path) if path.exists() else None
     except (ConfigurationError, OSError) as error:
@@ -319,7 +319,7 @@ SHORTEST_TOKEN: Final = 16
 
 
 def read_token(path: Path) -> str:
-    """The token in a file, without the white space around it.
+    """Return the token in a file, without the white space around it.
 
     Raises:
         ConfigurationError: the file cannot be read, or what it holds is no good token.

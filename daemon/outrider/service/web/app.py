@@ -54,7 +54,7 @@ def make_app(
     access: Access | None,
     endpoints: Sequence[Endpoint[Any]] = ENDPOINTS,
 ) -> web.Application:
-    """The application that shows a daemon to clients whom the rules let in.
+    """Return the application that shows a daemon to clients whom the rules let in.
 
     None for the rules: everybody who asks under a name of this host, and users have pseudonyms.
 
@@ -115,7 +115,7 @@ def _handler(
 
 
 async def _shared_response(endpoint: Endpoint[Any], call: Call[Any]) -> web.Response:
-    """The answer to a question that others may have asked a moment ago."""
+    """Return the answer to a question that others may have asked a moment ago."""
     request = call.request
 
     async def make() -> bytes:

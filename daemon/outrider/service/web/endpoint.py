@@ -190,7 +190,7 @@ def read_query(record: type[Q], given: Iterable[tuple[str, str]]) -> Q:
 
 
 def schemas(record: type[Struct]) -> dict[str, dict[str, Any]]:
-    """The JSON schema of each parameter."""
+    """Return the JSON schema of each parameter."""
     _, components = msgspec.json.schema_components([record])
     properties: dict[str, dict[str, Any]] = components[record.__name__]["properties"]
     return properties
@@ -226,7 +226,7 @@ Next: TypeAlias = Annotated[
 def page_of(
     rows: Iterable[tuple[C, Mapping[str, Any]]], limit: int
 ) -> tuple[list[Mapping[str, Any]], C | None]:
-    """The first of some rows, as many as one answer may hold; at least one, however large.
+    """Return the first of some rows, as many as one answer may hold; at least one, however large.
 
     Args:
         rows: the cursor of each row, and the row.

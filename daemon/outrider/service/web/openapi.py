@@ -30,7 +30,7 @@ _DESCRIPTIONS: Final = {
 
 @cache
 def openapi(endpoints: tuple[Endpoint[Any], ...]) -> dict[str, Any]:
-    """The whole document, as plain data; do not change it."""
+    """Return the whole document, as plain data; do not change it."""
     shapes = [endpoint.answer for endpoint in endpoints if endpoint.answer is not None]
     shapes += [shape for endpoint in endpoints for shape in endpoint.others.values()]
     for post in (endpoint.post for endpoint in endpoints if endpoint.post is not None):

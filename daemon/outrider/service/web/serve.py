@@ -78,7 +78,7 @@ class Connections:
         self.ended = {"too_many": 0, "idle": 0, "unread": 0}
 
     def __call__(self) -> "Connection":
-        """The protocol of a new connection."""
+        """Return the protocol of a new connection."""
         return Connection(self, cast(asyncio.Protocol, self._make_protocol()))
 
     def __len__(self) -> int:
@@ -94,7 +94,7 @@ class Connections:
             self._end(self._longest_still(), "too_many")
 
     def _longest_still(self) -> "Connection":
-        """The connection on which nothing moved for longest, nor is about to.
+        """Return the connection on which nothing moved for longest, nor is about to.
 
         Of hundreds that come at once, the first may have asked already and not been heard yet.
         """
@@ -219,7 +219,7 @@ class Connection(asyncio.Protocol):
         self._http.data_received(data)
 
     def eof_received(self) -> bool | None:
-        """The client will send no more."""
+        """Return the client will send no more."""
         return self._http.eof_received()
 
     def pause_writing(self) -> None:
@@ -325,7 +325,7 @@ async def _listen(
 
 
 def tls_context(cert: Path, key: Path | None) -> ssl.SSLContext:
-    """A server's TLS, 1.2 or newer. Raises `ConfigurationError`."""
+    """Return a server's TLS, 1.2 or newer. Raises `ConfigurationError`."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     try:

@@ -1,7 +1,7 @@
-"""Every metric, declared once: the registry, the reference page and the dashboards read this.
+"""Declarations of all metrics, read by the registry, the reference page and the dashboards.
 
-A new metric is one more entry in the file of its subject. Label values must be few: a job's name is
-never one.
+A new metric is one more entry in the file of its subject. A label must have few values: a job's
+name is never one.
 """
 
 from typing import Final

@@ -1,4 +1,4 @@
-"""Metrics of the daemon: what comes in, the ledger, publishing, and the process itself."""
+"""Metrics of the daemon: its input, the journal, publishing, and the process itself."""
 
 from typing import Final
 
@@ -14,19 +14,19 @@ FOLDED: Final = "folded"
 DECREASED: Final = "decreased"
 
 DAEMON_METRICS: Final[tuple[Metric, ...]] = (
-    # -- what comes in ---------------------------------------------------------------------------
+    # -- input -----------------------------------------------------------------------------------
     gauge(
         "input_age_seconds",
-        "Seconds since the newest information from this adapter was true.",
+        "Age of the newest information from this adapter, in seconds.",
         adapter=SITE,
     ),
     gauge(
-        "adapter_up", "Whether the adapter reads all of its source, lately: 1 or 0.", adapter=SITE
+        "adapter_up", "Set to 1 if the adapter reads all of its source now, else 0.", adapter=SITE
     ),
-    counter("events_total", "Events taken in.", adapter=SITE, kind=KIND_NAMES),
+    counter("events_total", "Events received, without duplicates.", adapter=SITE, kind=KIND_NAMES),
     counter(
         "events_duplicate_total",
-        "Events that told nothing new and changed nothing.",
+        "Duplicate events, which changed nothing.",
         adapter=SITE,
     ),
     counter(
@@ -37,53 +37,58 @@ DAEMON_METRICS: Final[tuple[Metric, ...]] = (
     ),
     counter(
         "events_set_aside_total",
-        "Events that could not be applied and changed nothing, by the reason.",
+        "Events rejected because they could not be applied, by reason; they changed nothing.",
         reason=tuple(REASONS),
     ),
-    counter("events_late_total", "Events that arrived after their time had been decided."),
+    counter("events_late_total", "Events that arrived after decisions for their time were made."),
     counter(
         "repairs_total",
-        "Impossible transitions that were repaired, by what was repaired.",
+        "Impossible state transitions that were repaired, by kind.",
         kind=SITE,
     ),
     gauge(
         "names",
-        "Names that are followed: there is a bound of each kind, see names_folded_total.",
+        "Names that are tracked, by kind; each kind has a limit, see names_folded_total.",
         kind=KINDS,
     ),
     counter(
         "names_folded_total",
-        "Events that named a user, VO, machine and so on beyond the bound, counted as other.",
+        "Events with a name beyond the limit of its kind (user, VO, machine), counted as other.",
         kind=KINDS,
     ),
-    # -- the ledger ------------------------------------------------------------------------------
+    # -- the journal -----------------------------------------------------------------------------
     counter("ledger_rows_total", "Rows written to the journal.", table=LEDGER_TABLES),
     counter("ledger_failures_total", "Writes to the journal or a snapshot that failed."),
-    gauge("ledger_lag_seconds", "Seconds that the oldest unwritten entry has waited."),
+    gauge("ledger_lag_seconds", "Age in seconds of the oldest entry not yet written."),
     gauge("ledger_size_bytes", "Bytes of the journal on disk."),
     gauge(
         "ledger_budget_bytes", "Most bytes that the journal may take; NaN before the first check."
     ),
-    counter("ledger_dropped_rows_total", "Rows dropped before their time, to keep the budget."),
+    counter(
+        "ledger_dropped_rows_total",
+        "Journal rows dropped before their retention time, to keep the size limit.",
+    ),
     gauge("ledger_last_seq", "Last sequence number in the journal."),
     gauge("ledger_snapshot_age_seconds", "Seconds since the last good snapshot."),
     # -- publishing ------------------------------------------------------------------------------
-    gauge("mqtt_connected", "Whether the MQTT broker is connected: 1 or 0; NaN without [mqtt]."),
+    gauge(
+        "mqtt_connected", "Set to 1 if the MQTT broker is connected, else 0; NaN without [mqtt]."
+    ),
     counter(
         "mqtt_published_total",
-        "Rows of the journal that the MQTT broker confirmed; those sent again count again.",
+        "Journal rows that the MQTT broker confirmed; rows sent again count again.",
         kind=("decisions", "evictions"),
     ),
-    gauge("mqtt_behind_rows", "Rows of the journal that wait to be looked through and published."),
+    gauge("mqtt_behind_rows", "Journal rows that are not yet read for publishing."),
     counter(
         "mqtt_lost_rows_total",
-        "Rows of the journal, at most, that retention removed before they could be published.",
+        "Journal rows that retention removed before they could be published (upper bound).",
     ),
     # -- the daemon itself -----------------------------------------------------------------------
     Metric(
         "mode",
         Kind.STATE_SET,
-        "The mode Outrider is in: 1 for that one, 0 for the others.",
+        "Current mode of Outrider: 1 for that mode, 0 for the others.",
         {"outrider_mode": MODES},
     ),
     Metric(
@@ -95,22 +100,23 @@ DAEMON_METRICS: Final[tuple[Metric, ...]] = (
     ),
     gauge(
         "start_ratio",
-        "Ratio of the journal that the start has read: below 1 while the daemon is starting.",
+        "Ratio of the journal that is read at the start: below 1 while the daemon is starting.",
     ),
-    gauge("start_seconds", "Seconds that the start took, or has taken so far."),
+    gauge("start_seconds", "Seconds that the daemon's start took, or has taken so far."),
     gauge(
-        "loop_lag_seconds", "Longest delay of the event loop since the scrape before, in seconds."
+        "loop_lag_seconds",
+        "Longest delay of the event loop since the previous scrape, in seconds.",
     ),
     counter(
         "requests_failed_total",
-        "Requests answered with 500: a fault of Outrider's own in making the answer.",
+        "Requests answered with status 500: internal errors (please report).",
     ),
     counter(
         REFUSED,
-        "Label sets folded into other for being too many, and counters told to go backwards.",
+        "Label sets beyond the limit, counted as other, and rejected decreases of counters.",
         reason=(FOLDED, DECREASED),
     ),
     gauge("process_resident_memory_bytes", "Bytes of resident memory."),
-    counter("process_cpu_seconds_total", "CPU-seconds used since the process began."),
-    gauge("process_start_time_seconds", "Unix time in seconds at which the process began."),
+    counter("process_cpu_seconds_total", "CPU-seconds used since the process started."),
+    gauge("process_start_time_seconds", "Unix time in seconds at which the process started."),
 )

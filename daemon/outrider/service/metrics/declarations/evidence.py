@@ -1,8 +1,8 @@
-"""Metrics of the evidence: what the shadow twin answers, and when jobs are expected to start.
+"""Metrics of the evidence: the shadow twin's results and the expected starts of jobs.
 
-A figure is NaN unless it holds: an answer that is stale or refused, a forecast that has expired, a
-policy that is configured otherwise by now have none. The state sets say which of these it is, and
-a server keeps what was said before.
+A figure is NaN unless it is valid: a stale or refused result, an expired forecast, or a policy
+whose settings changed since have none. The state sets show which of these it is, and the metrics
+server keeps the earlier values.
 """
 
 from typing import Final
@@ -18,7 +18,7 @@ from outrider.service.views.twin import (
 
 ANSWERS: Final = ("past", "next")
 MEASURES: Final = tuple(name.removesuffix("_ratio") for name in RATIO_LABELS)
-"""Those of the twin, without ``_ratio``."""
+"""Ratios of the twin, without ``_ratio``."""
 BOUNDS: Final = ("estimate", "low", "high")
 FIDELITY_RATIOS: Final = ("energy", "evictions", "waste", "overhead", "machine_share_l1")
 """Parts of the fidelity that are ratios."""
@@ -32,30 +32,30 @@ def _states(name: str, text: str, states: tuple[str, ...]) -> Metric:
 
 
 EVIDENCE_METRICS: Final[tuple[Metric, ...]] = (
-    # -- the twin's answer -----------------------------------------------------------------------
+    # -- the twin's result -----------------------------------------------------------------------
     _states(
         "twin_state",
-        "State of the twin's last answer: 1 for that one, 0 for the others; refused: it cannot "
-        "know, failed: it could not be asked.",
+        "State of the twin's last result: 1 for that state, 0 for the others; refused: no reliable "
+        "result is possible, failed: the twin could not run.",
         ANSWER_STATES,
     ),
     gauge(
         "twin_asked_timestamp_seconds",
-        "Unix time in seconds at which the asking began that gave the last answer.",
+        "Unix time in seconds at which the twin run began that gave the last result.",
     ),
     gauge(
         "twin_failed_askings",
-        "Askings in a row, up to now, that could not be done at all.",
+        "Number of consecutive twin runs, up to now, that failed.",
     ),
     gauge(
         "twin_window_timestamp_seconds",
-        "Unix time in seconds at which the past begins and ends that the last answer is about.",
+        "Unix time in seconds at which the past period of the last result begins and ends.",
         edge=("begin", "end"),
     ),
     gauge(
         "twin_ratio",
-        "How many times as much a policy takes as the batch system, both simulated (ratio), with "
-        "its 90 % interval: in the past, what would have been; next, a forecast.",
+        "Ratio of a policy's measure to the current scheduler's, both simulated, with its 90 % "
+        "interval. past: the simulated past period; next: a forecast.",
         policy=SITE,
         answer=ANSWERS,
         measure=MEASURES,
@@ -63,81 +63,82 @@ EVIDENCE_METRICS: Final[tuple[Metric, ...]] = (
     ),
     gauge(
         "twin_candidate_state",
-        "Whether a policy is in this state in the last answer: 1 or 0; changed: it is configured "
-        "otherwise since.",
+        "Set to 1 if a policy is in this state in the last result, else 0; changed: its settings "
+        "changed since.",
         policy=SITE,
         state=CANDIDATE_STATES,
     ),
     # -- the forecast ----------------------------------------------------------------------------
     _states(
         "twin_forecast_state",
-        "State of the forecast in the last answer: 1 for that one, 0 for the others.",
+        "State of the forecast in the last result: 1 for that state, 0 for the others.",
         FORECAST_STATES,
     ),
-    gauge("twin_forecast_window_seconds", "Length in seconds of the window that was forecast."),
+    gauge("twin_forecast_window_seconds", "Length in seconds of the forecast window."),
     gauge(
         "twin_load_cpus",
-        "CPUs at work in the mean: in the past of the forecast, and in the last two weeks.",
+        "CPUs in use on average. past: in the period the forecast is based on; now: in the last "
+        "two weeks.",
         when=TIMES,
     ),
     gauge(
         "twin_waste_ratio",
-        "Part of the CPU time that was thrown away (ratio), over the same times as the load.",
+        "Ratio of CPU time that was wasted, over the same periods as twin_load_cpus.",
         when=TIMES,
     ),
-    # -- whether the twin is like the site -------------------------------------------------------
+    # -- fidelity of the twin --------------------------------------------------------------------
     gauge(
         "twin_fidelity_passed",
-        "Whether the batch system, simulated anew, agrees with what happened: 1 or 0.",
+        "Set to 1 if the simulated current scheduler agrees with the record, else 0.",
     ),
     gauge(
         "twin_fidelity_ratio",
-        "How far the simulated batch system is off what happened, by part (ratio).",
+        "Deviation of the simulated current scheduler from the record, by part (ratio).",
         part=FIDELITY_RATIOS,
     ),
     gauge(
         "twin_fidelity_bound_ratio",
-        "How far it may be off, by part (ratio): beyond, the twin refuses.",
+        "Largest deviation that the twin accepts, by part (ratio); beyond it the twin refuses.",
         part=FIDELITY_RATIOS,
     ),
     gauge(
         "twin_fidelity_start_delay_seconds",
-        "How far it is off in the mean delay from a job's having room to its start, in seconds.",
+        "Deviation in seconds of the mean delay from when a job fits to its start.",
     ),
     gauge(
         "twin_fidelity_start_delay_bound_seconds",
-        "How far it may be off in that delay, in seconds.",
+        "Largest deviation of that delay that the twin accepts, in seconds.",
     ),
     # -- expected starts -------------------------------------------------------------------------
     _states(
         "starts_state",
-        "State of the expected starts of waiting jobs: 1 for that one, 0 for the others.",
+        "State of the expected starts of waiting jobs: 1 for that state, 0 for the others.",
         STARTS_STATES,
     ),
     gauge(
         "starts_age_seconds",
-        "Seconds since waiting jobs were last asked about, by the site's clock; of a simulated "
-        "site, by this host's.",
+        "Age of the expected starts in seconds, by the site's clock; for a simulated site, by "
+        "this host's clock.",
     ),
     gauge(
         "starts_jobs",
-        "Waiting jobs by their expected start: in the next pass, later within an interval of 80 %, "
-        "or not known.",
+        "Waiting jobs by their expected start. now: in the scheduler's next cycle; known: later, "
+        "with an 80 % interval; not_known: unknown.",
         expected=EXPECTED,
     ),
     gauge(
         "starts_scored",
-        "Starts that were foretold and have come, of those lately asked about.",
+        "Recent predicted starts that have happened, by when the prediction was made.",
         asked=ASKED,
     ),
     gauge(
         "starts_coverage_ratio",
-        "Part of those that came within their interval of 80 % (ratio).",
+        "Ratio of those starts that fell within their 80 % interval.",
         asked=ASKED,
     ),
     gauge(
         "starts_pinball_seconds",
-        "Mean pinball loss in seconds of the three quantiles that were foretold of them.",
+        "Mean pinball loss in seconds of the three predicted quantiles of those starts.",
         asked=ASKED,
     ),
 )

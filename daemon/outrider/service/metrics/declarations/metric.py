@@ -1,4 +1,4 @@
-"""What the declaration of a metric says."""
+"""Declaration type of a metric: name, kind, help text and labels."""
 
 import enum
 import math
@@ -12,14 +12,14 @@ if TYPE_CHECKING:
 
 PREFIX: Final = "outrider_"
 SITE: Final[tuple[str, ...]] = ()
-"""The values of a label that only the site knows: its clusters, VOs, policies, adapters."""
+"""Marks a label whose values depend on the site: its clusters, VOs, policies, adapters."""
 UNKNOWN: Final = math.nan
 
 _UNITS: Final = ("seconds", "joules", "watts", "bytes", "ratio")
 
 
 class Kind(enum.Enum):
-    """What a metric is; the value is its OpenMetrics type."""
+    """The kind of a metric; the value is its OpenMetrics type."""
 
     COUNTER = "counter"
     GAUGE = "gauge"
@@ -34,13 +34,13 @@ class Metric(msgspec.Struct, frozen=True):
 
     Attributes:
         name: without the prefix; with its unit, and ``_total`` or ``_info`` where the kind has it.
-        kind: what it is.
-        help: one sentence that says what is measured, and its unit where it has one.
+        kind: the kind of metric.
+        help: one sentence that describes what is measured, with its unit if it has one.
         labels: label names, in order, each with its closed list of values or `SITE`.
         bounds: upper bounds of a histogram's buckets, ascending, without infinity.
-        begin: value of a series before it is first set; nan where nothing is known yet.
-        of: its value by the daemon's core, where one expression has it and it has no labels; else
-            the exporter sets it. None from it is unknown, and shown as NaN.
+        begin: value of a series before it is first set; nan if nothing is known yet.
+        of: computes the value from the daemon's core, for a metric without labels; None: the
+            exporter sets the value. A result of None is unknown, and shown as NaN.
     """
 
     name: str
@@ -53,12 +53,12 @@ class Metric(msgspec.Struct, frozen=True):
 
     @property
     def full_name(self) -> str:
-        """The name with its prefix, as queries spell it."""
+        """The name with its prefix, as in queries."""
         return PREFIX + self.name
 
     @property
     def family_name(self) -> str:
-        """The full name as OpenMetrics spells it: without ``_total`` or ``_info``."""
+        """The name of the OpenMetrics family: without ``_total`` or ``_info``."""
         if self.kind is Kind.COUNTER:
             return self.full_name.removesuffix("_total")
         if self.kind is Kind.INFO:
@@ -67,7 +67,7 @@ class Metric(msgspec.Struct, frozen=True):
 
     @property
     def unit(self) -> str:
-        """The base unit the name ends with, or an empty string."""
+        """The base unit at the end of the name, or an empty string."""
         last = self.family_name.rpartition("_")[2]
         return last if last in _UNITS else ""
 
@@ -79,7 +79,7 @@ def counter(
     of: "Callable[[Core], float | None] | None" = None,
     **labels: tuple[str, ...],
 ) -> Metric:
-    """A number that only grows."""
+    """Declare a counter, a number that only grows."""
     return Metric(name, Kind.COUNTER, text, labels, begin=begin, of=of)
 
 
@@ -89,5 +89,5 @@ def gauge(
     of: "Callable[[Core], float | None] | None" = None,
     **labels: tuple[str, ...],
 ) -> Metric:
-    """A number that goes up and down; nan until it is known."""
+    """Declare a gauge, a number that goes up and down; nan until it is known."""
     return Metric(name, Kind.GAUGE, text, labels, begin=UNKNOWN, of=of)

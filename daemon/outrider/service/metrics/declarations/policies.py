@@ -1,4 +1,4 @@
-"""Metrics of the policies: what they decide, what they learn, and how true they were."""
+"""Metrics of the policies: decisions, rewards, applied changes, accuracy of predictions."""
 
 from typing import Final
 
@@ -15,7 +15,7 @@ POLICY_METRICS: Final[tuple[Metric, ...]] = (
     # -- decisions and learning ------------------------------------------------------------------
     counter(
         "decisions_total",
-        "Decisions in the ledger, acted on or not as the mode says.",
+        "Decisions in the journal; the mode label shows whether they were applied.",
         policy=SITE,
         action=ACTIONS,
         mode=MODES,
@@ -23,43 +23,43 @@ POLICY_METRICS: Final[tuple[Metric, ...]] = (
     Metric(
         "decision_seconds",
         Kind.HISTOGRAM,
-        "Seconds that one round of decisions took, all policies together.",
+        "Duration in seconds of one round of decisions, all policies together.",
         bounds=DECISION_BOUNDS_S,
     ),
     counter(
         "agreement_total",
-        "Starts by the batch system, by whether the policy had chosen the same cluster.",
+        "Starts by the batch system, by whether the policy chose the same cluster.",
         policy=SITE,
         agrees=("true", "false"),
     ),
     Metric(
         "reward",
         Kind.SUMMARY,
-        "Rewards that a policy learned from; each policy has a scale of its own.",
+        "Rewards that a policy learned from; each policy has its own scale.",
         {"policy": SITE},
     ),
     counter(
         "policy_failures_total",
-        "Policies that failed or could not be made and are not asked, as 1.",
+        "Set to 1 if a policy failed or could not be created, and so decides nothing.",
         policy=SITE,
     ),
     counter(
         "placements_refused_total",
-        "Starts that a policy chose and that were impossible, by why; the job stayed queued.",
+        "Starts chosen by a policy that were impossible, by cause; the job stayed queued.",
         policy=SITE,
         why=WHYS,
     ),
-    # -- carrying decisions out, in the modes canary and active ----------------------------------
+    # -- applied decisions, in the modes canary and active ---------------------------------------
     gauge(
         "leases",
-        "Jobs for which a decision stands in the batch system, for as long as it is renewed.",
+        "Jobs with an active change in the batch system, which expires unless it is renewed.",
         adapter=SITE,
         lever=SITE,
         action=ACTIONS,
     ),
     counter(
         "lever_changes_total",
-        "Jobs that a lever changed, or was refused, by outcome; of failed: calls.",
+        "Changes of jobs by a lever, by outcome; for failed: calls that failed.",
         adapter=SITE,
         lever=SITE,
         outcome=OUTCOMES,
@@ -74,20 +74,20 @@ POLICY_METRICS: Final[tuple[Metric, ...]] = (
     ),
     counter(
         "prediction_expected_evictions_total",
-        "Evictions to be expected of those runs: the sum of the probabilities that were predicted.",
+        "Expected evictions of those runs: the sum of their predicted probabilities.",
         policy=SITE,
         bin=CHANCE_BINS,
     ),
     gauge(
         "prediction_brier_ratio",
-        "Brier score of predicted evictions, 0 is best (ratio): of all runs, or recent ones, "
-        "older runs fading by half in two weeks.",
+        "Brier score of predicted evictions, 0 is best (ratio). recent: older runs count half as "
+        "much after two weeks.",
         policy=SITE,
         window=WINDOWS,
     ),
     gauge(
         "prediction_skill_ratio",
-        "How much better the Brier score is than that of always saying the observed rate (ratio).",
+        "Brier skill score: improvement over always predicting the observed rate (ratio).",
         policy=SITE,
         window=WINDOWS,
     ),
@@ -99,13 +99,13 @@ POLICY_METRICS: Final[tuple[Metric, ...]] = (
     ),
     counter(
         "deferred_jobs_total",
-        "Jobs that a policy kept queued by choice, or in shadow would have, by how they ended.",
+        "Jobs that a policy deferred, or in shadow would have deferred, by their later outcome.",
         policy=SITE,
         later=LATER,
     ),
     counter(
         "deferred_seconds_total",
-        "Seconds for which those jobs were kept queued by choice.",
+        "Seconds for which those jobs were deferred.",
         policy=SITE,
         later=LATER,
     ),

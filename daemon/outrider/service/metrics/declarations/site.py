@@ -17,34 +17,33 @@ from outrider.service.metrics.declarations.metric import (
 
 MACHINE_STATES: Final = ("busy", "free", "owner", "asleep", "closed")
 ENERGY_PURPOSES: Final = tuple(purpose for purpose in PURPOSES if purpose != "open")
-"""Energy of open runs shrinks when they end, so it cannot be part of a counter."""
+"""Purposes without "open": energy of open runs shrinks when they end, so it is no counter."""
 
 SITE_METRICS: Final[tuple[Metric, ...]] = (
     # -- jobs and machines -----------------------------------------------------------------------
     Metric(
         "job_wait_seconds",
         Kind.HISTOGRAM,
-        "Seconds from a job's submission, or from when it became eligible, to its first start.",
+        "Wait of jobs in seconds: from submission, or from becoming eligible, to the first start.",
         {"class": SITE, "vo": SITE},
         WAIT_BOUNDS_S,
     ),
-    gauge("jobs", "Jobs known now.", state=JOB_STATE_NAMES),
+    gauge("jobs", "Jobs now, by state.", state=JOB_STATE_NAMES),
     gauge(
         "machines",
-        "Machines known now, each in one state; closed means on, without owner, not open to jobs.",
+        "Machines now, each in one state; closed means on, without owner, not open to jobs.",
         state=MACHINE_STATES,
         cluster=SITE,
     ),
-    gauge("vo_jobs", "Jobs known now, by VO.", vo=SITE, state=JOB_STATE_NAMES),
+    gauge("vo_jobs", "Jobs now, by VO and state.", vo=SITE, state=JOB_STATE_NAMES),
     gauge(
         "vo_longest_wait_seconds",
-        "Seconds that the job of this VO has waited which waits longest for its first start; 0: "
-        "none waits.",
+        "Longest wait in seconds of this VO's jobs that have not started yet; 0: none waits.",
         vo=SITE,
     ),
     gauge(
         "black_hole_machines",
-        "Machines on which in the last day far more starts failed within minutes than elsewhere.",
+        "Machines on which far more starts failed within minutes than elsewhere, in the last day.",
         cluster=SITE,
     ),
     counter(
@@ -54,32 +53,32 @@ SITE_METRICS: Final[tuple[Metric, ...]] = (
     ),
     counter(
         "badput_seconds_total",
-        "CPU-seconds of runs that were thrown away.",
+        "CPU-seconds wasted by runs that did not complete their job.",
         of=lambda core: core.accounting.badput_s,
     ),
     counter(
         "job_utility_total",
-        "Utility of completed jobs: unit utility of the class x CPUs asked for x seconds of work.",
+        "Utility of completed jobs: unit utility of the class x requested CPUs x seconds of work.",
         of=lambda core: core.accounting.utility.total,
     ),
     counter(
         "evictions_total",
-        "Runs that ended before their job was done.",
+        "Runs that ended before their job was done, by reason.",
         reason=EVICTION_REASONS,
         cluster=SITE,
     ),
     # -- energy ----------------------------------------------------------------------------------
     counter(
         "energy_joules_total",
-        "Joules used, measured or by the table, each for one purpose; NaN where a machine's "
-        "watts are unknown.",
+        "Joules used, measured or from configured watts, by purpose; NaN if a machine's watts are "
+        "unknown.",
         UNKNOWN,
         purpose=ENERGY_PURPOSES,
         cluster=SITE,
     ),
     counter(
         "energy_measured_joules_total",
-        "The part of energy_joules_total that meters measured, in joules.",
+        "Part of energy_joules_total that meters measured, in joules.",
         purpose=ENERGY_PURPOSES,
         cluster=SITE,
     ),
@@ -90,21 +89,21 @@ SITE_METRICS: Final[tuple[Metric, ...]] = (
     ),
     gauge(
         "power_watts",
-        "Watts drawn now: measured, of machines whose meter's reading holds; table, of all others. "
-        "The two add up to the site's.",
+        "Watts drawn now. measured: machines with a current meter reading; table: configured watts "
+        "of all others. The two add up to the site's power.",
         source=("table", "measured"),
     ),
-    gauge("metered_machines", "Machines whose meter's reading holds now."),
+    gauge("metered_machines", "Machines with a current meter reading."),
     gauge(
         "metered_table_watts",
-        "Watts that the table has for those machines as they are now; NaN where it lacks one of "
-        "them.",
+        "Configured watts of those machines in their current state; NaN if one has none.",
     ),
     # -- fairness --------------------------------------------------------------------------------
-    gauge("fairness_utility_ratio", "Fairness since the beginning, 1 at the targets (ratio)."),
+    gauge("fairness_utility_ratio", "Fairness since the beginning; 1: on target (ratio)."),
     gauge(
-        "fairness_windowed_ratio", "Fairness of recent use, older use fading by half-life (ratio)."
+        "fairness_windowed_ratio",
+        "Fairness of recent use, with a half-life; 1: on target (ratio).",
     ),
-    gauge("vo_share_ratio", "Share of all CPU-seconds that this VO got (ratio).", vo=SITE),
-    gauge("vo_target_ratio", "Share of all CPU-seconds that this VO is owed (ratio).", vo=SITE),
+    gauge("vo_share_ratio", "Share of all CPU-seconds that this VO received (ratio).", vo=SITE),
+    gauge("vo_target_ratio", "Target share of all CPU-seconds of this VO (ratio).", vo=SITE),
 )

@@ -96,7 +96,7 @@ def _ledger_jobs(path: Path, short: str) -> list[str]:
 
 
 async def handle(call: Call[NoQuery]) -> Answer | web.Response:
-    """The explanation; 300 with the candidates, or 404 with the job's name."""
+    """Return the explanation; 300 with the candidates, or 404 with the job's name."""
     job = call.request.match_info["job"]
     try:
         answer = await explanation(call.view, job, call.sees_names)

@@ -80,7 +80,7 @@ class JobsQuery(Struct, frozen=True):
 
 
 def known_jobs(core: Core) -> list[Job]:
-    """All jobs that are here."""
+    """Return all jobs that are here."""
     return list(core.site.jobs.values())
 
 
@@ -95,7 +95,7 @@ def jobs(
     names_shown: bool = True,
     state_words: Mapping[str, str] = OURS,
 ) -> Answer:
-    """A page of the jobs, all or some.
+    """Return a page of the jobs, all or some.
 
     Args:
         core: the daemon's.

@@ -62,7 +62,7 @@ class Machines(Struct):
 def machines(
     core: Core, limit: int, after: int = -1, state: str | None = None, cluster: str | None = None
 ) -> Answer:
-    """A page of the machines, all or some, in the order in which they became known.
+    """Return a page of the machines, all or some, in the order in which they became known.
 
     Args:
         core: the daemon's.

@@ -80,7 +80,7 @@ READYZ = Endpoint(
 
 
 async def answer_metrics(call: Call[NoQuery]) -> web.Response:
-    """The values are taken here, on the loop, and rendered in a thread.
+    """Return the values are taken here, on the loop, and rendered in a thread.
 
     One at a time: several threads that render would hold up the loop together.
     """
@@ -117,7 +117,7 @@ Document: TypeAlias = dict[str, Any]
 
 
 async def answer_openapi(call: Call[NoQuery]) -> Answer:
-    """The document of what this application serves."""
+    """Return the document of what this application serves."""
     return openapi(call.request.app[SERVED])
 
 

@@ -45,7 +45,7 @@ PAGE = Endpoint(
 
 
 async def answer_page_part(call: Call[NoQuery]) -> web.Response:
-    """One file, or 404 with its name."""
+    """Return one file, or 404 with its name."""
     return asset_response(call.request, call.request.match_info["asset"])
 
 
@@ -115,7 +115,7 @@ class Asset(NamedTuple):
 
 @cache
 def load_assets() -> dict[str, Asset]:
-    """All files of the page by name; do not change it."""
+    """Return all files of the page by name; do not change it."""
     assets = {}
     for file in (resources.files("outrider.service.web") / "page").iterdir():
         suffix = file.name[file.name.rfind(".") :]
@@ -127,7 +127,7 @@ def load_assets() -> dict[str, Asset]:
 
 
 def asset_response(request: web.Request, name: str) -> web.Response:
-    """A file of the page, or 304 where the client has it. Raises `NotFoundError`."""
+    """Return a file of the page, or 304 where the client has it. Raises `NotFoundError`."""
     asset = load_assets().get(name)
     if asset is None:
         raise NotFoundError(f"the page has no part {name!r}")
