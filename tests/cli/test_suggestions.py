@@ -38,7 +38,7 @@ def test_what_is_printed_is_a_configuration_with_groups(config: Path, tmp_path: 
         "lib": ["lib-*"], "phys": ["phys-*"],
     }  # fmt: skip
     assert told["adapters"]["log"]["settings"]["paths"] == [str(tmp_path / "EventLog")]
-    assert "# 11 machines, grouped by how their names begin.\n" in done.out
+    assert "# 11 machines, grouped by the beginning of their names.\n" in done.out
 
 
 def test_for_machines_there_are_the_groups_and_the_text(config: Path) -> None:

@@ -25,7 +25,7 @@ class Guarded(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         let_in = self.headers.get("Authorization") == f"Bearer {TOKEN}"
-        body = json.dumps(STATUS if let_in else {"error": "a token is needed"}).encode()
+        body = json.dumps(STATUS if let_in else {"error": "a token is required"}).encode()
         self.send_response(200 if let_in else 401)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
@@ -99,7 +99,7 @@ def test_a_missing_token_is_named_and_its_option(words: tuple[str, ...]) -> None
     with serving(Guarded) as port:
         done = outrider(*words, "--url", f"http://127.0.0.1:{port}")
     assert done.code == 3
-    assert "does not let us in (401): a token is needed; --token-file FILE sends one" in done.err
+    assert "does not let us in (401): a token is required; --token-file FILE sends one" in done.err
 
 
 def test_the_token_of_a_file_is_sent(token_file: Path) -> None:

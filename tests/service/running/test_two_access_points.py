@@ -126,7 +126,7 @@ def test_a_short_form_is_explained_where_one_job_has_it_and_else_lists_who_has(
         with refused.value as answer:
             assert answer.code == 300
             assert json.load(answer) == {
-                "error": "'1.0' stands for 2 jobs (2 queued); say which",
+                "error": "'1.0' matches 2 jobs (2 queued); name one",
                 "candidates": candidates,
                 "total": 2,
                 "states": {"queued": 2},

@@ -239,7 +239,7 @@ def test_a_socket_or_file_of_somebody_else_is_left_alone(tmp_path: Path, path: P
         assert "another process listens there" in refused(site)
         path.unlink()
     path.write_text("not yours\n")
-    assert "another file is there, which is no socket" in refused(site)
+    assert "the path is another file, not a socket" in refused(site)
     assert path.read_text() == "not yours\n"
 
 

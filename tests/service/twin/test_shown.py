@@ -148,7 +148,7 @@ def test_the_daemon_shows_what_is_written_there(make_site: MakeSite) -> None:
         part.write_text("damaged")
         os.replace(part, site.state / "twin.json")  # noqa: PTH105 - as it is written
         status = daemon.wait_until("damage seen", lambda status: status["twin"] is None)
-        assert [note for note in status["notes"] if "the twin's answer is not shown" in note]
+        assert [note for note in status["notes"] if "the twin's result is not shown" in note]
         assert status["saving"]["text"] == "not estimated yet"
         refused = written | {"answer": written["answer"] | {"refused": "no", "past": {}}}
         part.write_text(json.dumps(refused))

@@ -67,7 +67,7 @@ def test_the_unit_is_the_shipped_one_and_none_is_written_beside_a_package(
     host.unit.write_text("")
     texts, notes = host.of()
     assert UNIT not in texts
-    assert notes == [f"{host.unit} is there already: no unit is written"]
+    assert notes == [f"{host.unit} exists already: no unit is written"]
 
 
 def test_no_drop_in_is_written_that_says_nothing(
@@ -108,7 +108,10 @@ def test_what_the_unit_hides_is_bound_and_what_stays_closed_is_a_note(host: Host
 def test_a_credential_is_taken_from_where_it_is(host: Host) -> None:
     asked = {"token_file": f"{CREDENTIALS}/http-token"}
     texts, [note] = host.of(**asked)
-    assert note == f"nobody hands over http-token yet: put it into {host.store / 'http-token'}"
+    assert (
+        note
+        == f"the credential http-token does not exist yet: put it into {host.store / 'http-token'}"
+    )
     assert SECRETS not in texts, "the shipped unit looks there"
     (host.settings / "http-token").write_text("")
     texts, notes = host.of(**asked)
@@ -126,7 +129,7 @@ def test_a_credential_of_another_name_is_looked_for_in_the_store_by_a_line_of_it
     place = host.store / "broker"
     texts, [note] = host.of(mqtt=mqtt(f"{CREDENTIALS}/broker"))
     assert f"LoadCredential=broker:{place}\n" in texts[SECRETS]
-    assert note == f"nobody hands over broker yet: put it into {place}"
+    assert note == f"the credential broker does not exist yet: put it into {place}"
 
 
 def test_only_a_secret_that_is_closed_to_the_service_is_handed_to_it(
@@ -138,7 +141,9 @@ def test_only_a_secret_that_is_closed_to_the_service_is_handed_to_it(
     host.closed = {str(secret)}
     texts, [note] = host.of(mqtt=mqtt(str(secret)))
     assert f"LoadCredential=password:{secret}\n" in texts[SECRETS]
-    assert note.startswith(f"{secret} is closed to the service, and handed to it instead: write ")
+    assert note.startswith(
+        f"the service may not read {secret}; systemd passes it as a credential: use "
+    )
     secret.unlink()
     assert SECRETS not in host.of(mqtt=mqtt(str(secret)))[0], "there is nothing to hand over"
 
@@ -164,7 +169,7 @@ def test_an_outrider_that_pip_did_not_install_has_no_service(
     host: Host, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sysconfig, "get_path", lambda _: str(tmp_path))
-    with pytest.raises(ConfigurationError, match="there is no such command beside"):
+    with pytest.raises(ConfigurationError, match="no such command for"):
         host.of()
 
 

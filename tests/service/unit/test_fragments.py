@@ -40,7 +40,7 @@ def test_an_attribute_of_the_slots_is_named_in_the_adapters_table() -> None:
     loaded = checked(text)
     assert loaded.config.adapters == {"htcondor": {"look_s": 3.0, "cluster_attribute": "Room"}}
     assert set(loaded.config.clusters) == {"lib", "phys"}
-    assert "# 49 machines, grouped by what their attribute Room says.\n[adapters.htcondor]" in text
+    assert "# 49 machines, grouped by their attribute Room.\n[adapters.htcondor]" in text
     assert "[clusters.lib]\n# 40 machines: lib-01, lib-02, lib-03, ...\n# active_w = " in text
 
 
@@ -54,7 +54,7 @@ def test_without_one_patterns_of_names_are_the_adapters() -> None:
 def test_groups_that_are_told_already_stay() -> None:
     nodes = {f"n{n}": "batch" if n < 8 else "gpu" for n in range(10)}
     proposal = proposed(Seen("slurm", nodes, {}, None, "machine_clusters"))
-    assert (proposal.settings, proposal.how) == ({}, "as they are told now")
+    assert (proposal.settings, proposal.how) == ({}, "as the adapter reports them now")
     assert [(g.name, len(g.machines)) for g in proposal.grouping.groups] == [
         ("batch", 8), ("gpu", 2),
     ]  # fmt: skip
@@ -90,4 +90,4 @@ def test_whatever_the_names_are_it_is_a_configuration(machines: dict[str, str]) 
 def test_groups_that_only_a_few_machines_are_told_to_be_in_are_not_taken_over() -> None:
     nodes = {f"n{n}": "gpu" if n < 8 else "default" for n in range(10)}
     proposal = proposed(Seen("slurm", nodes, {}, None, "machine_clusters"))
-    assert proposal.how == "by how their names begin"
+    assert proposal.how == "by the beginning of their names"

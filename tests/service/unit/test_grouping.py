@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from outrider.service.unit.suggestion import (
-    MOST_GROUPS,
+    MAX_GROUPS,
     Grouping,
     by_attribute,
     by_name,
@@ -61,7 +61,7 @@ def test_ten_thousand_machines_make_a_few_groups() -> None:
     assert patterns(grouping)["room07-pc"] == ("room07-pc*", 1_000)
     assert (len(grouping.groups), grouping.alone) == (10, ())
     crowd = by_name(f"{chr(97 + n % 26)}x{n // 700}-{n}" for n in range(10_000))
-    assert 1 <= len(crowd.groups) <= MOST_GROUPS
+    assert 1 <= len(crowd.groups) <= MAX_GROUPS
 
 
 NAMES = st.from_regex(r"[a-cä]{1,2}[-._]?[0-2]{0,2}[*?\[\]]?", fullmatch=True)
@@ -71,7 +71,7 @@ NAMES = st.from_regex(r"[a-cä]{1,2}[-._]?[0-2]{0,2}[*?\[\]]?", fullmatch=True)
 def test_a_machine_fits_the_pattern_of_its_group_and_none_before_it(names: list[str]) -> None:
     grouping = by_name(names)
     names_of_groups = [group.name for group in grouping.groups]
-    assert len(set(names_of_groups)) == len(names_of_groups) <= MOST_GROUPS
+    assert len(set(names_of_groups)) == len(names_of_groups) <= MAX_GROUPS
     found: dict[str, str] = {}
     for name in set(names):
         fits = [g.name for g in grouping.groups if fnmatchcase(name, g.pattern)]
@@ -112,7 +112,7 @@ def test_one_that_is_named_for_a_place_is_better_than_another() -> None:
         ["one"] * 10,
         [f"own-{n}" for n in range(10)],
         ["a", "b"] * 3 + [""] * 4,
-        [f"v{n % (MOST_GROUPS + 1)}" for n in range(100)],
+        [f"v{n % (MAX_GROUPS + 1)}" for n in range(100)],
     ],
     ids=["all alike", "each its own", "too few have it", "too many values"],
 )

@@ -114,7 +114,7 @@ def test_homes_are_empty_and_not_closed_where_something_in_them_is_read() -> Non
     assert text.splitlines()[1:] == [
         "[Service]",
         "SupplementaryGroups=condor",
-        "# Empty homes, in which what is bound below can be seen.",
+        "# Empty homes, with only the paths bound below.",
         "ProtectHome=tmpfs",
         "BindReadOnlyPaths=-/home/pool/log",
         "BindReadOnlyPaths=-/tmp/x",

@@ -42,7 +42,7 @@ def test_one_that_somebody_changed_stays_and_the_new_one_is_beside_it(
     path.write_text(mine)
     done = write(UnitFile(NAME, "[Service]\nIPAddressAllow=192.0.2.7\n"), tmp_path)
     beside = path.with_name("50-network.conf.new")
-    assert done == Written(beside, "beside", f"{path} is not as this command writes it, and stays")
+    assert done == Written(beside, "beside", f"{path} was changed by hand, and is kept")
     assert path.read_text() == mine
     assert "192.0.2.7" in beside.read_text()
     assert wrote(tmp_path, "") == "kept"

@@ -154,7 +154,7 @@ class SmallSite:
     def machine(self, machine: str) -> dict[str, Any]:
         self.asked.append(machine)
         if machine == "gone":
-            raise NotFoundError(f"no machine {machine!r} is here")
+            raise NotFoundError(f"no machine {machine!r} is known here")
         nine_to_five = [1.0 if 9 <= hour < 17 else 0.0 for hour in range(24)]
         return {
             "mode": "shadow", "now_s": NOW, "machine": machine, "cluster": "open-access-library",

@@ -148,7 +148,7 @@ async def test_a_machine_that_is_not_here_is_not_found(
     core: Core, journal: Path, name: str
 ) -> None:
     tell(core, "log", [(T + 1801, LEFT, "m2", None)], T + 1810)
-    with pytest.raises(NotFoundError, match=f"no machine '{name}' is here"):
+    with pytest.raises(NotFoundError, match=f"no machine '{name}' is known here"):
         await asked(core, journal, name)
 
 

@@ -144,7 +144,7 @@ async def test_who_reads_slowly_is_not_cut_off() -> None:
 async def test_answers_that_nobody_reads_take_no_more_than_so_many_bytes() -> None:
     most = 12 << 20
     async with (
-        answering(2 * LARGE, most_unread_bytes=most) as (port, connections, _),
+        answering(2 * LARGE, max_unread_bytes=most) as (port, connections, _),
         clients(port, 10, REQUEST),
     ):
         async with asyncio.timeout(10.0):

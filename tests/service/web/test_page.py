@@ -294,7 +294,8 @@ async def test_a_fault_of_the_daemon_is_told_as_one(tab: Tab) -> None:
         site.broken = True
         await tab.wait_for("document.getElementById('connection').dataset.state === 'lost'")
         told = await tab.text_of("#connection-state")
-        assert told == "the daemon says: a fault of Outrider's own; its log tells more, last seen"
+        error_text = "internal error (please report); details are in the daemon's log"
+        assert told == f"the daemon says: {error_text}, last seen"
 
 
 async def test_an_answer_that_cannot_be_drawn_is_not_called_a_lost_connection(tab: Tab) -> None:

@@ -61,7 +61,7 @@ async def test_a_machine_that_is_not_here_is_told_and_the_page_goes_on(tab: Tab)
     async with open_site(SmallSite()) as address:
         await tab.open(f"{address}/#/machines?machine=gone")
         shown = "document.getElementById('machine-error').innerText"
-        await tab.wait_for(f"{DRAWN} && {shown}.includes(\"no machine 'gone' is here\")")
+        await tab.wait_for(f"{DRAWN} && {shown}.includes(\"no machine 'gone' is known here\")")
         await tab.wait_for("document.getElementById('connection').dataset.state === 'live'")
         assert not await tab.run(TOLD)
 

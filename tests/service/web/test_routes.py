@@ -225,7 +225,9 @@ async def test_a_handler_that_raises_is_answered_logged_and_survived(
     async with visit(site) as client:
         async with client.get("/api/v1/status") as answer:
             assert answer.status == 500
-            assert await answer.json() == {"error": "a fault of Outrider's own; its log tells more"}
+            assert await answer.json() == {
+                "error": "internal error (please report); details are in the daemon's log"
+            }
             assert "X-Content-Type-Options" in answer.headers
         site.broken = False
         async with client.get("/api/v1/status") as answer:

@@ -51,7 +51,7 @@ async def test_of_several_jobs_all_are_named_with_how_many_are_in_which_state(
         check(told, Ambiguity)
         assert answer.status == 300
         assert told == {
-            "error": "'7.0' stands for 4 jobs (2 queued, 1 running, 1 left); say which",
+            "error": "'7.0' matches 4 jobs (2 queued, 1 running, 1 left); name one",
             "candidates": ["ap1#7.0", "ap2#7.0", "ap3#7.0", "ap4#7.0"],
             "total": 4,
             "states": {"queued": 2, "running": 1, "left": 1},

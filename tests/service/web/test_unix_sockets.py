@@ -71,7 +71,7 @@ def test_one_at_which_somebody_listens_is_left_alone(path: Path) -> None:
 
 def test_another_file_is_left_alone_and_a_path_that_is_too_long_refused(path: Path) -> None:
     path.write_text("mine")
-    with pytest.raises(ConfigurationError, match=f'"{path}".*which is no socket'):
+    with pytest.raises(ConfigurationError, match=f'"{path}".*not a socket'):
         listening_at(path, NOBODY).__enter__()
     assert path.read_text() == "mine"
     with pytest.raises(ConfigurationError, match=r"longer than \d+ bytes"):

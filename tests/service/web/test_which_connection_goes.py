@@ -11,10 +11,10 @@ from structlog.testing import capture_logs
 
 from outrider.service.web.serve import (
     DESCRIPTORS_IN_RESERVE,
-    FEWEST_CONNECTIONS,
-    MOST_CONNECTIONS,
+    MAX_CONNECTIONS,
+    MIN_CONNECTIONS,
     Connections,
-    most_connections,
+    max_connections,
 )
 
 
@@ -38,7 +38,7 @@ class Site:
     def __init__(self, **bounds: Any) -> None:
         self.now_s = 1000.0
         self.connections = Connections(
-            asyncio.Protocol, most_unread_bytes=100, clock=lambda: self.now_s,
+            asyncio.Protocol, max_unread_bytes=100, clock=lambda: self.now_s,
             **{"most": 3, "idle_s": 60.0, "unread_s": 10.0} | bounds,
         )  # fmt: skip
         self.transports: list[Transport] = []
@@ -182,12 +182,12 @@ async def test_a_fault_of_the_sweep_is_told_and_the_next_one_comes(
 @pytest.mark.parametrize(
     ("limit", "most"),
     [
-        (resource.RLIM_INFINITY, MOST_CONNECTIONS), (1 << 20, MOST_CONNECTIONS),
-        (DESCRIPTORS_IN_RESERVE + 100, 100), (DESCRIPTORS_IN_RESERVE, FEWEST_CONNECTIONS),
+        (resource.RLIM_INFINITY, MAX_CONNECTIONS), (1 << 20, MAX_CONNECTIONS),
+        (DESCRIPTORS_IN_RESERVE + 100, 100), (DESCRIPTORS_IN_RESERVE, MIN_CONNECTIONS),
     ],
 )  # fmt: skip
 def test_there_are_as_many_as_the_limit_on_descriptors_leaves_room_for(
     limit: int, most: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(resource, "getrlimit", lambda which: (limit, limit))
-    assert most_connections() == most
+    assert max_connections() == most

@@ -56,18 +56,18 @@ async def test_who_comes_over_the_port_is_let_in_and_shown_names_by_the_rules(
 
 
 async def test_a_wrong_token_is_told_what_is_right() -> None:
-    assert (await looked(Access(TOKEN), OTHER))[2].startswith("a token is needed: send it as")
+    assert (await looked(Access(TOKEN), OTHER))[2].startswith("a token is required: send it as")
     why = (await looked(Access(names_token=TOKEN), OTHER))[2]
-    assert why == "this is not the token; without any, users are shown by pseudonyms"
+    assert why == "wrong token; without a token, users are shown as pseudonyms"
 
 
 @pytest.mark.parametrize(
     ("rules", "wants", "how"),
     [
         ({}, False, "over the daemon's Unix socket"),
-        ({"names_token": TOKEN}, True, "to who sends the token: sign in"),
-        ({"token": TOKEN}, True, "to who sends the token: sign in"),
-        ({"token": TOKEN, "show_users": "nobody"}, False, "nobody is shown users' names here"),
+        ({"names_token": TOKEN}, True, "to clients that send the token: sign in"),
+        ({"token": TOKEN}, True, "to clients that send the token: sign in"),
+        ({"token": TOKEN, "show_users": "nobody"}, False, "users' names are never shown here"),
     ],
 )
 def test_the_page_can_say_how_names_are_seen(rules: dict[str, Any], wants: bool, how: str) -> None:
@@ -134,7 +134,7 @@ def test_who_connects_to_the_socket_is_known_by_the_kernels_word() -> None:
         assert Access(show_users="nobody")._judge_peer(ours) == Allowed(sees_names=False)
     refused = Access()._judge_peer(ours)
     assert isinstance(refused, Refused), "it is closed by now"
-    assert (refused.status, refused.why[:37]) == (403, "the system does not say who you are: ")
+    assert (refused.status, refused.why[:35]) == (403, "the kernel does not report your user")
 
 
 @pytest.mark.parametrize(

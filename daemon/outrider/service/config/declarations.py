@@ -125,9 +125,8 @@ class Config(msgspec.Struct, frozen=True):
     show_users: Annotated[
         Literal["authorised", "everybody", "nobody"],
         Meta(
-            description="Which clients see users' names. authorised: those that use the socket or "
-            "send the token. everybody: all clients. nobody: none. Other clients see short "
-            "pseudonyms."
+            description="Which clients see users' names: those that use the socket or send the "
+            "token (authorised), all, or none. Other clients see short pseudonyms."
         ),
     ] = "authorised"
     timezone: Annotated[

@@ -1,1 +1,1 @@
-"""The systemd unit of the daemon: what a configuration needs of it, its files, what it allows."""
+"""The systemd units of the daemon: needs of a configuration, generated files, installed units."""

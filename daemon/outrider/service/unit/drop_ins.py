@@ -1,4 +1,4 @@
-"""The texts of the unit's drop-ins, made of what a configuration needs. Pure code."""
+"""Texts of the unit's drop-ins, from the needs of a configuration. Pure code."""
 
 import re
 import sys
@@ -13,33 +13,33 @@ _PLAIN: Final = re.compile(r"[\w@+=:,./-]+")
 
 
 def command_text(words: Iterable[str | Path], user: str = "") -> str:
-    """Return which program runs, with which words; as whom, where that is not the unit's own."""
-    told = " ".join(quoted(str(word)) for word in words)
+    """Return a drop-in that sets the command of a service, and its user if one is given."""
+    command = " ".join(quoted(str(word)) for word in words)
     return (
-        "# The Outrider that wrote this, in place of the unit's own.\n"
-        "# The empty line takes that back: a service of this type may have one command only.\n"
-        f"[Service]\nExecStart=\nExecStart={told}\n" + (f"User={user}\n" if user else "")
+        "# The Outrider that wrote this file, in place of the unit's command.\n"
+        "# The empty line removes that: a service of this type may have only one command.\n"
+        f"[Service]\nExecStart=\nExecStart={command}\n" + (f"User={user}\n" if user else "")
     )
 
 
 def socket_text(path: str) -> str:
-    """Return where a socket is, in place of the unit's own."""
+    """Return a drop-in that sets the path of a socket."""
     return (
-        f"# As the daemon's configuration has it.\n[Socket]\nListenStream=\nListenStream={path}\n"
+        f"# The path in the daemon's configuration.\n[Socket]\nListenStream=\nListenStream={path}\n"
     )
 
 
 def network_text(peers: Sequence[Peer]) -> str:
-    """Whom it may reach beyond this host."""
+    """Return a drop-in with the addresses beyond this host that the service may reach."""
     lines = [
-        "# Whom Outrider connects to beyond this host, by the addresses that their names had when",
-        "# this was written: systemd knows no names. Write it anew when they move.",
+        "# Hosts that Outrider connects to, with the addresses that their names had when this file",
+        "# was written: systemd accepts no names. Write it again when an address changes.",
         "[Service]",
     ]
-    told: set[str] = set()
+    listed: set[str] = set()
     for peer in peers:
-        new = [address for address in peer.addresses if address not in told]
-        told.update(new)
+        new = [address for address in peer.addresses if address not in listed]
+        listed.update(new)
         if new:
             lines.append(f"# {peer.what}: {peer.host}")
             lines += [f"IPAddressAllow={address}" for address in new]
@@ -49,34 +49,34 @@ def network_text(peers: Sequence[Peer]) -> str:
 def reading_text(
     groups: Iterable[str], hidden: Sequence[str], environment: Mapping[str, str]
 ) -> str:
-    """What it may read: by groups, through what the unit hides, by variables."""
-    lines = ["# What Outrider reads, and may not as the unit stands.", "[Service]"]
+    """Return a drop-in that lets the service read its files: groups, bound paths, variables."""
+    lines = ["# Access to files that Outrider reads and that the unit alone denies.", "[Service]"]
     lines += [f"SupplementaryGroups={group}" for group in groups]
     if any(Path(path).is_relative_to(home) for path in hidden for home in HOMES):
-        lines += ["# Empty homes, in which what is bound below can be seen.", "ProtectHome=tmpfs"]
+        lines += ["# Empty homes, with only the paths bound below.", "ProtectHome=tmpfs"]
     lines += [f"BindReadOnlyPaths=-{quoted(path)}" for path in hidden]
     lines += [f"Environment={quoted(f'{name}={value}')}" for name, value in environment.items()]
     return "\n".join(lines) + "\n"
 
 
 def secrets_text(credentials: Mapping[str, str], variables: Iterable[str]) -> str:
-    """What systemd hands over to it alone.
+    """Return a drop-in with the credentials that systemd passes to the service.
 
     Args:
-        credentials: from a name to the file, or the folder of which every file is handed over.
-        variables: that name the folder in which all of it is.
+        credentials: from a name to a file, or to a folder whose files are all passed.
+        variables: environment variables to set to the credentials folder.
     """
-    lines = ["# Secrets that systemd hands to Outrider alone.", "[Service]"]
+    lines = ["# Secrets that systemd passes to Outrider only.", "[Service]"]
     lines += [f"LoadCredential={name}:{quoted(path)}" for name, path in credentials.items()]
     lines += [f"Environment={variable}=%d" for variable in variables]
     return "\n".join(lines) + "\n"
 
 
 def sysusers_text(user: str, groups: Iterable[str]) -> str:
-    """The service's user, with a group of the same name, and groups whose members may do more."""
+    """Return a sysusers.d file with the service's user and the groups of its Unix socket."""
     lines = [
-        "# The user that the daemon runs as, and whose group may look over its Unix socket;",
-        "# and the group whose members may also command it there.",
+        "# The user that the daemon runs as, whose group may read over its Unix socket, and the",
+        "# group whose members may also send commands there.",
         f'u {user} - "Outrider, a learning site scheduler"',
     ]
     lines += [f"g {group} -" for group in dict.fromkeys(groups) if group != user]
@@ -84,7 +84,7 @@ def sysusers_text(user: str, groups: Iterable[str]) -> str:
 
 
 def quoted(word: str) -> str:
-    r"""A word as systemd reads it back: in quotes where it has to be, its specifiers doubled.
+    r"""Return a word quoted for a unit file: in quotes if needed, with specifiers doubled.
 
     >>> quoted("/opt/outrider/bin/outrider"), quoted('/srv/my "logs"/50%')
     ('/opt/outrider/bin/outrider', '"/srv/my \\"logs\\"/50%%"')
@@ -95,8 +95,8 @@ def quoted(word: str) -> str:
     return f'"{safe}"'
 
 
-# -- beside ----------------------------------------------------------------------------------------
-# Units beside the daemon's: what takes back what lasts, what asks the twin, others' helpers.
+# -- further units ---------------------------------------------------------------------------------
+# Units next to the daemon's: the timer that reverts lasting changes, the twin, adapters' helpers.
 
 RELEASE: Final = "outrider-release"
 TWIN: Final = "outrider-twin.service"
@@ -105,20 +105,22 @@ _COMMAND: Final = "50-command.conf"
 _NETWORK: Final = "50-network.conf"
 _READING: Final = "50-reading.conf"
 Shipped = Callable[[str], str]
-"""From the name of a unit to its text; raises `ConfigurationError` where it did not come along."""
+"""Maps the name of a unit to its text; raises `ConfigurationError` if the unit is missing."""
 
 
 def release_texts(
     needs: UnitNeeds, command: Path, config: Path, drop_ins: Mapping[str, str], shipped: Shipped
 ) -> dict[Path, str]:
-    """Files of the timer that takes back what a dead daemon left; empty texts: nothing lasts.
+    """Return the files of the timer that reverts the changes of a dead daemon.
+
+    Their texts are empty if all changes expire by themselves.
 
     Args:
-        needs: of the configuration.
+        needs: needs of the configuration.
         command: `outrider` of this interpreter.
         config: the configuration's file.
         drop_ins: the daemon's, by name: the timer's service reaches and reads the same.
-        shipped: texts of units.
+        shipped: returns the text of a unit.
     """
     folder = SYSTEM / f"{RELEASE}.service.d"
     units = {SYSTEM / f"{RELEASE}{kind}": f"{RELEASE}{kind}" for kind in (".service", ".timer")}
@@ -132,14 +134,14 @@ def release_texts(
 def twin_texts(
     needs: UnitNeeds, command: Path, config: Path, drop_ins: Mapping[str, str], shipped: Shipped
 ) -> dict[Path, str]:
-    """Files of the service that asks the twin; empty texts: it is never asked.
+    """Return the files of the twin's service; empty texts if the twin is never run.
 
     Args:
-        needs: of the configuration.
+        needs: needs of the configuration.
         command: `outrider` of this interpreter.
         config: the configuration's file.
-        drop_ins: the daemon's, by name: it reads the same, and reaches nobody.
-        shipped: texts of units.
+        drop_ins: the daemon's, by name: the twin reads the same, and connects to no host.
+        shipped: returns the text of a unit.
     """
     folder = SYSTEM / f"{TWIN}.d"
     if not needs.asks_twin:
@@ -152,12 +154,12 @@ def twin_texts(
 
 
 def helper_texts(helper: Helper, user: str, shipped: Shipped) -> dict[Path, str]:
-    """Files of a helper.
+    """Return the unit files of a helper.
 
     Args:
-        helper: it.
-        user: of the daemon, whom alone it hears.
-        shipped: texts of units.
+        helper: the helper.
+        user: user of the daemon, the only one whose requests the helper accepts.
+        shipped: returns the text of a unit.
     """
     unit = helper.unit
     folder = SYSTEM / f"{unit.name}.service.d"
@@ -172,7 +174,7 @@ def helper_texts(helper: Helper, user: str, shipped: Shipped) -> dict[Path, str]
 
 
 def units_to_enable(needs: UnitNeeds) -> list[str]:
-    """Those of them that have to be enabled, once they are written."""
+    """Return the names of the further units that have to be enabled."""
     timers = [f"{RELEASE}.timer"] if needs.changes_last else []
     sockets = [f"{helper.unit.name}.socket" for helper in needs.helpers]
     return [*timers, *sockets, *([TWIN] if needs.asks_twin else [])]

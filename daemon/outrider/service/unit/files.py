@@ -1,4 +1,4 @@
-"""All files of the service of a configuration, and what its administrator has to know."""
+"""The files of the service of a configuration, and notes for its administrator."""
 
 import hashlib
 import os
@@ -27,10 +27,11 @@ from outrider.service.unit.installed import Reading, reading_of
 from outrider.service.unit.needs import UnitNeeds, needs_of
 
 # -- writing ---------------------------------------------------------------------------------------
-# Writing files of the service: again and again, but never over what somebody else has changed.
+# Repeatable writing of the service's files, which never overwrites a file that an admin changed.
 
 _MARK: Final = "# Made by `outrider install-service`, which writes beside it once it was changed: "
-_BESIDE: Final = ".new"
+"""First line of a written file, up to its digest. Changing it would orphan installed files."""
+_NEW_SUFFIX: Final = ".new"
 _MODE: Final = 0o644
 
 
@@ -38,8 +39,8 @@ class UnitFile(NamedTuple):
     """A file of the service.
 
     Attributes:
-        path: where it belongs.
-        text: what it says; empty: it is not needed, and goes if it is ours.
+        path: its path.
+        text: its contents; empty: it is not needed, and is removed if it is unchanged.
     """
 
     path: Path
@@ -47,12 +48,12 @@ class UnitFile(NamedTuple):
 
 
 class Written(NamedTuple):
-    """What became of a file.
+    """The result of writing a file.
 
     Attributes:
-        path: where it is, or would be.
+        path: its path, also if nothing was written.
         did: ``written``, ``replaced``, ``unchanged``, ``beside``, ``removed`` or ``kept``.
-        why: of ``beside`` and ``kept``.
+        why: the reason for ``beside`` and ``kept``.
     """
 
     path: Path
@@ -61,18 +62,18 @@ class Written(NamedTuple):
 
 
 def marked(text: str) -> str:
-    """Return a text with a first line from which it can be told whether somebody changed it."""
+    """Return a text with a first line that holds its digest, to detect later changes."""
     return f"{_MARK}{_digest(text)}\n{text}"
 
 
 def is_ours(text: str) -> bool:
-    """Return whether a file is as it was written here."""
+    """Return True if a file is unchanged since it was written here."""
     first, _, rest = text.partition("\n")
     return first.startswith(_MARK) and first.removeprefix(_MARK) == _digest(rest)
 
 
 def write(file: UnitFile, root: Path, *, dry_run: bool = False) -> Written | None:
-    """Write a file below a root, or beside the one that somebody changed; None: there is none.
+    """Write a file below a root, or next to a changed one as ``.new``; None: nothing to do.
 
     Raises:
         OSError: it cannot be read or written.
@@ -90,16 +91,16 @@ def write(file: UnitFile, root: Path, *, dry_run: bool = False) -> Written | Non
     if is_ours(there) or there == file.text:
         _put(path, text, dry_run=dry_run)
         return Written(path, "replaced")
-    beside = path.with_name(path.name + _BESIDE)
-    _put(beside, text, dry_run=dry_run)
-    return Written(beside, "beside", f"{path} is not as this command writes it, and stays")
+    new = path.with_name(path.name + _NEW_SUFFIX)
+    _put(new, text, dry_run=dry_run)
+    return Written(new, "beside", f"{path} was changed by hand, and is kept")
 
 
 def _remove(path: Path, there: str | None, *, dry_run: bool) -> Written | None:
     if there is None:
         return None
     if not is_ours(there):
-        return Written(path, "kept", "not needed any more, but somebody changed it")
+        return Written(path, "kept", "no longer needed, but was changed by hand")
     if not dry_run:
         path.unlink()
     return Written(path, "removed")
@@ -125,23 +126,23 @@ UNIT: Final = SYSTEM / "outrider.service"
 DROP_INS: Final = SYSTEM / "outrider.service.d"
 SYSUSERS: Final = Path("/etc/sysusers.d/outrider.conf")
 USER: Final = "outrider"
-"""What the unit's user is called: as the unit."""
+"""Name of the service's user, the same as the unit's."""
 _PACKAGED: Final = (Path("/usr/lib/systemd/system"), Path("/lib/systemd/system"))
 _OWN_COMMAND: Final = (Path("/usr/bin/outrider"), Path("/etc/outrider/outrider.toml"))
-"""What the shipped unit runs."""
+"""Command and configuration of the shipped unit."""
 _OWN_CREDENTIALS: Final = ("mqtt-password", "http-token", "tls-key.pem")
-"""Names for which the shipped unit looks below `_STORE`."""
+"""Credentials that the shipped unit loads from `_STORE`."""
 _STORE: Final = Path("/etc/credstore")
 _SETTINGS: Final = Path("/etc/outrider")
 
 
 class ServiceFiles(NamedTuple):
-    """What is to be installed.
+    """The files to install, with notes.
 
     Attributes:
         files: all of them, in the order of writing.
-        notes: what somebody has to do, or to know, a sentence each.
-        enable: units to enable beside the daemon's.
+        notes: tasks and facts for an admin, a sentence each.
+        enable: units to enable besides the daemon's.
     """
 
     files: list[UnitFile]
@@ -153,7 +154,7 @@ def service_files(loaded: LoadedConfig) -> ServiceFiles:
     """Return the files of the service that runs a configuration with this interpreter.
 
     Raises:
-        ConfigurationError: this Outrider came without a unit, or without a command.
+        ConfigurationError: this Outrider was installed without a unit, or without a command.
     """
     needs = needs_of(loaded)
     uid = _uid_of(USER)
@@ -163,11 +164,11 @@ def service_files(loaded: LoadedConfig) -> ServiceFiles:
     command, config = _command(), Path(loaded.source).absolute()
 
     def shipped(name: str) -> str:
-        """Text of a unit, unless a package has brought it."""
+        """Return the text of a unit; empty if a package has installed it."""
         packaged = next((f / name for f in _PACKAGED if (f / name).exists()), None)
         if packaged is None:
             return shipped_unit(name)
-        notes.append(f"{packaged} is there already: no unit is written")
+        notes.append(f"{packaged} exists already: no unit is written")
         return ""
 
     secrets = _secrets(loaded, needs, uid, notes)
@@ -201,14 +202,14 @@ def _reading(reading: Reading, extra: list[str], needs: UnitNeeds) -> str:
 
 
 def _secrets(loaded: LoadedConfig, needs: UnitNeeds, uid: int | None, notes: list[str]) -> str:
-    """What systemd hands over: what the configuration asks it for, and what only root may read."""
+    """Return the drop-in of credentials: those configured, and files that only root may read."""
     found: dict[str, str] = {}
     for name in needs.credentials:
         stored = name in _OWN_CREDENTIALS and (_STORE / name).exists()
         if (_SETTINGS / name).exists() and not stored:
             found[name] = str(_SETTINGS / name)
         elif not stored:
-            notes.append(f"nobody hands over {name} yet: put it into {_STORE / name}")
+            notes.append(f"the credential {name} does not exist yet: put it into {_STORE / name}")
             if name not in _OWN_CREDENTIALS:
                 found[name] = str(_STORE / name)
     closed = {path for path, _ in reading_of(needs.secrets, uid).unreadable}
@@ -217,8 +218,8 @@ def _secrets(loaded: LoadedConfig, needs: UnitNeeds, uid: int | None, notes: lis
             name = Path(path).name
             found[name] = path
             notes.append(
-                f"{path} is closed to the service, and handed to it instead: write "
-                f'"$CREDENTIALS_DIRECTORY/{name}" for it into {loaded.source}'
+                f"the service may not read {path}; systemd passes it as a credential: use "
+                f'"$CREDENTIALS_DIRECTORY/{name}" instead in {loaded.source}'
             )
     variables: list[str] = []
     for folder, variable in needs.token_folders.items():
@@ -230,7 +231,7 @@ def _secrets(loaded: LoadedConfig, needs: UnitNeeds, uid: int | None, notes: lis
 
 
 def shipped_unit(unit: str = UNIT.name) -> str:
-    """Return a unit that came with this Outrider. Raises `ConfigurationError`."""
+    """Return the text of a unit of this Outrider. Raises `ConfigurationError`."""
     name = f"systemd/{unit}"
     installed = Path(sysconfig.get_path("data")) / "share/outrider" / name
     checkout = Path(__file__).resolve().parents[4]
@@ -245,17 +246,17 @@ def shipped_unit(unit: str = UNIT.name) -> str:
         if place.is_file():
             return place.read_text(encoding="utf-8")
     raise ConfigurationError(
-        f"this Outrider came without {unit}; expected {installed}, as pip installs it"
+        f"this Outrider was installed without {unit}; expected {installed}, as pip installs it"
     )
 
 
 def _command() -> Path:
-    """Return the command `outrider` of this interpreter. Raises `ConfigurationError`."""
+    """Return the path of this interpreter's command `outrider`. Raises `ConfigurationError`."""
     command = Path(sysconfig.get_path("scripts")) / "outrider"
     if not command.is_file():
         raise ConfigurationError(
-            f"{command}: there is no such command beside {sys.executable}; expected an "
-            "Outrider that was installed by pip into an environment of its own"
+            f"{command}: no such command for {sys.executable}; expected an Outrider that was "
+            "installed by pip into its own environment"
         )
     packaged = _OWN_COMMAND[0]  # in a Debian package a link to this very command
     return packaged if packaged.exists() and packaged.samefile(command) else command

@@ -1,4 +1,4 @@
-"""The first configuration of a host: a table for each batch system that its adapters find there."""
+"""The first configuration of a host, with a table for each batch system found there."""
 
 import os
 import tomllib
@@ -15,20 +15,20 @@ from outrider.service.config.loaded import LoadedConfig, check_config
 _LOCALTIME: Final = Path("/etc/localtime")
 _ZONES: Final = "zoneinfo/"
 _HEAD: Final = """\
-# Outrider on this host. In shadow it watches, and records what its policy would do: it changes
+# Outrider on this host. In shadow it watches and records what its policy would do. It changes
 # nothing in the batch system.
-# Every other setting, with its default: outrider check-config --example
+# All other settings, with their defaults: outrider check-config --example
 mode = "shadow"
 """
 
 
 class FirstConfig(NamedTuple):
-    """A configuration that nobody has written yet.
+    """A generated configuration for a host without one.
 
     Attributes:
         text: the file.
-        loaded: the same, checked.
-        review: what somebody should look at, a sentence each.
+        loaded: the same, validated.
+        review: notes for an admin to check, a sentence each.
     """
 
     text: str
@@ -37,10 +37,10 @@ class FirstConfig(NamedTuple):
 
 
 def first_config(path: Path, localtime: Path = _LOCALTIME) -> FirstConfig:
-    """Return a configuration in shadow for what is found on this host.
+    """Return a configuration in shadow for the batch systems found on this host.
 
     Args:
-        path: of the file that it will be.
+        path: path of the file to be.
         localtime: the link that names the host's time zone.
 
     Raises:
@@ -50,16 +50,16 @@ def first_config(path: Path, localtime: Path = _LOCALTIME) -> FirstConfig:
     if not found:
         looked = ", ".join([*find(ADAPTERS)])
         raise ConfigurationError(
-            f"{path}: there is no such file, and no batch system was found on this host to write "
-            f"one for (adapters that looked: {looked}{''.join(f'; {why}' for why in broken)}); "
+            f"{path}: does not exist, and no batch system was found on this host to write a file "
+            f"for (adapters that looked: {looked}{''.join(f'; {why}' for why in broken)}); "
             "expected a file as `outrider check-config --example` prints it"
         )
     zone, known = _zone(localtime)
-    lines = [_HEAD, f"# {'As' if known else 'Not found out'} on this host ({localtime})."]
+    lines = [_HEAD, f"# {'As' if known else 'Unknown'} on this host ({localtime})."]
     lines += [f"timezone = {toml_text(zone)}", ""]
     review = [
         f"{path}: written for {', '.join(f'{one.system} ({one.sign})' for one in found.values())}, "
-        f'mode "shadow", time zone {zone}' + ("" if known else ", for none was found out")
+        f'mode "shadow", time zone {zone}' + ("" if known else ", because the host's is unknown")
     ]
     for name, one in found.items():
         lines += [f"# {one.system}: found by {one.sign}", f"[adapters.{name}]"]
@@ -68,7 +68,7 @@ def first_config(path: Path, localtime: Path = _LOCALTIME) -> FirstConfig:
         review += one.review
     review += broken
     review.append(
-        f"machine groups, and their watts, without which there is no energy: "
+        f"add machine groups and their watts, without which no energy is reported: "
         f"outrider doctor --suggest --config {path}"
     )
     text = "\n".join(lines)
@@ -76,14 +76,14 @@ def first_config(path: Path, localtime: Path = _LOCALTIME) -> FirstConfig:
 
 
 def found_systems() -> tuple[dict[str, FoundSystem], list[str]]:
-    """What is found, by adapter, each system once; and what kept adapters from looking."""
+    """Return the systems found, each once, by adapter; and the errors of adapters."""
     found: dict[str, FoundSystem] = {}
     broken: list[str] = []
     for name in find(ADAPTERS):
         try:
             one = load_adapter(name).found_here()
         except MissingPackageError:
-            continue  # it may be for a system that is not here at all
+            continue  # its batch system may not be installed on this host
         except OutriderError as error:
             broken.append(str(error))
             continue
@@ -96,7 +96,7 @@ def found_systems() -> tuple[dict[str, FoundSystem], list[str]]:
 
 
 def _zone(localtime: Path) -> tuple[str, bool]:
-    """Return the host's time zone, and whether it was found out; UTC where it was not."""
+    """Return the host's time zone, or UTC, and whether it is known."""
     _, there, name = os.path.realpath(localtime).rpartition(_ZONES)
     try:
         time_zone(name if there else "")

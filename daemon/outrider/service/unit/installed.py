@@ -1,4 +1,4 @@
-"""The unit as it is installed: which configuration it runs, and whom it may reach."""
+"""The installed unit: its configuration, the addresses it may reach, the files it may read."""
 
 import grp
 import os
@@ -13,18 +13,18 @@ _PLACES: Final = (
     "etc/systemd/system", "run/systemd/system", "usr/local/lib/systemd/system",
     "usr/lib/systemd/system", "lib/systemd/system",
 )  # fmt: skip
-"""In the order in which systemd looks; the first unit counts, and drop-ins of all of them."""
+"""Unit folders in systemd's search order: the first unit counts, and the drop-ins of all."""
 _NAME: Final = "outrider.service"
 
 
 class InstalledUnit(NamedTuple):
-    """What matters of a unit and its drop-ins, as systemd merges them.
+    """Facts of a unit and its drop-ins, as systemd merges them.
 
     Attributes:
-        path: of the unit.
-        config: the configuration that it runs; None where it is not told.
+        path: path of the unit.
+        config: the configuration that it runs; None if its command names none.
         allowed: the rules of ``IPAddressAllow=``.
-        denies: whether there are any of ``IPAddressDeny=``.
+        denies: true if there are rules of ``IPAddressDeny=``.
     """
 
     path: Path
@@ -34,7 +34,7 @@ class InstalledUnit(NamedTuple):
 
 
 def installed_unit(root: Path = Path("/")) -> InstalledUnit | None:
-    """The unit of the daemon that is installed below a root; None: there is none to be seen."""
+    """Return the daemon's unit that is installed below a root; None: none is found."""
     path = next((p for place in _PLACES if (p := root / place / _NAME).is_file()), None)
     if path is None:
         return None
@@ -53,13 +53,13 @@ def installed_unit(root: Path = Path("/")) -> InstalledUnit | None:
 
 
 def is_enabled(unit: str, root: Path = Path("/")) -> bool:
-    """Return whether systemd starts a timer or a socket by itself, as ``systemctl enable`` leaves it."""
+    """Return True if a timer or a socket is enabled, as by ``systemctl enable``."""
     wanting = (folder for place in _PLACES for folder in (root / place).glob("*.wants"))
     return any((folder / unit).is_symlink() for folder in wanting)
 
 
 def _drop_ins(root: Path) -> list[Path]:
-    """Those in force, in order: one of a name hides those of it in later places."""
+    """Return the active drop-ins in order: the first of a name hides those in later folders."""
     found: dict[str, Path] = {}
     for place in _PLACES:
         folder = root / place / f"{_NAME}.d"
@@ -89,21 +89,21 @@ def _config_of(commands: list[str]) -> Path | None:
 
 
 # -- readable --------------------------------------------------------------------------------------
-# Whether the service's user may read files, by which groups, and what the unit hides of them.
+# Access of the service's user to files: the groups it needs, and the folders that the unit hides.
 
 HOMES: Final = ("/home", "/root", "/run/user")
-"""What ``ProtectHome=`` hides."""
-TEMPORARY: Final = ("/tmp", "/var/tmp")  # noqa: S108 - compared; nothing is made there
-"""What ``PrivateTmp=`` hides."""
+"""Folders that ``ProtectHome=`` hides."""
+TEMPORARY: Final = ("/tmp", "/var/tmp")  # noqa: S108 - compared; no files are created there
+"""Folders that ``PrivateTmp=`` hides."""
 
 
 class Reading(NamedTuple):
-    """How a service may read files.
+    """Requirements for a service to read files.
 
     Attributes:
         groups: names of groups that it has to be in.
         hidden: folders, or single files, that the unit would hide.
-        unreadable: files that it may not read whatever its groups, with the reason.
+        unreadable: files that it cannot read with any group, with the reason.
     """
 
     groups: list[str]
@@ -112,11 +112,11 @@ class Reading(NamedTuple):
 
 
 def reading_of(patterns: Iterable[str], uid: int | None = None) -> Reading:
-    """How a user may read what these patterns name: each file that is there, else its folder.
+    """Return the requirements to read existing files, or else their folders.
 
     Args:
         patterns: absolute paths of files and folders, or patterns of them.
-        uid: number of the user; None: one that owns nothing.
+        uid: id of the user; None: a user that owns no files.
     """
     groups: dict[str, None] = {}
     hidden: dict[str, None] = {}
@@ -141,7 +141,7 @@ class _Refused(NamedTuple):
 
 
 def _named(pattern: str) -> Iterator[Path]:
-    """What a pattern names now; where nothing is there yet, the folder in which it will be."""
+    """Yield the paths that match a pattern; if none exists yet, the nearest existing folder."""
     found = sorted(glob(pattern)) if has_magic(pattern) else [pattern]  # noqa: PTH207 - absolute
     for name in found or [pattern]:
         path = Path(name)
@@ -151,13 +151,13 @@ def _named(pattern: str) -> Iterator[Path]:
 
 
 def _parts(path: Path, bound: Path | None) -> Iterator[Path]:
-    """What has to be passed to get to a path; above what is bound, all is the service's own."""
+    """Yield the folders on the way to a path and the path, from `bound` on if set."""
     parts = [*reversed(path.parents), path]
     yield from parts if bound is None else parts[parts.index(bound) :]
 
 
 def _needed(path: Path, uid: int | None, *, is_last: bool) -> str | _Refused | None:
-    """The group that opens a part of a path; None: it is open to all; or why nothing opens it."""
+    """Return the group that may read a path; None: all may; or the reason why no group may."""
     try:
         status = path.stat()
     except OSError as error:
@@ -177,7 +177,7 @@ def _needed(path: Path, uid: int | None, *, is_last: bool) -> str | _Refused | N
 
 
 def _hidden(path: Path) -> Path | None:
-    """What has to be bound so that a path can be seen: of a file its folder, for logs rotate."""
+    """Return the folder to bind to make a hidden path visible: a file's folder, as logs rotate."""
     if not any(path.is_relative_to(place) for place in (*HOMES, *TEMPORARY)):
         return None
     return path if path.is_dir() else path.parent

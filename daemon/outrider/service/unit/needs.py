@@ -1,4 +1,4 @@
-"""What a configuration needs of the service that runs it: whom it reaches, what it reads."""
+"""Needs of a configuration on the service that runs it: hosts to reach, files to read."""
 
 import ipaddress
 import os
@@ -20,12 +20,12 @@ from outrider.service.config.loaded import LoadedConfig
 
 
 class Peer(NamedTuple):
-    """Somebody beyond this host that the daemon connects to.
+    """A remote host that the daemon connects to.
 
     Attributes:
-        host: name or address, as it is configured.
-        what: what it is, for people.
-        addresses: as it was looked up; none where nobody knows it.
+        host: name or address, as configured.
+        what: description for people.
+        addresses: its addresses beyond loopback.
     """
 
     host: str
@@ -34,26 +34,26 @@ class Peer(NamedTuple):
 
 
 class Helper(NamedTuple):
-    """A unit beside the daemon's, and whom it connects to."""
+    """A helper's unit, with the hosts it connects to."""
 
     unit: HelperUnit
     peers: list[Peer]
 
 
 class UnitNeeds(NamedTuple):
-    """All that the service has to be allowed.
+    """All permissions and resources that the service needs.
 
     Attributes:
-        peers: whom it connects to, but for those that are on this host's loopback.
+        peers: hosts that it connects to, without those on loopback.
         files: files, folders and patterns that it reads.
-        secrets: files that nobody else should be able to read.
-        token_folders: the same for folders, and the variable that names each.
-        credentials: names of what systemd is to hand over, by ``$CREDENTIALS_DIRECTORY``.
+        secrets: files that no other user should be able to read.
+        token_folders: the same for folders, with the environment variable that names each.
+        credentials: names of systemd credentials, used as ``$CREDENTIALS_DIRECTORY/NAME``.
         environment: variables that it needs.
-        helpers: units beside its own.
-        changes_last: whether a lever changes what does not lapse by itself.
-        asks_twin: whether the shadow twin is ever asked.
-        notes: what could not be found out, a sentence each.
+        helpers: further units.
+        changes_last: true if a lever makes changes that do not expire by themselves.
+        asks_twin: true if the shadow twin is ever run.
+        notes: facts that could not be determined, a sentence each.
     """
 
     peers: list[Peer]
@@ -69,39 +69,39 @@ class UnitNeeds(NamedTuple):
 
 
 def needs_of(loaded: LoadedConfig) -> UnitNeeds:
-    """What the daemon of a configuration needs. Asks the batch systems, for seconds."""
+    """Return the needs of a configuration. Queries the batch systems, which takes seconds."""
     config = loaded.config
-    told = [*_of_adapters(loaded), *([config.mqtt.needs] if config.mqtt is not None else [])]
-    notes = [note for one in told for note in one.notes]
-    hosts = {host: what for one in told for host, what in one.hosts.items()}
+    parts = [*_of_adapters(loaded), *([config.mqtt.needs] if config.mqtt is not None else [])]
+    notes = [note for one in parts for note in one.notes]
+    hosts = {host: what for one in parts for host, what in one.hosts.items()}
     peers = _with_name_servers(_peers(hosts, notes))
-    named = [*_secrets(config), *(path for one in told for path in one.secrets)]
+    named = [*_secrets(config), *(path for one in parts for path in one.secrets)]
     listen, _ = listen_address(config)
     if not (listen == "localhost" or is_loopback(listen)):
         notes.append(
-            f'"listen" = "{config.listen}" is beyond loopback: name the networks of its clients in '
-            "a drop-in of your own (IPAddressAllow=)"
+            f'"listen" = "{config.listen}" is beyond loopback: add the networks of its clients in '
+            "your own drop-in (IPAddressAllow=)"
         )
     return UnitNeeds(
         peers=peers,
-        files=list(dict.fromkeys([*_own_files(loaded), *(f for one in told for f in one.files)])),
+        files=list(dict.fromkeys([*_own_files(loaded), *(f for one in parts for f in one.files)])),
         secrets=[path for path in dict.fromkeys(named) if not is_credential(path)],
-        token_folders={f: name for one in told for f, name in one.token_folders.items()},
+        token_folders={f: name for one in parts for f, name in one.token_folders.items()},
         credentials=[Path(name).name for name in dict.fromkeys(named) if is_credential(name)],
-        environment={k: v for one in told for k, v in one.environment.items()},
+        environment={k: v for one in parts for k, v in one.environment.items()},
         helpers=[
             Helper(unit, _with_name_servers(_peers(one.hosts, [])))
-            for one in told
+            for one in parts
             for unit in one.helpers
         ],
-        changes_last=any(one.changes_last for one in told),
+        changes_last=any(one.changes_last for one in parts),
         asks_twin=twin_of(config).every_s > 0,
         notes=notes,
     )
 
 
 def _of_adapters(loaded: LoadedConfig) -> Iterator[ServiceNeeds]:
-    """What each adapter says; one that fails at it is a note."""
+    """Yield the needs of each adapter; an adapter that fails becomes a note."""
     for label, table in loaded.config.adapters.items():
         if f"adapters.{label}" in loaded.broken:
             continue
@@ -117,7 +117,7 @@ def _of_adapters(loaded: LoadedConfig) -> Iterator[ServiceNeeds]:
 
 
 def _with_name_servers(peers: Iterable[Peer]) -> list[Peer]:
-    """Also whom names are asked of, where one is known by its name."""
+    """Return the peers, with the name servers if any peer is configured by name."""
     found = list(peers)
     if any(not is_address(peer.host) for peer in found):
         found += [Peer(a, "name server, from resolv.conf", (a,)) for a in nameservers()]
@@ -141,12 +141,12 @@ def _secrets(config: Config) -> Iterator[str]:
 
 
 def _own_files(loaded: LoadedConfig) -> Iterator[str]:
-    """Yield the configuration, the certificate, and what Python itself is made of."""
+    """Yield the configuration, the certificate, and Python's own folders."""
     if Path(loaded.source).exists():
         yield str(Path(loaded.source).absolute())
     if loaded.config.tls_key is not None and loaded.config.tls_cert is not None:
         yield loaded.config.tls_cert
-    only_here = os.environ.get("PYTHONPATH", "").split(":")  # a service has none
+    only_here = os.environ.get("PYTHONPATH", "").split(":")  # not set in a service
     folders: list[Path] = []
     for name in (sys.prefix, sys.base_prefix, *sys.path):
         folder = Path(name).absolute()
@@ -157,7 +157,7 @@ def _own_files(loaded: LoadedConfig) -> Iterator[str]:
 
 
 # -- addresses -------------------------------------------------------------------------------------
-# Addresses as the network rules of a unit know them: ``IPAddressAllow=``, ``IPAddressDeny=``.
+# Addresses in the network rules of a unit: ``IPAddressAllow=``, ``IPAddressDeny=``.
 
 _WITHIN_S: Final = 5.0
 _SYMBOLS: Final = {
@@ -173,21 +173,21 @@ def resolve(host: str, within_s: float = _WITHIN_S) -> tuple[str, ...]:
     """Return the addresses of a host, in order; loopback too.
 
     Raises:
-        OSError: nobody knows it, or not in time; the message says so.
+        OSError: the name is unknown, or no name server answers in time.
     """
-    told: queue.SimpleQueue[list[str] | OSError] = queue.SimpleQueue()
+    answers: queue.SimpleQueue[list[str] | OSError] = queue.SimpleQueue()
 
     def look() -> None:
         try:
             found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
         except (OSError, UnicodeError) as error:
-            told.put(OSError(f"{host}: the name is not known ({error})"))
+            answers.put(OSError(f"{host}: the name is not known ({error})"))
         else:
-            told.put([str(one[4][0]).partition("%")[0] for one in found])
+            answers.put([str(one[4][0]).partition("%")[0] for one in found])
 
     threading.Thread(target=look, name="resolve", daemon=True).start()
     try:
-        answer = told.get(timeout=within_s)
+        answer = answers.get(timeout=within_s)
     except queue.Empty as error:
         raise OSError(f"{host}: no name server answers within {within_s:g} s") from error
     if isinstance(answer, OSError):
@@ -196,7 +196,7 @@ def resolve(host: str, within_s: float = _WITHIN_S) -> tuple[str, ...]:
 
 
 def is_loopback(address: str) -> bool:
-    """Return whether an address never leaves this host; what is none does."""
+    """Return True for a loopback address; False for any other, and for a name."""
     try:
         return ipaddress.ip_address(address).is_loopback
     except ValueError:
@@ -204,7 +204,7 @@ def is_loopback(address: str) -> bool:
 
 
 def is_address(host: str) -> bool:
-    """Return whether it is an address, and no name."""
+    """Return True if a host is given as an address, not as a name."""
     try:
         ipaddress.ip_address(host)
     except ValueError:
@@ -213,7 +213,7 @@ def is_address(host: str) -> bool:
 
 
 def is_among(address: str, rules: Iterable[str]) -> bool:
-    """Return whether one of these rules covers an address: networks, addresses, systemd's own words.
+    """Return True if a rule covers an address: networks, addresses, systemd's own words.
 
     >>> is_among("127.0.0.53", ["localhost"]), is_among("192.0.2.7", ["localhost", "192.0.2.0/24"])
     (True, True)
@@ -232,7 +232,7 @@ def is_among(address: str, rules: Iterable[str]) -> bool:
 
 
 def nameservers(file: Path = RESOLVERS) -> tuple[str, ...]:
-    """Return the name servers of this host that are not on it, which names are looked up with."""
+    """Return the addresses of the name servers that this host uses, without loopback."""
     try:
         lines = file.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:

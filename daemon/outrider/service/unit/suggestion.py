@@ -1,4 +1,4 @@
-"""A proposal as a part of a configuration file: the adapters' tables, and the machine groups."""
+"""Suggested machine groups, as tables of a configuration file (`outrider doctor --suggest`)."""
 
 import re
 from collections import Counter, defaultdict
@@ -11,32 +11,32 @@ from outrider.model.settings import toml_key, toml_text
 from outrider.service.config.declarations import ClusterSettings, Config
 
 # -- grouping --------------------------------------------------------------------------------------
-# Machines that sit together, told by what a site says of them or by their names. Pure code.
+# Groups of machines by their attributes or their names. Pure code.
 #
-# Nobody can know which machines share a room and a power bill; names and attributes hint at it.
-# What is proposed here is for a person to look at: few groups, each of several machines.
+# Names and attributes only hint at which machines share a room and a power bill. The proposal is
+# for an admin to check: few groups, each of several machines.
 
-MOST_GROUPS: Final = 16
-"""More than a handful is no help to who has to write watts for each."""
+MAX_GROUPS: Final = 16
+"""Most groups in a proposal: an admin has to set the watts of each."""
 _COVERED_RATIO: Final = 0.9
-"""Of the machines, those that an attribute has to tell a group of."""
+"""Least ratio of the machines that must have an attribute for it to define groups."""
 _HINTS: Final = re.compile(
     r"cluster|room|lab|building|hall|floor|rack|site|location|campus|department|group|zone|owner",
     re.IGNORECASE,
 )
-"""In the name of an attribute: it is about where a machine stands, or whose it is."""
+"""Matches names of attributes about the place or the owner of a machine."""
 _PARTS: Final = re.compile(r"\d+|[^\W\d_]+|[\W_]", re.UNICODE)
 _LEFT: Final = "-_. "
-"""Signs at the end of a prefix that do not belong into a group's name."""
+"""Characters at the end of a prefix that are left out of a group's name."""
 
 
 class Group(NamedTuple):
-    """Machines that are proposed to be one group.
+    """A proposed group of machines.
 
     Attributes:
-        name: of the group.
-        pattern: of its machines' names, as in a shell; empty where an attribute tells it.
-        machines: their names, sorted.
+        name: name of the group.
+        pattern: shell pattern of its machines' names; empty if an attribute defines the group.
+        machines: names of the machines, sorted.
     """
 
     name: str
@@ -45,13 +45,13 @@ class Group(NamedTuple):
 
 
 class Grouping(NamedTuple):
-    """A way to group machines.
+    """A division of machines into groups.
 
     Attributes:
-        groups: the largest first for attributes; patterns stand in the order in which the first
-            that fits a name is right.
-        attribute: whose values they are; empty: they follow from names.
-        alone: machines in none of them, sorted.
+        groups: by attribute, the largest first; by pattern, in the order of matching, in which the
+            first that fits a name counts.
+        attribute: the attribute whose values define the groups; empty: names do.
+        alone: machines in no group, sorted.
     """
 
     groups: tuple[Group, ...]
@@ -60,10 +60,10 @@ class Grouping(NamedTuple):
 
 
 def by_attribute(attributes: Mapping[str, Mapping[str, str]]) -> Grouping | None:
-    """Groups by the attribute that splits the machines best; None: none does.
+    """Return groups by the attribute that splits the machines best; None: none does.
 
     Args:
-        attributes: of each machine, by their names.
+        attributes: attributes of each machine, by its name.
     """
     values: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
     for machine, own in attributes.items():
@@ -71,28 +71,28 @@ def by_attribute(attributes: Mapping[str, Mapping[str, str]]) -> Grouping | None
             values[name][value].append(machine)
     best: tuple[tuple[bool, float, float, str], str] | None = None
     for name, groups in values.items():
-        told = sum(map(len, groups.values()))
-        if not (1 < len(groups) <= MOST_GROUPS) or told < _COVERED_RATIO * len(attributes):
+        covered = sum(map(len, groups.values()))
+        if not (1 < len(groups) <= MAX_GROUPS) or covered < _COVERED_RATIO * len(attributes):
             continue
-        largest = max(map(len, groups.values())) / told
-        if len(groups) * 2 > told:
-            continue  # nearly each machine has a value of its own
-        rank = (bool(_HINTS.search(name)), told / len(attributes), -largest, name)
+        largest = max(map(len, groups.values())) / covered
+        if len(groups) * 2 > covered:
+            continue  # nearly every machine has a different value
+        rank = (bool(_HINTS.search(name)), covered / len(attributes), -largest, name)
         best = max(best, (rank, name)) if best is not None else (rank, name)
     if best is None:
         return None
     found = values[best[1]]
-    told_of = {machine for of in found.values() for machine in of}
+    grouped = {machine for of in found.values() for machine in of}
     ordered = sorted(found.items(), key=lambda one: (-len(one[1]), one[0]))
     groups_of = tuple(Group(value, "", tuple(sorted(of))) for value, of in ordered)
-    return Grouping(groups_of, best[1], tuple(sorted(attributes.keys() - told_of)))
+    return Grouping(groups_of, best[1], tuple(sorted(attributes.keys() - grouped)))
 
 
 def by_name(machines: Iterable[str]) -> Grouping:
-    """Groups by what names have in common at their beginning.
+    """Return groups of machines whose names have a common prefix.
 
-    The finest prefixes that make no more than `MOST_GROUPS`; a machine that shares its prefix with
-    no other is alone. Each machine of a group fits its pattern and none that stands before.
+    The finest prefixes that give at most `MAX_GROUPS` are used; a machine that shares its prefix
+    with no other is alone. Each machine of a group fits its pattern, and no earlier one.
     """
     names = sorted(set(machines))
     if len(names) == 1:
@@ -100,23 +100,23 @@ def by_name(machines: Iterable[str]) -> Grouping:
         return Grouping((Group(_group_name(only.partition(".")[0]), literal(only), (only,)),))
     for prefix_of in _LEVELS:
         found = _shared(names, prefix_of)
-        if 1 <= len(found) <= MOST_GROUPS:
+        if 1 <= len(found) <= MAX_GROUPS:
             break
-    else:  # too many of the coarsest, too: the largest
+    else:  # too many groups even with the coarsest prefixes: keep the largest
         largest = Counter({prefix: len(of) for prefix, of in found.items()})
-        found = {prefix: found[prefix] for prefix, _ in largest.most_common(MOST_GROUPS)}
+        found = {prefix: found[prefix] for prefix, _ in largest.most_common(MAX_GROUPS)}
     grouping = _grouping(names, list(found))
     domains = _by_domain(names)
     return domains if len(grouping.groups) < 2 <= len(domains.groups) else grouping
 
 
 def _by_domain(names: Sequence[str]) -> Grouping:
-    """By what stands behind the first dot, where that tells several groups apart."""
+    """Return groups by the domain of the names, if there are several domains."""
     found: dict[str, list[str]] = defaultdict(list)
     for name in names:
         found[name.partition(".")[2]].append(name)
     several = {d: of for d, of in found.items() if d and len(of) > 1}
-    if len(several) > MOST_GROUPS:
+    if len(several) > MAX_GROUPS:
         return Grouping(())
     taken: set[str] = set()
     groups = [
@@ -128,7 +128,7 @@ def _by_domain(names: Sequence[str]) -> Grouping:
 
 
 def _grouping(names: Sequence[str], prefixes: list[str]) -> Grouping:
-    """Return the machines of each prefix; the longer one counts where two fit."""
+    """Return the machines of each prefix; the longer one counts if two fit."""
     ordered = sorted(prefixes, key=lambda prefix: (-len(prefix), prefix))
     members: dict[str, list[str]] = {prefix: [] for prefix in ordered}
     alone: list[str] = []
@@ -145,7 +145,7 @@ def _grouping(names: Sequence[str], prefixes: list[str]) -> Grouping:
 
 
 def _shared(names: Iterable[str], prefix_of: Callable[[list[str]], str]) -> dict[str, list[str]]:
-    """Names by prefix, where several have one."""
+    """Return the names by prefix, for prefixes that several names share."""
     found: dict[str, list[str]] = defaultdict(list)
     for name in names:
         parts = _PARTS.findall(name.partition(".")[0])
@@ -154,24 +154,24 @@ def _shared(names: Iterable[str], prefix_of: Callable[[list[str]], str]) -> dict
 
 
 def _before_last_number(parts: list[str]) -> str:
-    """``lib-a-`` of ``lib-a-07``, ``r1n`` of ``r1n05``; the whole where there is no number."""
+    """Return ``lib-a-`` of ``lib-a-07``, ``r1n`` of ``r1n05``; all parts without a number."""
     places = [n for n, part in enumerate(parts) if part.isdigit()]
     return "".join(parts[: places[-1]] if places else parts)
 
 
 def _before_first_number(parts: list[str]) -> str:
-    """``lib-a-`` of ``lib-a-07``, ``r`` of ``r1n05``."""
+    """Return ``lib-a-`` of ``lib-a-07``, ``r`` of ``r1n05``."""
     places = [n for n, part in enumerate(parts) if part.isdigit()]
     return "".join(parts[: places[0]] if places else parts)
 
 
 def _first_word(parts: list[str]) -> str:
-    """``lib`` of ``lib-a-07``."""
+    """Return ``lib`` of ``lib-a-07``."""
     return parts[0] if parts and not parts[0].isdigit() else ""
 
 
 _LEVELS: Final = (_before_last_number, _before_first_number, _first_word)
-"""From fine to coarse."""
+"""Prefix functions, from fine to coarse."""
 
 
 def _group_name(prefix: str) -> str:
@@ -188,7 +188,7 @@ def _unique(name: str, taken: set[str]) -> str:
 
 
 def literal(text: str) -> str:
-    """Return a text as a pattern (of `fnmatch`) that fits nothing else.
+    """Return a pattern (of `fnmatch`) that matches only this text.
 
     >>> literal("pc[1]*")
     'pc[[]1][*]'
@@ -199,8 +199,8 @@ def literal(text: str) -> str:
 # -- fragment --------------------------------------------------------------------------------------
 
 NO_CLUSTER: Final = "default"
-"""What adapters call the cluster of a machine of which nothing tells one."""
-_TOLD_RATIO: Final = 0.9
+"""Cluster name that adapters use for a machine without a known cluster."""
+_REPORTED_RATIO: Final = 0.9
 _SHOWN: Final = 3
 _WATTS: Final = (
     ("active_w", "watts of a busy machine, by a plug meter or its data sheet"),
@@ -210,13 +210,13 @@ _WATTS: Final = (
 
 
 class Seen(NamedTuple):
-    """What one adapter sees.
+    """The machines that one adapter sees.
 
     Attributes:
-        label: of the adapter.
-        machines: cluster of each machine by name, as the settings have it now.
-        attributes: what else the site says of each, by attribute.
-        cluster_setting, pattern_setting: as of `outrider.api.Adapter`.
+        label: label of the adapter.
+        machines: cluster of each machine by name, with the current settings.
+        attributes: further attributes of each machine.
+        cluster_setting, pattern_setting: see `outrider.api.Adapter`.
     """
 
     label: str
@@ -227,13 +227,13 @@ class Seen(NamedTuple):
 
 
 class Proposal(NamedTuple):
-    """How the machines of an adapter are grouped, and the settings that do it.
+    """A proposed grouping of an adapter's machines, with the settings for it.
 
     Attributes:
-        grouping: of the machines.
-        settings: of the adapter, to be added.
-        how: in words.
-        has_patterns: the groups' tables need their patterns.
+        grouping: the groups of machines.
+        settings: settings to add to the adapter's table.
+        how: description of the grouping.
+        has_patterns: true if the groups' tables need their patterns.
     """
 
     grouping: Grouping
@@ -243,30 +243,30 @@ class Proposal(NamedTuple):
 
 
 def proposed(seen: Seen) -> Proposal:
-    """Return the groups that an adapter tells already, else by an attribute, else by names."""
-    told = _told_now(seen.machines)
-    if len(told.groups) > 1:
-        return Proposal(told, {}, "as they are told now")
+    """Return the groups that the adapter reports already, else by an attribute, else by names."""
+    reported = _reported_groups(seen.machines)
+    if len(reported.groups) > 1:
+        return Proposal(reported, {}, "as the adapter reports them now")
     if seen.cluster_setting is not None and (found := by_attribute(seen.attributes)) is not None:
         settings = {seen.cluster_setting: found.attribute}
-        return Proposal(found, settings, f"by what their attribute {found.attribute} says")
+        return Proposal(found, settings, f"by their attribute {found.attribute}")
     named = by_name(seen.machines)
-    if len(named.groups) < 2 and told.groups:
-        return Proposal(told, {}, "as they are told now")
+    if len(named.groups) < 2 and reported.groups:
+        return Proposal(reported, {}, "as the adapter reports them now")
     if seen.pattern_setting is not None and named.groups:
         patterns = {group.pattern: group.name for group in named.groups}
-        return Proposal(named, {seen.pattern_setting: patterns}, "by how their names begin")
-    return Proposal(named, {}, "by how their names begin", has_patterns=True)
+        return Proposal(named, {seen.pattern_setting: patterns}, "by the beginning of their names")
+    return Proposal(named, {}, "by the beginning of their names", has_patterns=True)
 
 
-def _told_now(machines: Mapping[str, str]) -> Grouping:
-    """Return the groups that nearly all machines are in already; none where that is not so."""
+def _reported_groups(machines: Mapping[str, str]) -> Grouping:
+    """Return the reported groups if nearly all machines are in one; else none."""
     members: dict[str, list[str]] = {}
     for machine, cluster in sorted(machines.items()):
         members.setdefault(cluster, []).append(machine)
     alone = members.pop(NO_CLUSTER, [])
-    told = sum(map(len, members.values()))
-    if not members or len(members) > MOST_GROUPS or told < _TOLD_RATIO * len(machines):
+    reported = sum(map(len, members.values()))
+    if not members or len(members) > MAX_GROUPS or reported < _REPORTED_RATIO * len(machines):
         return Grouping(())
     ordered = sorted(members.items(), key=lambda one: (-len(one[1]), one[0]))
     groups = tuple(Group(name, "", tuple(of)) for name, of in ordered)
@@ -274,16 +274,16 @@ def _told_now(machines: Mapping[str, str]) -> Grouping:
 
 
 def fragment(config: Config, every: Iterable[Seen]) -> str:
-    """Tables that a site may put into its configuration, in place of those of the same names.
+    """Return tables for a site's configuration, in place of those of the same names.
 
     Args:
-        config: as it is now: what it says is kept.
-        every: what each adapter sees.
+        config: the current configuration, whose settings are kept.
+        every: the machines that each adapter sees.
     """
     adapters = {label: dict(table) for label, table in config.adapters.items()}
     lines = [
-        "# Proposed by `outrider doctor --suggest` from the machines that are seen. Look at it,",
-        "# write watts where you know them, and put it in place of the tables of these names.",
+        "# Proposed by `outrider doctor --suggest` from the machines that are seen. Check it, add",
+        "# the watts that you know, and replace the tables of these names in your configuration.",
     ]
     groups: list[tuple[Group, bool]] = []
     notes: dict[str, list[str]] = {}
@@ -295,10 +295,10 @@ def fragment(config: Config, every: Iterable[Seen]) -> str:
     for label, table in adapters.items():
         lines += ["", *notes.get(label, ()), f"[adapters.{toml_key(label)}]"]
         lines += [f"{toml_key(key)} = {toml_text(value)}" for key, value in table.items()]
-    told: set[str] = set()
+    listed: set[str] = set()
     for group, has_pattern in groups:
-        if group.name not in told:
-            told.add(group.name)
+        if group.name not in listed:
+            listed.add(group.name)
             lines += ["", *_cluster(group, has_pattern, config.clusters.get(group.name))]
     return "\n".join(lines) + "\n"
 
@@ -315,21 +315,21 @@ def _words(seen: Seen, proposal: Proposal) -> list[str]:
 
 
 def _cluster(group: Group, has_pattern: bool, known: ClusterSettings | None) -> list[str]:
-    """Return the table of a group: what is known of it, and what is to be filled in."""
+    """Return the table of a group: its known settings, and those to be filled in."""
     lines = [f"[clusters.{toml_key(group.name)}]", f"# {_some(group.machines)}"]
-    told = {} if known is None else msgspec.structs.asdict(known)
-    if has_pattern and not told.get("match"):
+    given = {} if known is None else msgspec.structs.asdict(known)
+    if has_pattern and not given.get("match"):
         lines.append(f"match = {toml_text([group.pattern])}")
     usual = msgspec.structs.asdict(ClusterSettings())
-    lines += [f"{k} = {toml_text(v)}" for k, v in told.items() if v != usual[k]]
-    lines += [f"# {key} =      # {what}" for key, what in _WATTS if told.get(key) is None]
-    if told.get("open") in (None, usual["open"]):
+    lines += [f"{k} = {toml_text(v)}" for k, v in given.items() if v != usual[k]]
+    lines += [f"# {key} =      # {what}" for key, what in _WATTS if given.get(key) is None]
+    if given.get("open") in (None, usual["open"]):
         lines.append('# open = "mon-fri 09:00-17:00"      # when owners use them; unset: always')
     return lines
 
 
 def _some(names: Sequence[str]) -> str:
-    """The number of machines and the first of them, on one line whatever their names hold."""
+    """Return the number of machines and the first names, on one line without control characters."""
     shown = ", ".join("".join(c for c in n if c.isprintable()) for n in names[:_SHOWN])
     more = ", ..." if len(names) > _SHOWN else ""
     return f"{len(names):,} machine{'s' if len(names) > 1 else ''}: {shown}{more}"

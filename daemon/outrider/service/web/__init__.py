@@ -1,4 +1,4 @@
-"""The web: a status page, a JSON interface, metrics and two probes. It only ever reads."""
+"""The HTTP server: status page, JSON API, metrics, probes, and commands over the Unix socket."""
 
 from outrider.service.web.access import read_token
 from outrider.service.web.app import make_app

@@ -1,4 +1,4 @@
-"""Who may look, and who sees users' names: decided for every request, before anything else."""
+"""Access control of the HTTP server: who may read, see users' names, and send commands."""
 
 import base64
 import binascii
@@ -21,22 +21,22 @@ from outrider.service.config.declarations import Config, listen_address
 from outrider.service.config.reading import TOKEN_NAME
 
 # -- hosts -----------------------------------------------------------------------------------------
-# The names under which the daemon may be asked, so that no other page's name can stand for it.
+# The host names that requests may use, against DNS rebinding.
 #
-# A web page anywhere may point a name of its own at 127.0.0.1 and then read, in the browser of
-# somebody on this host, what that name answers (DNS rebinding). The browser tells the name in
-# ``Host``, which no script can change: whoever asks under a name that is not ours is refused.
+# A web page elsewhere may make its own host name resolve to 127.0.0.1 and then read, in the browser
+# of a user of this host, the daemon's answers (DNS rebinding). The browser sends the name in
+# ``Host``, which no script can change: a request with any other name is refused.
 
 _EVERYWHERE: Final = ("0.0.0.0", "::", "")  # noqa: S104 - compared, not bound
 
 
 class Hosts:
-    """The names that are ours: localhost, the name that this host has itself, and those given.
+    """The accepted host names: localhost, this host's own name, and those configured.
 
     Args:
-        listen: the host that is listened on; a name, or an address. Where that is every address of
-            this host, any address is ours: a page cannot make its name into an address.
-        declared: further names, as the configuration has them.
+        listen: the name or address that is listened on. If that is all addresses of this host, any
+            address is accepted: a page cannot make its name into an address.
+        declared: further names, from the configuration.
     """
 
     def __init__(self, listen: str = "127.0.0.1", declared: Iterable[str] = ()) -> None:
@@ -45,7 +45,7 @@ class Hosts:
         self._names = {_plain(name) for name in (*own, *declared)}
 
     def is_ours(self, host: str) -> bool:
-        """Return whether a ``Host`` header, with or without a port, names us."""
+        """Return True if a ``Host`` header, with or without a port, has an accepted name."""
         name = _name_of(host)
         if name is None:
             return False
@@ -59,7 +59,7 @@ class Hosts:
 
 
 def _name_of(host: str) -> str | None:
-    """The name in ``NAME``, ``NAME:PORT`` or ``[ADDRESS]:PORT``; None where it is none of these."""
+    """Return the name in ``NAME``, ``NAME:PORT`` or ``[ADDRESS]:PORT``, or None."""
     if host.startswith("["):
         name, bracket, rest = host[1:].partition("]")
         if not bracket or (rest and not rest.startswith(":")):
@@ -83,46 +83,46 @@ log = structlog.get_logger()
 
 
 class Refused(NamedTuple):
-    """Why somebody may not look."""
+    """A refused request, with the status and the reason."""
 
     status: int
     why: str
 
 
 class Allowed(NamedTuple):
-    """Somebody may look.
+    """A client that may read.
 
     Attributes:
-        sees_names: users are shown by their names; else by pseudonyms.
+        sees_names: true if the client sees users' names; else it sees pseudonyms.
     """
 
     sees_names: bool
 
 
 class Commander(NamedTuple):
-    """Somebody may command.
+    """A client that may send commands.
 
     Attributes:
-        uid: number of the user.
+        uid: id of the user.
     """
 
     uid: int
 
 
 class Access:
-    """The rules in force. A reload changes them in place.
+    """The active access rules. A reload changes them in place.
 
     Args:
-        token: who comes over TCP must send it; None: nobody must.
-        names_token: who sends it sees names; None: there is none.
-        show_users: as the setting of that name.
-        hosts: the names under which the daemon may be asked.
-        admin_group: whose members may command, by name.
+        token: token that every client over TCP must send; None: no token is needed.
+        names_token: token of clients that see names; None: there is none.
+        show_users: the setting of that name.
+        hosts: the accepted host names.
+        admin_group: name of the group whose members may send commands.
 
     Attributes:
-        gid: the group that the Unix socket is for, or None.
-        admin_gid: the group that may also command there, or None.
-        admin_group: the name of that group.
+        gid: group that may use the Unix socket, or None.
+        admin_gid: group that may also send commands there, or None.
+        admin_group: name of that group.
     """
 
     def __init__(
@@ -146,88 +146,89 @@ class Access:
         """Return the rules of a configuration.
 
         Raises:
-            ConfigurationError: a token cannot be read, or is none.
+            ConfigurationError: a token cannot be read, or is not valid.
         """
         host, _ = listen_address(config)
         token = None if config.token_file is None else read_token(file_of(config.token_file))
-        names_token = None if token is not None else _token_beside(state_folder / TOKEN_NAME)
+        names_token = None if token is not None else _stored_token(state_folder / TOKEN_NAME)
         hosts = Hosts(host, config.host_names)
         return cls(token, names_token, config.show_users, hosts, config.admin_group)
 
     def follow(self, other: "Access") -> None:
-        """From now on the rules of another hold; the groups of the socket stay."""
+        """Replace these rules by others; the groups of the socket stay."""
         stays = {key: getattr(self, key) for key in ("gid", "admin_gid", "admin_group")}
         vars(self).update(vars(other) | stays)
 
     @property
     def wants_token(self) -> bool:
-        """True if a client that sends the token is shown users by their names, and no other."""
+        """True if only a client that sends the token sees users' names."""
         has_token = self._token is not None or self._names_token is not None
         return has_token and self._show_users == "authorised"
 
     @property
     def how_to_see_names(self) -> str:
-        """What a client does that is shown pseudonyms and wants names."""
+        """Hint for a client that sees pseudonyms: how to see names."""
         if self._show_users == "nobody":
-            return "nobody is shown users' names here (show_users)"
+            return "users' names are never shown here (show_users)"
         if self.wants_token:
-            return "users' names are shown to who sends the token: sign in"
+            return "users' names are shown to clients that send the token: sign in"
         return (
-            "users' names are shown over the daemon's Unix socket, also through ssh -L, and to who "
-            "sends the token that `outrider token` makes (show_users)"
+            "users' names are shown over the daemon's Unix socket, also through ssh -L, and to "
+            "clients that send the token that `outrider token` makes (show_users)"
         )
 
     def misdirected(self, request: web.Request) -> Refused | None:
-        """Refuses whoever asks under a name that is not ours; one that names nobody is no page."""
+        """Refuse a request with an unknown host name; one without ``Host`` is not a browser's."""
         hosts: Sequence[str] = request.headers.getall("Host", ())
         if len(hosts) < 2 and all(map(self._hosts.is_ours, hosts)):
             return None
         return Refused(
             MISDIRECTED,
-            f"{', '.join(hosts)!r} is no name of this daemon; expected localhost, its "
+            f"{', '.join(hosts)!r} is not a name of this daemon; expected localhost, its "
             "host's own name, the address it listens on, or a name in its setting host_names",
         )
 
     def judge(self, request: web.Request) -> Allowed | Refused:
-        """Return whether a client may look, and what it sees."""
+        """Return whether a client may read and sees names, or why it is refused."""
         local = _unix_socket_of(request)
         if local is not None:
             return self._judge_peer(local)
         sent = request.headers.get("Authorization", "")
         if self._token is not None:
             if not is_allowed(sent, self._token):
-                return Refused(401, "a token is needed: send it as Authorization: Bearer TOKEN")
+                return Refused(401, "a token is required: send it as Authorization: Bearer TOKEN")
             return self._allowed(authorised=True)
         if self._names_token is None or not sent:
             return self._allowed(authorised=False)
         if not is_allowed(sent, self._names_token):
-            return Refused(401, "this is not the token; without any, users are shown by pseudonyms")
+            return Refused(401, "wrong token; without a token, users are shown as pseudonyms")
         return self._allowed(authorised=True)
 
     def _judge_peer(self, local: socket.socket) -> Allowed | Refused:
         try:
             peer = peer_of(local)
         except OSError as error:
-            return Refused(403, f"the system does not say who you are: {error.strerror}")
+            return Refused(403, f"the kernel does not report your user: {error.strerror}")
         if not may_enter(peer, self.gid, self.admin_gid):
             return Refused(
-                403, f"user {peer.uid} is neither root nor the daemon's own, nor in its group"
+                403,
+                f"user {peer.uid} is not root, not the daemon's own user, and not in socket_group",
             )
         return self._allowed(authorised=True)
 
     def judge_command(self, request: web.Request) -> Commander | Refused:
-        """Return whether a client may change something."""
+        """Return the client that may send commands, or why it is refused."""
         local = _unix_socket_of(request)
         if local is None:
-            return Refused(405, "commands are given over the Unix socket alone")
+            return Refused(405, "commands are only accepted over the Unix socket")
         try:
             peer = peer_of(local)
         except OSError as error:
-            return Refused(403, f"the system does not say who you are: {error.strerror}")
+            return Refused(403, f"the kernel does not report your user: {error.strerror}")
         if not may_enter(peer, self.admin_gid):
             return Refused(
                 403,
-                f"user {peer.uid} may look but not command; expected root, the daemon's own "
+                f"user {peer.uid} may read but not send commands; expected root, the daemon's own "
                 f"user or a member of the group {self.admin_group} (gpasswd --add NAME "
                 f"{self.admin_group})",
             )
@@ -239,8 +240,8 @@ class Access:
         )
 
 
-def _token_beside(path: Path) -> str | None:
-    """Return the token in the state directory; one that cannot be read shows nobody's name."""
+def _stored_token(path: Path) -> str | None:
+    """Return the token in the state directory; None if there is none or it cannot be read."""
     try:
         return read_token(path) if path.exists() else None
     except (ConfigurationError, OSError) as error:
@@ -257,31 +258,31 @@ def _unix_socket_of(request: web.Request) -> socket.socket | None:
 
 
 def is_local(request: web.Request) -> bool:
-    """Return whether a client came over the Unix socket."""
+    """Return True if a client is connected over the Unix socket."""
     return _unix_socket_of(request) is not None
 
 
 ACCESS: Final = web.AppKey("ACCESS", Access)
-"""Where an application keeps the rules."""
+"""Key of the access rules in an application."""
 # -- peer credentials ------------------------------------------------------------------------------
-# Who is at the other end of a Unix socket, as the kernel says it.
+# Credentials of the process at the other end of a Unix socket, from the kernel.
 #
-# The credentials are those of the moment at which the client connected; it cannot make them up.
+# They are those of the moment at which the client connected; the client cannot forge them.
 
 _CREDENTIALS: Final = struct.Struct("iII")
 _SO_PEERGROUPS: Final = 59
-"""Linux since 4.13; the `socket` module has no name for it."""
-_MOST_BYTES: Final = 1024
-"""What Python's `getsockopt` can take: 256 groups."""
+"""Socket option of Linux since 4.13, which the `socket` module does not define."""
+_MAX_BYTES: Final = 1024
+"""Largest result of Python's `getsockopt`: 256 groups."""
 
 
 class Peer(NamedTuple):
-    """A process that has connected.
+    """Credentials of a connected process.
 
     Attributes:
-        pid: its number.
-        uid: its user.
-        gids: its groups, the primary one first.
+        pid: its process id.
+        uid: id of its user.
+        gids: ids of its groups, the primary one first.
     """
 
     pid: int
@@ -290,31 +291,31 @@ class Peer(NamedTuple):
 
 
 def peer_of(connection: socket.socket | TransportSocket) -> Peer:
-    """Who connected. Raises `OSError` where the kernel does not tell."""
-    told = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
-    pid, uid, gid = _CREDENTIALS.unpack(told)
+    """Return the credentials of the peer. Raises `OSError` if the kernel has none."""
+    packed = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
+    pid, uid, gid = _CREDENTIALS.unpack(packed)
     try:
-        groups = connection.getsockopt(socket.SOL_SOCKET, _SO_PEERGROUPS, _MOST_BYTES)
+        groups = connection.getsockopt(socket.SOL_SOCKET, _SO_PEERGROUPS, _MAX_BYTES)
     except OSError:  # an old kernel, or more groups than fit: only the primary one is known
         return Peer(pid, uid, (gid,))
     return Peer(pid, uid, (gid, *struct.unpack(f"{len(groups) // 4}I", groups)))
 
 
 def may_enter(peer: Peer, *gids: int | None) -> bool:
-    """Return whether a peer is root, our own user, or a member of one of these groups.
+    """Return True if a peer is root, the daemon's own user, or in one of these groups.
 
     Args:
-        peer: who connected.
-        gids: numbers of groups; None: of no group.
+        peer: credentials of the peer.
+        gids: ids of groups; None: no group.
     """
     return peer.uid in (0, os.geteuid()) or any(gid in peer.gids for gid in gids if gid is not None)
 
 
 # -- auth ------------------------------------------------------------------------------------------
-# Authentication: with a token configured, only clients that send it may read.
+# Authentication by a token: if one is configured, only clients that send it may read.
 
 CHALLENGES: Final = ('Bearer realm="outrider"', 'Basic realm="outrider", charset="UTF-8"')
-"""What a refused client is told to send. Basic lets a browser ask its user for the token."""
+"""``WWW-Authenticate`` values. Basic lets a browser ask its user for the token."""
 SHORTEST_TOKEN: Final = 16
 
 
@@ -322,7 +323,7 @@ def read_token(path: Path) -> str:
     """Return the token in a file, without the white space around it.
 
     Raises:
-        ConfigurationError: the file cannot be read, or what it holds is no good token.
+        ConfigurationError: the file cannot be read, or its token is not valid.
     """
     try:
         token = path.read_text(encoding="ascii").strip()
@@ -331,20 +332,20 @@ def read_token(path: Path) -> str:
             f'"token_file" = "{path}": cannot be read: {error.strerror}'
         ) from error
     except UnicodeDecodeError as error:
-        raise ConfigurationError(f'"token_file" = "{path}": only ASCII would be right') from error
+        raise ConfigurationError(f'"token_file" = "{path}": expected ASCII only') from error
     if len(token) < SHORTEST_TOKEN or len(token.split()) != 1:
-        raise ConfigurationError(  # never shows the value: a token belongs in no log
-            f'"token_file" = "{path}": one word of {SHORTEST_TOKEN} characters or more would be '
-            "right, such as `openssl rand -hex 32` prints"
+        raise ConfigurationError(  # never shows the value: a token must not be logged
+            f'"token_file" = "{path}": expected one word of {SHORTEST_TOKEN} characters or more, '
+            "as `openssl rand -hex 32` prints"
         )
     return token
 
 
 def is_allowed(authorization: str, token: str) -> bool:
-    """Return whether an Authorization header carries the token.
+    """Return True if an Authorization header has the token.
 
-    As ``Bearer TOKEN``, or as the password of ``Basic``, whoever the user. The time this takes
-    does not depend on how much of the token is right.
+    As ``Bearer TOKEN``, or as the password of ``Basic`` with any user. The comparison takes
+    constant time.
     """
     scheme, _, credentials = authorization.partition(" ")
     credentials = credentials.strip()

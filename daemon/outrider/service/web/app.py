@@ -1,4 +1,4 @@
-"""The application: from a request to an answer, whatever happens on the way."""
+"""The web application: routes, access checks, error handling, compression and headers."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -38,10 +38,10 @@ HEADERS: Final = {
     "Referrer-Policy": "no-referrer",
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cross-Origin-Opener-Policy": "same-origin",
-    "Server": "outrider",  # without the versions of what it is made of
+    "Server": "outrider",  # without versions
 }
 SMALLEST_COMPRESSED: Final = 1024
-"""Bytes below which a packet is a packet, compressed or not."""
+"""Bytes below which an answer is not compressed: it fits into one packet anyway."""
 
 _LOOKING: Final = ("GET", "HEAD")
 _ASK_AGAIN_S: Final = "5"
@@ -54,18 +54,19 @@ def make_app(
     access: Access | None,
     endpoints: Sequence[Endpoint[Any]] = ENDPOINTS,
 ) -> web.Application:
-    """Return the application that shows a daemon to clients whom the rules let in.
+    """Return the application that serves a daemon's view to clients that the rules admit.
 
-    None for the rules: everybody who asks under a name of this host, and users have pseudonyms.
+    Without rules, every client that uses a name of this host may read, and sees pseudonyms.
 
-    Only GET and HEAD, and over the Unix socket POST where an endpoint has that. Every error is
-    JSON, ``{"error": "..."}``. A handler that raises answers 500, is logged, and ends nothing.
-    While the daemon is starting, what it cannot tell yet is answered with 503 and how far it is.
+    Only GET and HEAD are served, and POST over the Unix socket for endpoints that have it. Every
+    error is JSON, ``{"error": "..."}``. A handler that raises is logged and answered with 500; the
+    server continues. While the daemon is starting, unavailable data are answered with 503 and the
+    progress.
     """
     access = Access() if access is None else access
     app = web.Application(
         middlewares=[_answer_errors(view), _guard(access, endpoints), _only_look, _compress],
-        client_max_size=MOST_BYTES,
+        client_max_size=MAX_POST_BYTES,
     )
     app[SERVED] = tuple(endpoints)
     app[ACCESS] = access
@@ -82,17 +83,17 @@ def make_app(
 def _handler(
     endpoint: Endpoint[Any], view: DaemonView | StartingView, access: Access, turn: asyncio.Lock
 ) -> Handler:
-    """What aiohttp calls for an endpoint.
+    """Return the aiohttp handler of an endpoint.
 
-    Hundreds of clients may ask at one moment. Each is answered in an iteration of the loop of its
-    own, so that events, the watchdog and whoever asks for nothing but health come in between.
+    Hundreds of clients may send requests at the same time. Each is answered in a separate iteration
+    of the event loop, so that events, the watchdog and health checks run in between.
     """
 
     async def handle(request: web.Request) -> web.StreamResponse:
-        seen: Any = view
+        current: Any = view
         if isinstance(view, StartingView):
-            seen = view.view or view
-            if seen is view and not endpoint.while_starting:
+            current = view.view or view
+            if current is view and not endpoint.while_starting:
                 response = _error(503, view.progress.sentence)
                 response.headers["Retry-After"] = _ASK_AGAIN_S
                 return response
@@ -105,7 +106,7 @@ def _handler(
         if not endpoint.open:
             async with turn:
                 await asyncio.sleep(0)
-        call = Call(seen, query, request, sees_names)
+        call = Call(current, query, request, sees_names)
         if endpoint.shared:
             return await _shared_response(endpoint, call)
         answer = await endpoint.handle(call)
@@ -115,7 +116,7 @@ def _handler(
 
 
 async def _shared_response(endpoint: Endpoint[Any], call: Call[Any]) -> web.Response:
-    """Return the answer to a question that others may have asked a moment ago."""
+    """Return an answer from the cache of shared answers, or a new one."""
     request = call.request
 
     async def make() -> bytes:
@@ -132,21 +133,21 @@ async def _shared_response(endpoint: Endpoint[Any], call: Call[Any]) -> web.Resp
 
 
 def _post_handler(post: Post[Any], view: DaemonView | StartingView, access: Access) -> Handler:
-    """What aiohttp calls for what is posted: it reaches the endpoint from who may command."""
+    """Return the aiohttp handler of a POST, which only clients that may send commands reach."""
 
     async def handle(request: web.Request) -> web.StreamResponse:
         may = access.judge_command(request)
         if isinstance(may, Refused):
             log.warning("command_refused", path=request.path, reason=may.why)
             return _refusal(may)
-        seen: Any = view.view if isinstance(view, StartingView) else view
-        if seen is None:
-            return _error(503, "the daemon is still starting; ask again when it is ready")
+        current: Any = view.view if isinstance(view, StartingView) else view
+        if current is None:
+            return _error(503, "the daemon is still starting; try again when it is ready")
         body = await read_post(request, post)
         try:
-            return await post.handle(Posted(seen, body, may.uid))
+            return await post.handle(Posted(current, body, may.uid))
         finally:
-            seen.answers.forget()
+            current.answers.forget()
 
     return handle
 
@@ -156,7 +157,7 @@ def _error(status: int, text: str) -> web.Response:
 
 
 def _answer_errors(view: DaemonView | StartingView) -> Any:
-    """Answer what a handler raises: JSON, with a status; faults of our own are counted."""
+    """Return a middleware that turns exceptions into JSON errors and counts internal errors."""
 
     @web.middleware
     async def answer_errors(request: web.Request, handler: Handler) -> web.StreamResponse:
@@ -167,8 +168,8 @@ def _answer_errors(view: DaemonView | StartingView) -> Any:
         except BadPostError as error:
             return _error(error.status, str(error))
         except web.HTTPMethodNotAllowed as error:
-            right = " and ".join(sorted(error.allowed_methods))
-            response = _error(405, f"{request.method} is not allowed here; {right} are right")
+            right = " or ".join(sorted(error.allowed_methods))
+            response = _error(405, f"{request.method} is not allowed here; use {right}")
             response.headers["Allow"] = error.headers["Allow"]
             return response
         except SignInError as error:
@@ -176,22 +177,22 @@ def _answer_errors(view: DaemonView | StartingView) -> Any:
         except NotFoundError as error:
             return _error(404, str(error))
         except web.HTTPNotFound:
-            known = "/ and /api/v1/openapi.json are"
+            known = "see / and /api/v1/openapi.json"
             return _error(404, f"nothing is served at {request.path!r}; {known}")
         except web.HTTPException as error:
             return _error(error.status, error.reason)
         except Exception as error:
-            # Boundary: whatever a handler raises is its own; the other requests go on.
-            now_seen = view.view or view if isinstance(view, StartingView) else view
-            now_seen.failed_requests += 1
+            # Boundary: an error of one handler must not affect other requests.
+            current = view.view or view if isinstance(view, StartingView) else view
+            current.failed_requests += 1
             log.exception("request_failed", path=request.path, error=type(error).__name__)
-            return _error(500, "a fault of Outrider's own; its log tells more")
+            return _error(500, "internal error (please report); details are in the daemon's log")
 
     return answer_errors
 
 
 def _guard(access: Access, endpoints: Sequence[Endpoint[Any]]) -> Any:
-    """Refuse whom the rules do not let in; the open paths answer to whoever asks under our name."""
+    """Return a middleware that refuses clients by the rules; open paths only check the host."""
     open_paths = {endpoint.path for endpoint in endpoints if endpoint.open}
 
     @web.middleware
@@ -211,7 +212,7 @@ def _guard(access: Access, endpoints: Sequence[Endpoint[Any]]) -> Any:
 
 @web.middleware
 async def _only_look(request: web.Request, handler: Handler) -> web.StreamResponse:
-    """Over TCP nothing is changed, whatever the path."""
+    """Refuse other methods than GET and HEAD over TCP, at every path."""
     if request.method not in _LOOKING and not is_local(request):
         raise web.HTTPMethodNotAllowed(request.method, _LOOKING)
     return await handler(request)
@@ -227,7 +228,7 @@ def _refusal(refused: Refused) -> web.Response:
 
 @web.middleware
 async def _compress(request: web.Request, handler: Handler) -> web.StreamResponse:
-    """Let aiohttp compress what is worth it."""
+    """Let aiohttp compress answers that are large enough."""
     response = await handler(request)
     if isinstance(response, web.Response) and isinstance(response.body, bytes):
         vary = response.headers.get("Vary")
@@ -245,22 +246,22 @@ async def _add_headers(request: web.Request, response: web.StreamResponse) -> No
 
 
 # -- posting ---------------------------------------------------------------------------------------
-# What is posted: whose it is, whether it is a page's, and what it says; checked before anything.
+# Validation of POST requests: origin (CSRF), content type, size and body.
 #
-# Nobody but a program of this host may command. A browser reaches the Unix socket through
-# ``ssh -L``, with the rights of who has logged in; so what a page could send is refused: with an
-# ``Origin``, which browsers always send, or of another type than JSON, which they send only after
-# asking.
+# Only programs of this host may send commands. A browser can reach the Unix socket through
+# ``ssh -L``, with the rights of the user who is logged in. So requests that a web page could send
+# are refused: those with an ``Origin``, which browsers always send, or of another type than JSON,
+# which browsers send only after a preflight request.
 
-MOST_BYTES: Final = 16 * 1024
+MAX_POST_BYTES: Final = 16 * 1024
 WITHIN_S: Final = 5.0
 
 
 class BadPostError(Exception):
-    """What was posted is refused.
+    """A POST request that is refused.
 
     Attributes:
-        status: of the answer.
+        status: HTTP status of the answer.
     """
 
     def __init__(self, status: int, why: str) -> None:
@@ -269,25 +270,25 @@ class BadPostError(Exception):
 
 
 async def read_post(request: web.Request, post: Post[Any]) -> Any:
-    """What was posted, in the shape that is declared.
+    """Read the body of a POST request, in the declared shape.
 
     Raises:
-        BadPostError: it is a page's, no JSON, too long, too slow, or of another shape.
+        BadPostError: it comes from a web page, is not JSON, too long, too slow, or malformed.
     """
     if "Origin" in request.headers or "Sec-Fetch-Site" in request.headers:
-        raise BadPostError(403, "a page may not command; expected the command `outrider`")
+        raise BadPostError(403, "a web page may not send commands; use the command `outrider`")
     if request.content_type != JSON:
         raise BadPostError(415, f"Content-Type is {request.content_type!r}; expected {JSON}")
     try:
         async with asyncio.timeout(WITHIN_S):
             body = await request.read()
     except TimeoutError as error:
-        raise BadPostError(408, f"the body did not come within {WITHIN_S:g} s") from error
+        raise BadPostError(408, f"the body did not arrive within {WITHIN_S:g} s") from error
     except web.HTTPRequestEntityTooLarge as error:
-        raise BadPostError(413, f"longer than {MOST_BYTES:,} bytes, and expected less") from error
+        raise BadPostError(413, f"the body is longer than {MAX_POST_BYTES:,} bytes") from error
     except (web.RequestPayloadError, OSError) as error:
         raise BadPostError(400, f"the body cannot be read: {error}") from error
     try:
         return msgspec.json.decode(body, type=post.body)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise BadPostError(400, f"{error}; expected such as {post.example}") from error
+        raise BadPostError(400, f"{error}; expected a body like {post.example}") from error

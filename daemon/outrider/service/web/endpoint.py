@@ -1,7 +1,7 @@
-"""What an endpoint is: a path, what may be asked there, the shape of its answer, and a handler.
+"""Declaration of an endpoint: path, query parameters, shape of the answer, and handler.
 
-A file in `outrider.service.web.endpoints` declares each, and the list in its ``__init__`` names
-them. The application serves that list and the OpenAPI document describes it.
+The files in `outrider.service.web.endpoints` declare them, and the ``__init__`` there lists them.
+The application serves that list and the OpenAPI document describes it.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
@@ -18,7 +18,7 @@ from outrider.service.daemon.daemon_view import DaemonView
 
 JSON: Final = "application/json"
 LARGEST_ON_THE_LOOP: Final = 32 * 1024
-"""Bytes that compress in about a millisecond; more is compressed in a thread."""
+"""Bytes that compress in about a millisecond; larger answers are compressed in a thread."""
 Answer: TypeAlias = Mapping[str, Any]
 """Plain data in the shape that the endpoint declares. NaN and infinity become null."""
 Q = TypeVar("Q", bound=Struct)
@@ -26,15 +26,15 @@ B = TypeVar("B")
 
 
 class NoQuery(Struct, frozen=True):
-    """No parameters: whatever stands after the ``?`` is ignored."""
+    """A query without parameters: everything after the ``?`` is ignored."""
 
 
 class NotFoundError(Exception):
-    """What the path names does not exist; the message is for the client."""
+    """The object in the path does not exist; the message is for the client."""
 
 
 class SignInError(Exception):
-    """The client has to send the token for this; the message tells it so."""
+    """The client has to send the token for this; the message is for the client."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,10 +42,10 @@ class Call(Generic[Q]):
     """One request, as a handler gets it.
 
     Attributes:
-        view: what may be seen of the daemon.
-        query: what stands after the ``?``, checked.
+        view: the readable state of the daemon.
+        query: the validated query parameters.
         request: everything else: ``call.request.match_info["job"]`` is a part of the path.
-        sees_names: whether the client is shown users by their names.
+        sees_names: true if the client sees users' names.
     """
 
     view: DaemonView
@@ -55,18 +55,18 @@ class Call(Generic[Q]):
 
     @property
     def names(self) -> UserNames:
-        """How this client is shown users. Whatever names one must go through it."""
+        """The names or pseudonyms that this client sees; all users in answers go through it."""
         return self.view.names(self.sees_names)
 
 
 @dataclass(frozen=True, slots=True)
 class Posted(Generic[B]):
-    """What was posted, by a client that may, as a handler gets it.
+    """A POST request of an authorised client, as a handler gets it.
 
     Attributes:
-        view: of the daemon.
-        body: what was posted, checked.
-        uid: number of the user who did.
+        view: the readable state of the daemon.
+        body: the validated body.
+        uid: id of the user who sent it.
     """
 
     view: DaemonView
@@ -76,15 +76,15 @@ class Posted(Generic[B]):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Post(Generic[B]):
-    """What may be posted at a path: over the Unix socket, by who may command, as JSON.
+    """Declaration of a POST: over the Unix socket, by clients that may send commands, as JSON.
 
     Attributes:
         name: operation id of the OpenAPI document.
         summary: one sentence, for the document.
-        handle: does it, and makes the answer.
-        body: the shape of what is posted: a record, or several with tags.
-        example: of it, for who posts something else.
-        answer: shape of a good answer.
+        handle: executes the request, and returns the answer.
+        body: the shape of the body: a record, or several with tags.
+        example: an example of a body, for error messages.
+        answer: shape of a successful answer.
         others: shape of the answer by further status.
     """
 
@@ -99,27 +99,27 @@ class Post(Generic[B]):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Endpoint(Generic[Q]):
-    """One path that is served, for GET and HEAD; where it has a `post`, for POST too.
+    """Declaration of a path, served for GET and HEAD, and for POST if it has `post`.
 
     Attributes:
         name: operation id of the OpenAPI document.
         path: with its variable parts in braces. ``{job}`` may have slashes.
         summary: one sentence, for the document.
-        handle: makes the answer. It runs on the event loop, which reads the site's events too:
-            answer from memory within milliseconds, leave the rest to a thread. Plain data is
-            sent as JSON; raise `NotFoundError` for what does not exist; make a response of your
-            own (`json_response`, `response`) for anything else.
+        handle: returns the answer. It runs on the event loop, which reads the site's events too:
+            answer from memory within milliseconds, and use a thread for the rest. Plain data is
+            sent as JSON. Raise `NotFoundError` for a missing object, and return a response
+            (`json_response`, `response`) for anything else.
         query: the parameters: a record, whose fields have defaults and descriptions.
-        answer: shape of a good answer, None where it is no JSON.
-        content: media type of a good answer.
+        answer: shape of a successful answer; None if it is not JSON.
+        content: media type of a successful answer.
         others: shape of the answer by further status.
-        open: answered without a token, too.
-        shared: clients that ask the same may be sent the same answer, made a moment ago where it
-            cost much. Only for a handler that does not wait and looks at nothing but the view, the
-            query, parts of the path and how the client is shown users.
-        while_starting: answered while the daemon is starting, too: by a handler that asks its view
-            only for what `StartingView` has.
-        post: what may be posted there.
+        open: also answered without a token.
+        shared: clients with the same request may get the same answer from a cache, for a moment if
+            it was expensive. Only for a handler that does not wait and uses only the view, the
+            query, parts of the path and whether the client sees names.
+        while_starting: also answered while the daemon is starting: the handler uses only what
+            `StartingView` has.
+        post: the POST of this path.
     """
 
     name: str
@@ -137,16 +137,16 @@ class Endpoint(Generic[Q]):
 
 
 SERVED: Final = web.AppKey("SERVED", tuple[Endpoint[Any], ...])
-"""Where an application keeps the endpoints that it serves."""
+"""Key of the served endpoints in an application."""
 
 
 def json_response(answer: Any, status: int = 200) -> web.Response:
-    """Plain data as JSON."""
+    """Return plain data as a JSON response."""
     return response(msgspec.json.encode(answer), JSON, status)
 
 
 def response(body: bytes, content_type: str, status: int = 200) -> web.Response:
-    """Bytes of a media type. What is big and accepted compressed is compressed in a thread."""
+    """Return a response of a media type; large ones are compressed in a thread if accepted."""
     return web.Response(
         body=body,
         status=status,
@@ -156,18 +156,18 @@ def response(body: bytes, content_type: str, status: int = 200) -> web.Response:
 
 
 # -- query -----------------------------------------------------------------------------------------
-# Query parameters: declared once as a record, checked whole, described in the same words.
+# Query parameters: declared as a record, from which they are validated and described.
 
 _NUMBERS: Final = {"integer": "a whole number", "number": "a number"}
-Limit: TypeAlias = Annotated[int, Meta(ge=1, le=5000, description="At most so many rows.")]
+Limit: TypeAlias = Annotated[int, Meta(ge=1, le=5000, description="Most rows of the answer.")]
 
 
 class BadQueryError(Exception):
-    """A query parameter is wrong; the message names it, its value and what is right."""
+    """A query parameter is wrong; the message has its name, its value and what is expected."""
 
 
 def read_query(record: type[Q], given: Iterable[tuple[str, str]]) -> Q:
-    """Make a query record of the names and values that stand after the ``?``.
+    """Validate query parameters and return them as a record.
 
     Raises:
         BadQueryError: an unknown or repeated parameter, or a wrong value.
@@ -190,7 +190,7 @@ def read_query(record: type[Q], given: Iterable[tuple[str, str]]) -> Q:
 
 
 def schemas(record: type[Struct]) -> dict[str, dict[str, Any]]:
-    """Return the JSON schema of each parameter."""
+    """Return the JSON schemas of the parameters by name."""
     _, components = msgspec.json.schema_components([record])
     properties: dict[str, dict[str, Any]] = components[record.__name__]["properties"]
     return properties
@@ -210,27 +210,27 @@ def _in_words(schema: dict[str, Any]) -> str:
 
 
 # -- paging ----------------------------------------------------------------------------------------
-# Long lists in pages: bounded in rows and in bytes, each with the cursor of the next one.
+# Paging of long lists: pages are bounded in rows and in bytes, each with the next one's cursor.
 
 C = TypeVar("C")
 LARGEST_PAGE_BYTES: Final = 256 * 1024
 After: TypeAlias = Annotated[
     Annotated[int, Meta(ge=0, le=2**63 - 1)] | UnsetType,
-    Meta(description="Go on after this: what `next` of the page before said."),
+    Meta(description="Continue after this cursor: `next` of the previous page."),
 ]
 Next: TypeAlias = Annotated[
-    int | None, Meta(description="Pass it as `after` for what follows; null: nothing does.")
+    int | None, Meta(description="Cursor to pass as `after` for the next page; null: last page.")
 ]
 
 
 def page_of(
     rows: Iterable[tuple[C, Mapping[str, Any]]], limit: int
 ) -> tuple[list[Mapping[str, Any]], C | None]:
-    """Return the first of some rows, as many as one answer may hold; at least one, however large.
+    """Return the first rows, as many as one answer may contain, and at least one.
 
     Args:
         rows: the cursor of each row, and the row.
-        limit: at most so many.
+        limit: most rows.
 
     Returns:
         The rows, and the cursor of the last if others follow.

@@ -1,4 +1,4 @@
-"""The OpenAPI 3.1 document, made from the endpoints and the shapes of their answers."""
+"""The OpenAPI 3.1 document, generated from the endpoints and the shapes of their answers."""
 
 import re
 from functools import cache
@@ -12,25 +12,25 @@ from outrider.service.web.shapes.values import Failure
 
 _REF: Final = "#/components/schemas/{name}"
 _DESCRIPTIONS: Final = {
-    200: "The answer.",
-    300: "Several jobs may be meant; the candidates are listed.",
+    200: "Successful answer.",
+    300: "Several jobs match; the answer lists them.",
     400: "A query parameter is wrong.",
-    401: "A token is configured and the client sent none, or another.",
-    403: "The client may not command, or is a page.",
-    404: "Nobody knows it.",
-    405: "Over TCP nothing is changed.",
-    408: "The body did not come in time.",
-    409: "It was refused; the answer says why.",
+    401: "A token is required, and the client sent none or a wrong one.",
+    403: "The client may not send commands, or is a web page.",
+    404: "Not found.",
+    405: "Commands are not accepted over TCP.",
+    408: "The body did not arrive in time.",
+    409: "The command was refused; the answer contains the reason.",
     413: "The body is too long.",
     415: "The body is not declared as JSON.",
-    500: "A fault of Outrider's own; the log tells.",
+    500: "Internal error (please report); details are in the daemon's log.",
     503: "Not ready, or still starting.",
 }
 
 
 @cache
 def openapi(endpoints: tuple[Endpoint[Any], ...]) -> dict[str, Any]:
-    """Return the whole document, as plain data; do not change it."""
+    """Return the OpenAPI document as plain data, cached; do not modify it."""
     shapes = [endpoint.answer for endpoint in endpoints if endpoint.answer is not None]
     shapes += [shape for endpoint in endpoints for shape in endpoint.others.values()]
     for post in (endpoint.post for endpoint in endpoints if endpoint.post is not None):
@@ -42,9 +42,9 @@ def openapi(endpoints: tuple[Endpoint[Any], ...]) -> dict[str, Any]:
         "info": {
             "title": "Outrider",
             "version": outrider.__version__,
-            "description": "What a learning site scheduler saw, measured and would have done. "
-            "Nothing is changed but by commands over the Unix socket. Times are Unix seconds of "
-            "event time; null is unknown.",
+            "description": "Observations, measurements and decisions of a learning site "
+            "scheduler. Only commands over the Unix socket change anything. Times are Unix "
+            "seconds of event time; null is unknown.",
             "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
         },
         "servers": [{"url": "/"}],
@@ -70,7 +70,7 @@ def _operations(endpoint: Endpoint[Any]) -> dict[str, Any]:
 
 
 def _post(post: Post[Any]) -> dict[str, Any]:
-    """What may be posted, over the Unix socket: the kernel says who does, and no token is asked."""
+    """Return the POST operation; the kernel authenticates its client, so there is no token."""
     answers: dict[int, Any] = dict.fromkeys((400, 403, 405, 408, 413, 415, 500), Failure)
     answers |= dict(post.others)
     responses = {200: _response(200, post.answer, JSON)}
@@ -79,7 +79,7 @@ def _post(post: Post[Any]) -> dict[str, Any]:
     return {
         "operationId": post.name,
         "summary": post.summary,
-        "description": "Over the Unix socket alone.",
+        "description": "Only over the Unix socket.",
         "requestBody": {"required": True, "content": {JSON: {"schema": schema}}},
         "responses": {str(status): responses[status] for status in sorted(responses)},
         "security": [],

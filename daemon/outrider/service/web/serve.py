@@ -1,4 +1,4 @@
-"""Opening the door: the socket, TLS, and closing both again."""
+"""The listening sockets: connection limits, TLS, and closing."""
 
 import asyncio
 import contextlib
@@ -23,40 +23,39 @@ from outrider.service.host.logs import RateLimit
 from outrider.service.web.unix_socket import Listening
 
 # -- connections -----------------------------------------------------------------------------------
-# Open connections, bounded: in number, in time without use, and in bytes that nobody reads.
+# Limits of open connections: their number, idle time, and unread bytes.
 #
-# Whoever can reach the page's port can open connections, send nothing, or never read an answer.
-# None of that may take the daemon's descriptors or memory, or keep a health check out. So a new
-# client always gets in, and what goes instead is the connection on which nothing moved for
-# longest.
+# Any client of the page's port can open connections, send nothing, or never read an answer. None of
+# that may exhaust the daemon's descriptors or memory, or block a health check. So a new client is
+# always accepted, and the connection that has been inactive for longest is closed instead.
 
-MOST_CONNECTIONS: Final = 256
+MAX_CONNECTIONS: Final = 256
 DESCRIPTORS_IN_RESERVE: Final = 128
-"""For logs, the journal, snapshots and sources: the page must leave these many of the limit."""
-FEWEST_CONNECTIONS: Final = 8
+"""Descriptors of the limit that are left for logs, the journal, snapshots and sources."""
+MIN_CONNECTIONS: Final = 8
 IDLE_S: Final = 60.0
-MOST_UNREAD_BYTES: Final = 16 << 20
+MAX_UNREAD_BYTES: Final = 16 << 20
 UNREAD_S: Final = 10.0
 SWEEP_EVERY_S: Final = 1.0
-_MOST_SPARED: Final = 64
-"""So many connections at most are passed over for what their clients have asked just now."""
+_MAX_SPARED: Final = 64
+"""Most connections that are spared because a new request waits on them."""
 
 log = structlog.get_logger()
 
 
 class Connections:
-    """The connections of one server. Called, it makes the protocol of a new one.
+    """The open connections of one server; calling it returns the protocol of a new one.
 
     Args:
-        make_protocol: the HTTP protocol of a connection (aiohttp's).
-        most: open at once; the next one ends the one on which nothing moved for longest.
-        idle_s: seconds after which a connection on which nothing moves is ended.
+        make_protocol: returns the HTTP protocol of a connection (aiohttp's).
+        most: most open connections; one more closes the one that was inactive for longest.
+        idle_s: seconds of inactivity after which a connection is closed.
         unread_s: the same while the client has an answer to read.
-        most_unread_bytes: of all answers that wait to be read; above, the largest is ended.
-        clock: seconds that only grow.
+        max_unread_bytes: most bytes of all unread answers; above, the largest is closed.
+        clock: returns monotonic seconds.
 
     Attributes:
-        ended: connections that were ended here, by why: ``too_many``, ``idle``, ``unread``.
+        ended: connections closed here, by reason: ``too_many``, ``idle``, ``unread``.
     """
 
     def __init__(
@@ -65,15 +64,15 @@ class Connections:
         most: int | None = None,
         idle_s: float = IDLE_S,
         unread_s: float = UNREAD_S,
-        most_unread_bytes: int = MOST_UNREAD_BYTES,
+        max_unread_bytes: int = MAX_UNREAD_BYTES,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._make_protocol = make_protocol
-        self._most = most_connections() if most is None else most
+        self._most = max_connections() if most is None else most
         self._idle_s, self._unread_s = idle_s, unread_s
-        self._most_unread_bytes = most_unread_bytes
+        self._max_unread_bytes = max_unread_bytes
         self._clock = clock
-        self._open: OrderedDict[Connection, None] = OrderedDict()  # that moved last stands last
+        self._open: OrderedDict[Connection, None] = OrderedDict()  # ordered by last activity
         self._limit = RateLimit(clock)
         self.ended = {"too_many": 0, "idle": 0, "unread": 0}
 
@@ -88,34 +87,35 @@ class Connections:
         return iter(list(self._open))
 
     def opened(self, connection: "Connection") -> None:
-        """A client came in; if there are too many, another has to go."""
+        """Register a new connection; if there are too many, close another."""
         self.moved(connection)
         while len(self._open) > self._most:
-            self._end(self._longest_still(), "too_many")
+            self._end(self._longest_inactive(), "too_many")
 
-    def _longest_still(self) -> "Connection":
-        """Return the connection on which nothing moved for longest, nor is about to.
+    def _longest_inactive(self) -> "Connection":
+        """Return the connection that is inactive for longest, without a waiting request.
 
-        Of hundreds that come at once, the first may have asked already and not been heard yet.
+        If hundreds of clients connect at the same time, the first may have sent requests that are
+        not read yet.
         """
-        for connection in list(islice(self._open, _MOST_SPARED)):
+        for connection in list(islice(self._open, _MAX_SPARED)):
             if not connection.has_asked():
                 return connection
             self._open.move_to_end(connection)
         return next(iter(self._open))
 
     def moved(self, connection: "Connection") -> None:
-        """Bytes came from a client, or went to it."""
+        """Record activity: bytes were received from a client or sent to it."""
         connection.moved_s = self._clock()
         self._open[connection] = None
         self._open.move_to_end(connection)
 
     def closed(self, connection: "Connection") -> None:
-        """A connection is no more."""
+        """Remove a closed connection."""
         self._open.pop(connection, None)
 
     def sweep(self) -> None:
-        """End what is idle, and what nobody reads."""
+        """Close idle connections, and those whose clients do not read."""
         for connection in [each for each in self._open if each.has_read_more()]:
             self.moved(connection)
         now = self._clock()
@@ -130,12 +130,12 @@ class Connections:
         self._end_excess(unread)
 
     def paused(self) -> None:
-        """A client does not keep up: nobody waits for the next sweep where all do that at once."""
+        """Check the unread bytes now, when a client does not keep up, not at the next sweep."""
         unread = {each: each.unread_bytes for each in self._open if each.unread_bytes}
         self._end_excess(unread)
 
     def _end_excess(self, unread: Mapping["Connection", int]) -> None:
-        excess = sum(unread.values()) - self._most_unread_bytes
+        excess = sum(unread.values()) - self._max_unread_bytes
         for connection in sorted(unread, key=unread.__getitem__, reverse=True):
             if excess <= 0:
                 break
@@ -145,13 +145,13 @@ class Connections:
     @contextlib.asynccontextmanager
     async def watched(self) -> AsyncIterator[None]:
         """Sweep every second as long as the context is open."""
-        task = asyncio.create_task(self._sweep_for_ever(), name="sweep-connections")
+        task = asyncio.create_task(self._sweep_periodically(), name="sweep-connections")
         try:
             yield
         finally:
             task.cancel()
 
-    async def _sweep_for_ever(self) -> None:
+    async def _sweep_periodically(self) -> None:
         while True:
             await asyncio.sleep(SWEEP_EVERY_S)
             try:
@@ -170,10 +170,10 @@ class Connections:
 
 
 class Connection(asyncio.Protocol):
-    """One connection: hands everything to the HTTP protocol, and tells when something moves.
+    """One connection: it passes everything to the HTTP protocol, and records activity.
 
     Attributes:
-        moved_s: when bytes came or went last, by the clock of `Connections`.
+        moved_s: time of the last activity, by the clock of `Connections`.
     """
 
     moved_s = 0.0
@@ -185,73 +185,73 @@ class Connection(asyncio.Protocol):
 
     @property
     def unread_bytes(self) -> int:
-        """Bytes of answers that the client has not taken yet."""
+        """Bytes of answers that the client has not read yet."""
         return 0 if self._transport is None else self._transport.get_write_buffer_size()
 
     def has_read_more(self) -> bool:
-        """Return whether the client took bytes since the last time that this was asked."""
+        """Return True if the client has read bytes since the last call."""
         before, self._unread_before = self._unread_before, self.unread_bytes
         return self._unread_before < before
 
     def has_asked(self) -> bool:
-        """Return whether bytes of the client wait that it was not heard yet with."""
+        """Return True if the client has sent bytes that are not read yet."""
         waiting = array("i", [0])
         try:
             fcntl.ioctl(self._transport.get_extra_info("socket"), termios.FIONREAD, waiting)  # type: ignore[union-attr]
         except (AttributeError, OSError, TypeError, ValueError):
-            return False  # it is closed, or no socket
+            return False  # it is closed, or not a socket
         return waiting[0] > 0
 
     def abort(self) -> None:
-        """End it now; what was not read is thrown away."""
+        """Close the connection immediately and discard unread answers."""
         if self._transport is not None:
             self._transport.abort()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """As in `asyncio.Protocol`; so are the following."""
+        """Handle a new connection, see `asyncio.Protocol`, like the following methods."""
         self._transport = cast(asyncio.Transport, transport)
         self._http.connection_made(transport)
         self._owner.opened(self)
 
     def data_received(self, data: bytes) -> None:
-        """The client sent something."""
+        """Pass on received bytes."""
         self._owner.moved(self)
         self._http.data_received(data)
 
     def eof_received(self) -> bool | None:
-        """Return the client will send no more."""
+        """Handle the end of the client's requests."""
         return self._http.eof_received()
 
     def pause_writing(self) -> None:
-        """The client does not keep up with reading."""
+        """Handle a client that does not read fast enough."""
         self._http.pause_writing()
         self._owner.paused()
 
     def resume_writing(self) -> None:
-        """It has read most of what was sent."""
+        """Handle a client that has read most of its answers."""
         self._owner.moved(self)
         self._http.resume_writing()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """It is closed."""
+        """Handle the end of the connection."""
         self._owner.closed(self)
         self._http.connection_lost(exc)
 
 
-def most_connections() -> int:
-    """Return how many connections the process's limit on descriptors allows, with some in reserve."""
+def max_connections() -> int:
+    """Return the number of connections that the limit on descriptors allows, less a reserve."""
     descriptors, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if descriptors == resource.RLIM_INFINITY:
-        return MOST_CONNECTIONS
-    return max(FEWEST_CONNECTIONS, min(MOST_CONNECTIONS, descriptors - DESCRIPTORS_IN_RESERVE))
+        return MAX_CONNECTIONS
+    return max(MIN_CONNECTIONS, min(MAX_CONNECTIONS, descriptors - DESCRIPTORS_IN_RESERVE))
 
 
 # -- serve -----------------------------------------------------------------------------------------
 
 HANDSHAKE_S: Final = 5.0
-"""How long a client may take to agree on TLS; until then, `Connections` does not know of it."""
+"""Time limit of a TLS handshake; until it ends, `Connections` does not see the connection."""
 CLOSING_S: Final = 1.0
-"""How long open requests may still take when the daemon stops; it has five seconds in all."""
+"""Time limit of open requests when the daemon stops, which has five seconds in total."""
 
 
 @asynccontextmanager
@@ -267,19 +267,19 @@ async def serve(
     """Serve an application as long as the context is open.
 
     Args:
-        app: what `make_app` made.
+        app: the application, from `make_app`.
         host: address to listen on.
         port: port to listen on; 0 takes a free one.
-        cert: PEM file of a certificate (and its chain); with it, only TLS is spoken.
+        cert: PEM file of a certificate (and its chain); with it, only TLS is accepted.
         key: PEM file of its private key.
-        most: connections at once; None: as many as the limit on descriptors allows.
+        most: most open connections; None: as many as the limit on descriptors allows.
         local: a Unix socket on which the same is served, without TLS; or None.
 
     Yields:
-        The port that is really listened on.
+        The port that is listened on.
 
     Raises:
-        ConfigurationError: the address cannot be had, or certificate or key is not right.
+        ConfigurationError: the address is unavailable, or certificate or key is not valid.
     """
     tls = None if cert is None else tls_context(cert, key)
     runner = web.AppRunner(
@@ -287,7 +287,7 @@ async def serve(
         handle_signals=False,
         access_log=None,
         shutdown_timeout=CLOSING_S,
-        handler_cancellation=True,  # nobody waits behind the requests of clients that are gone
+        handler_cancellation=True,  # requests of disconnected clients must not delay others
     )
     await runner.setup()
     try:
@@ -310,7 +310,7 @@ async def serve(
 async def _listen(
     connections: Connections, host: str, port: int, tls: ssl.SSLContext | None
 ) -> asyncio.Server:
-    """Listen on an address. Raises `ConfigurationError`."""
+    """Listen on an address and port. Raises `ConfigurationError`."""
     loop = asyncio.get_running_loop()
     handshake_s = None if tls is None else HANDSHAKE_S
     try:
@@ -325,11 +325,11 @@ async def _listen(
 
 
 def tls_context(cert: Path, key: Path | None) -> ssl.SSLContext:
-    """Return a server's TLS, 1.2 or newer. Raises `ConfigurationError`."""
+    """Return a server's TLS context, 1.2 or newer. Raises `ConfigurationError`."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     try:
-        # The passphrase of an encrypted key would be asked for on a terminal that is not there.
+        # Without this, OpenSSL would ask for a passphrase on a terminal that does not exist.
         context.load_cert_chain(cert, key, password=lambda: "")
     except (OSError, ValueError) as error:  # ssl.SSLError is an OSError
         raise ConfigurationError(

@@ -1,4 +1,4 @@
-"""The Unix socket beside the port: for root, the daemon's own user, and two groups."""
+"""The Unix socket of the daemon: for root, the daemon's own user, and two groups."""
 
 import contextlib
 import errno
@@ -20,7 +20,7 @@ _FOR_GROUP: Final = 0o660
 _FOR_US: Final = 0o600
 _BACKLOG: Final = 100
 _LONGEST_PATH: Final = 107
-"""Bytes that the kernel's address of a Unix socket has room for."""
+"""Longest path of a Unix socket that the kernel accepts, in bytes."""
 
 log = structlog.get_logger()
 
@@ -29,9 +29,9 @@ class Listening(NamedTuple):
     """A socket that clients can connect to.
 
     Attributes:
-        socket: bound and listening.
-        gid: the group whose members may look; None: root and our own user alone.
-        admin_gid: the group whose members may also command; None: there is no such group.
+        socket: the bound and listening socket.
+        gid: group whose members may read; None: only root and the daemon's own user.
+        admin_gid: group whose members may also send commands; None: there is no such group.
     """
 
     socket: socket.socket
@@ -43,23 +43,23 @@ class Listening(NamedTuple):
 def listening_at(path: Path, group: str, admins: str | None = None) -> Iterator[Listening]:
     """Listen at a path as long as the context is open, mode 0660 for the group.
 
-    Where there is no such group, or we may not give a file to it, the mode is 0600. A socket that
-    a killed daemon left behind is replaced; one at which somebody listens is not, and no other
-    file either.
+    If the group does not exist, or the daemon may not give a file to it, the mode is 0600. A socket
+    that a killed daemon left is replaced. A socket on which a process listens is not, nor is any
+    other file.
 
     Args:
-        path: of the socket.
-        group: whose members may look.
-        admins: the group whose members may also command, let in by an access control list.
+        path: path of the socket.
+        group: group whose members may read.
+        admins: group whose members may also send commands, through an access control list.
 
     Raises:
-        ConfigurationError: it cannot be made there; the message names the path and the cause.
+        ConfigurationError: it cannot be created; the message names the path and the cause.
     """
-    _make_room(path)
+    _remove_stale(path)
     server = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         try:
-            before = os.umask(0o177)  # nobody else may connect before it has its group
+            before = os.umask(0o177)  # no other user may connect before the group is set
             try:
                 server.bind(str(path))
             finally:
@@ -85,8 +85,8 @@ def listening_at(path: Path, group: str, admins: str | None = None) -> Iterator[
         server.close()
 
 
-def _make_room(path: Path) -> None:
-    """Remove what a killed daemon left. Raises `ConfigurationError` where that is not all."""
+def _remove_stale(path: Path) -> None:
+    """Remove the socket of a killed daemon. Raises `ConfigurationError` if the path is in use."""
     if len(os.fsencode(path)) > _LONGEST_PATH:
         raise _cannot(path, f"longer than {_LONGEST_PATH} bytes")
     try:
@@ -96,7 +96,7 @@ def _make_room(path: Path) -> None:
     except OSError as error:
         raise _cannot(path, error.strerror or str(error)) from error
     if not stat.S_ISSOCK(mode):
-        raise _cannot(path, "another file is there, which is no socket")
+        raise _cannot(path, "the path is another file, not a socket")
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
         probe.setblocking(False)
         refused = probe.connect_ex(str(path))
@@ -105,11 +105,13 @@ def _make_room(path: Path) -> None:
     try:
         path.unlink()
     except OSError as error:
-        raise _cannot(path, f"what a daemon left there cannot be removed: {error}") from error
+        raise _cannot(
+            path, f"the socket of an earlier daemon cannot be removed: {error}"
+        ) from error
 
 
 def _give_to_group(path: Path, owner_gid: int, group: str) -> int | None:
-    """Make a file the group's; None, with a word in the log, where that cannot be."""
+    """Give a file to a group and return its id; None, with a log entry, if that fails."""
     try:
         gid = grp.getgrnam(group).gr_gid
     except KeyError:
@@ -129,13 +131,13 @@ def _give_to_group(path: Path, owner_gid: int, group: str) -> int | None:
 
 
 def _let_admins_in(path: Path, gid: int | None, admins: str | None) -> int | None:
-    """Let the members of another group connect, too; its number, None where there is none."""
+    """Let the members of another group connect too; return its id, or None without the group."""
     if admins is None:
         return None
     try:
         admin_gid = grp.getgrnam(admins).gr_gid
     except KeyError:
-        return None  # root and the daemon's own user command
+        return None  # only root and the daemon's own user may send commands
     if admin_gid == gid:
         return admin_gid
     try:
@@ -150,37 +152,37 @@ def _let_admins_in(path: Path, gid: int | None, admins: str | None) -> int | Non
 
 def _cannot(path: Path, why: str) -> ConfigurationError:
     return ConfigurationError(
-        f'"socket" = "{path}": cannot listen there: {why}; expected a path of its own in a '
+        f'"socket" = "{path}": cannot listen there: {why}; expected an unused path in a '
         "folder that the daemon may write"
     )
 
 
 # -- group access ----------------------------------------------------------------------------------
-# Letting the members of several groups connect to a socket: its mode has room for one alone.
+# Access for the members of several groups to a socket: its mode can name only one group.
 #
-# A file's access control list (POSIX, as ``setfacl`` writes it) has room for more. It is the
-# owner's to set, whether or not the owner is a member.
+# A file's access control list (POSIX, as ``setfacl`` writes it) can name more. The owner may set
+# it, even if the owner is not a member.
 
 _LIST: Final = "system.posix_acl_access"
 _VERSION: Final = struct.pack("<I", 2)
 _ENTRY: Final = struct.Struct("<HHI")
 _OWNER, _OWNING_GROUP, _GROUP, _MASK, _OTHERS = 0x01, 0x04, 0x08, 0x10, 0x20
 _READ_WRITE: Final = 6
-_NOBODY: Final = 0xFFFFFFFF
+_NO_ID: Final = 0xFFFFFFFF
 
 
 def let_groups_in(path: Path, gids: Iterable[int]) -> None:
-    """Let owner and members of these groups read and write a file, and nobody else.
+    """Let only the owner and members of these groups read and write a file.
 
     Raises:
-        OSError: the file system has no such lists, or it is not our file.
+        OSError: the file system has no such lists, or the file has another owner.
     """
     entries = [
-        (_OWNER, _READ_WRITE, _NOBODY),
-        (_OWNING_GROUP, 0, _NOBODY),
+        (_OWNER, _READ_WRITE, _NO_ID),
+        (_OWNING_GROUP, 0, _NO_ID),
         *((_GROUP, _READ_WRITE, gid) for gid in sorted(set(gids))),
-        (_MASK, _READ_WRITE, _NOBODY),
-        (_OTHERS, 0, _NOBODY),
+        (_MASK, _READ_WRITE, _NO_ID),
+        (_OTHERS, 0, _NO_ID),
     ]
     packed = b"".join(_ENTRY.pack(*entry) for entry in entries)
     os.setxattr(path, _LIST, _VERSION + packed)

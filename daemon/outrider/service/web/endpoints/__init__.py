@@ -1,10 +1,10 @@
 """The endpoints of the HTTP API: one module per resource, and the list of these modules.
 
 A new endpoint is declared in the module of its resource, which adds it to its ``ENDPOINTS``. Only
-a new resource is a new module, and a line in `NAMES`. `jobs` shows an endpoint with parameters,
+a new resource needs a new module, and a line in `NAMES`. `jobs` shows an endpoint with parameters,
 `utility` one without. Nothing else has to change: the application serves the list, the OpenAPI
-document and (by `make docs`) the reference page are made from it, in this order, and tests ask
-every endpoint of a running daemon.
+document and (by `make docs`) the reference page are generated from it, in this order, and tests
+query every endpoint of a running daemon.
 """
 
 from importlib import import_module

@@ -1,4 +1,4 @@
-"""What was commanded; over the Unix socket also: to command."""
+"""Endpoints of commands: the last commands, and POST of a command over the Unix socket."""
 
 from typing import Annotated
 
@@ -25,22 +25,24 @@ _STATUSES = {"done": 200, "refused": 409, "failed": 500}
 
 
 class CommandsQuery(Struct, frozen=True):
-    """How many of the last commands."""
+    """Parameters of the last commands."""
 
-    limit: Annotated[int, Meta(ge=1, le=MAX_SHOWN, description="At most so many.")] = 20
+    limit: Annotated[int, Meta(ge=1, le=MAX_SHOWN, description="Most rows of the answer.")] = 20
 
 
 class Commands(Struct):
-    """The mode, what lowers it, and the last commands, the newest first."""
+    """The mode, its limit, and the last commands, the newest first."""
 
     mode: Mode
-    configured_mode: Annotated[Mode, Meta(description="The configuration's: the ceiling.")]
+    configured_mode: Annotated[
+        Mode, Meta(description="Mode of the configuration: the ceiling of `mode`.")
+    ]
     mode_limit: ModeLimit | None
     commands: list[CommandRow]
 
 
 async def handle(call: Call[CommandsQuery]) -> Answer:
-    """Answer from memory."""
+    """Answer from memory, with users as this client sees them."""
     view = call.view
     limit = view.mode_limit()
     rows = command_rows(view.commands, call.query.limit)
@@ -53,7 +55,7 @@ async def handle(call: Call[CommandsQuery]) -> Answer:
 
 
 async def command(posted: Posted[Command]) -> web.Response:
-    """Carry it out, and say what came of it."""
+    """Execute a command and return its result."""
     commands = posted.view.commands
     if commands is None:
         return json_response({"error": "the daemon is still starting"}, 503)
@@ -73,7 +75,7 @@ COMMANDS = Endpoint(
     answer=Commands,
     post=Post(
         name="command",
-        summary="Lowers the mode, climbs a step, or takes back whatever was changed.",
+        summary="Sends a command: lower the mode, raise it by one step, or revert all changes.",
         handle=command,
         body=Command,
         example='{"command": "mode", "mode": "shadow", "why": "..."}',
@@ -84,11 +86,11 @@ COMMANDS = Endpoint(
 
 
 # -- promotion -------------------------------------------------------------------------------------
-# What there is for and against climbing a step of the mode.
+# Evidence for and against raising the mode by one step.
 
 
 async def answer_promotion(call: Call[NoQuery]) -> Answer:
-    """Answer from memory."""
+    """Answer from memory with the current evidence."""
     commands = call.view.commands
     if commands is None:
         raise NotFoundError("there is no evidence yet: the daemon is still starting")
@@ -99,7 +101,7 @@ async def answer_promotion(call: Call[NoQuery]) -> Answer:
 PROMOTION = Endpoint(
     name="promotion",
     path="/api/v1/promotion",
-    summary="What there is for and against climbing a step of the mode.",
+    summary="Evidence for and against raising the mode by one step.",
     handle=answer_promotion,
     query=NoQuery,
     answer=Evidence,

@@ -1,4 +1,4 @@
-"""Why a job is where it is."""
+"""Endpoints that explain a job, and that return rows of decisions."""
 
 import asyncio
 from pathlib import Path
@@ -34,20 +34,20 @@ from outrider.service.web.endpoint import (
 from outrider.service.web.shapes.values import Count, Failure, JobStart, JobState, Mode, Unknown
 
 _EXPLAINED_ROWS = 50
-_MOST_CANDIDATES = 20
+_MAX_CANDIDATES = 20
 
 
 class AmbiguousJobError(LookupError):
-    """A short form that several jobs here have.
+    """A short form of a job's name that several jobs share.
 
     Attributes:
-        candidates: their names.
-        states: how many of them are in which state.
+        candidates: names of these jobs.
+        states: number of them in each state.
     """
 
     def __init__(self, short: str, candidates: list[str], states: dict[str, int]) -> None:
         counted = ", ".join(f"{n:,} {state}" for state, n in states.items())
-        super().__init__(f"{short!r} stands for {len(candidates):,} jobs ({counted}); say which")
+        super().__init__(f"{short!r} matches {len(candidates):,} jobs ({counted}); name one")
         self.candidates = candidates
         self.states = states
 
@@ -55,15 +55,15 @@ class AmbiguousJobError(LookupError):
 async def explanation(
     view: DaemonView, job: str, asks_batch_system: bool = False
 ) -> dict[str, Any] | None:
-    """From memory, or from the ledger once the job has left; None for an unknown job.
+    """Return the explanation of a job, from the journal if it has left; None if it is unknown.
 
     Args:
-        view: what may be seen of the daemon.
+        view: the readable state of the daemon.
         job: its name, or a short form of it.
-        asks_batch_system: whether it is asked, too, why the job waits; what it says names users.
+        asks_batch_system: also query the batch system why the job waits; its answer names users.
 
     Raises:
-        AmbiguousJobError: the short form is that of several jobs.
+        AmbiguousJobError: several jobs have this short form.
     """
     rows = await decision_rows(view.journal, _EXPLAINED_ROWS, job)
     if not rows and view.core.merger.normaliser.known_by(job) is None:
@@ -75,17 +75,17 @@ async def explanation(
             rows = await decision_rows(view.journal, _EXPLAINED_ROWS, job)
     rows.reverse()
     asks = asks_batch_system and is_waiting(view.core, job)
-    said = await view.waiting_reasons.of(job) if asks else NOBODY_ASKED
+    reasons = await view.waiting_reasons.of(job) if asks else NOBODY_ASKED
     runs, end = await runs_and_end(view.journal, job, view.core.config.timezone)
     lease, starts = lease_of(view.levers(), job), view.expected_starts()
-    found = explain(view.core, job, rows, said, runs, lease, starts)
+    found = explain(view.core, job, rows, reasons, runs, lease, starts)
     if found is not None or not (rows or runs or end):
         return found
     return explain_from_rows(view.core.config, job, rows, runs, end)
 
 
 async def _jobs_meant(view: DaemonView, short: str) -> list[str]:
-    """Names of the jobs, here or in the ledger, that a short form can mean."""
+    """Return the names of the jobs, current or in the journal, that match a short form."""
     gone = await asyncio.to_thread(_ledger_jobs, view.journal, short)
     return list(dict.fromkeys([*jobs_meant(view.core, short), *gone]))
 
@@ -101,10 +101,10 @@ async def handle(call: Call[NoQuery]) -> Answer | web.Response:
     try:
         answer = await explanation(call.view, job, call.sees_names)
     except AmbiguousJobError as error:
-        told = Ambiguity(
-            str(error), error.candidates[:_MOST_CANDIDATES], len(error.candidates), error.states
+        ambiguity = Ambiguity(
+            str(error), error.candidates[:_MAX_CANDIDATES], len(error.candidates), error.states
         )
-        return json_response(told, 300)
+        return json_response(ambiguity, 300)
     if answer is None:
         raise NotFoundError(f"no job {job!r} is known here")
     history = call.view.core.merger.normaliser.known_by(answer["job"])
@@ -112,60 +112,58 @@ async def handle(call: Call[NoQuery]) -> Answer | web.Response:
 
 
 # -- explanation -----------------------------------------------------------------------------------
-# The shape of what is explained of a job.
+# The shape of the explanation of a job.
 
 
 class Ambiguity(Struct):
-    """A short form of a job's name that several jobs here have, such as an array's."""
+    """A short form of a job's name that several jobs share, such as an array's."""
 
     error: str
     candidates: Annotated[list[str], Meta(description="Names of the first of these jobs.")]
     total: Count
     states: Annotated[
-        dict[str, Count], Meta(description="How many are in which state; `left`: not here.")
+        dict[str, Count], Meta(description="Number of jobs by state; `left`: no longer here.")
     ]
 
 
 class Alike(Struct):
-    """Jobs that wait, of the same user and VO, and ask for the same."""
+    """Waiting jobs of the same user and VO with the same requests."""
 
-    total: Annotated[Count, Meta(description="This one included.")]
-    ahead: Annotated[Count, Meta(description="Of them, those that were submitted before it.")]
+    total: Annotated[Count, Meta(description="Number of these jobs, this one included.")]
+    ahead: Annotated[Count, Meta(description="Number of them that were submitted before it.")]
 
 
 class BatchSystem(Struct):
-    """Why a job is not running, as its batch system says it, in its own terms and numbers."""
+    """The batch system's own reason why a job is not running, with its words and numbers."""
 
     adapter: str
     code: Annotated[str, Meta(description="Its own word or number for the reason; may be empty.")]
     sentence: str
-    never: Annotated[bool, Meta(description="The job never starts as it stands.")]
-    remedies: Annotated[
-        list[str], Meta(description="What would change it, the most promising first.")
-    ]
-    machines: Annotated[int | None, Meta(description="How many machines may run it at all.")]
+    never: Annotated[bool, Meta(description="The job can never start unless it is changed.")]
+    remedies: Annotated[list[str], Meta(description="Suggestions, the most promising first.")]
+    machines: Annotated[int | None, Meta(description="Number of machines that may run it at all.")]
     clauses: Annotated[
         list[Clause],
         Meta(
-            description="The conditions that all have to hold: how many machines meet each, and "
-            "how many would be left without it."
+            description="The conditions that all have to be met: how many machines meet each, and "
+            "how many would remain without it."
         ),
     ]
     expected_start_s: Annotated[
-        Unknown, Meta(description="When the batch system itself expects it to start.")
+        Unknown, Meta(description="Start that the batch system itself expects.")
     ]
-    ahead: Annotated[int | None, Meta(description="Waiting jobs before it, by its own order.")]
+    ahead: Annotated[int | None, Meta(description="Waiting jobs before it, in its own order.")]
     removes_most: Annotated[
         str | None,
         Meta(
-            description="The condition that by itself removes most machines; null: each is met by "
-            "all machines, or none is known."
+            description="The condition that alone excludes most machines; null: all machines meet "
+            "each, or none is known."
         ),
     ] = None
 
 
 class DecisionRow(Struct):
-    """One row of the ledger. Alike jobs share a row: `jobs` lists them."""
+    """One decision in the journal. Similar jobs may share a row: `jobs` lists them."""
 
     time_s: float
     seq: Count
@@ -184,24 +182,24 @@ class DecisionRow(Struct):
         str | None,
         Meta(
             description="The gate's answer: `act`, `would`, or `refused: ` with the reason; null "
-            "where nothing was to be carried out."
+            "if there was nothing to apply."
         ),
     ] = None
     jobs: list[str] | None = None
 
 
 class Lease(Struct):
-    """What Outrider has asked of the batch system for a job, for as long as it renews that."""
+    """Outrider's change of a job in the batch system, which expires unless it is renewed."""
 
     lever: str
     action: Annotated[str | None, Meta(description="Null: it was refused.")]
-    machine: Annotated[str | None, Meta(description="For whose group of machines.")]
+    machine: Annotated[str | None, Meta(description="A machine of the group that it is for.")]
     decided_s: Unknown
     refused_because: str | None
 
 
 class Left(Struct):
-    """How a job left."""
+    """The end of a job that has left."""
 
     how: Literal["completed", "removed"]
     at_s: float
@@ -209,13 +207,17 @@ class Left(Struct):
 
 
 class PolicyView(Struct):
-    """What one policy thinks of one job."""
+    """One policy's decision for one job."""
 
     name: str
-    action: Annotated[str | None, Meta(description="What it would do; null: it was not asked.")]
+    action: Annotated[
+        str | None, Meta(description="Its decision; null: it has not decided about this job.")
+    ]
     reason: str | None
-    cluster: Annotated[str | None, Meta(description="Where it would start the job.")]
-    until_s: Annotated[Unknown, Meta(description="When it looks again; null: when asked.")]
+    cluster: Annotated[str | None, Meta(description="Cluster where it would start the job.")]
+    until_s: Annotated[
+        Unknown, Meta(description="When it reconsiders; null: when the scheduler asks it.")
+    ]
     scores: dict[str, Unknown]
     propensity: Unknown
     explanation: str
@@ -224,15 +226,15 @@ class PolicyView(Struct):
     latest_s: Annotated[
         Unknown,
         Meta(
-            description="Until when it may defer the job at most; null: it does not defer it, or "
-            "without a limit."
+            description="Latest time until which it may defer the job; null: it does not defer it, "
+            "or without limit."
         ),
     ] = None
     text: Annotated[str, Meta(description="The decision as a sentence for people.")] = ""
 
 
 class Run(Struct):
-    """A run of the job that has ended."""
+    """An ended run of the job."""
 
     machine: str
     cpus: int
@@ -246,29 +248,30 @@ class Run(Struct):
 
 
 class Explanation(Struct):
-    """Why a job is where it is."""
+    """The explanation of a job's state."""
 
     job: str
     mode: Mode
     source: Literal["daemon", "ledger"]
-    state: Annotated[JobState | None, Meta(description="Null: it is not here any more.")]
+    state: Annotated[JobState | None, Meta(description="Null: the job has left.")]
     sentence: str
     held_because: Annotated[
         str | None,
         Meta(
-            description="Why it is held, as the batch system says it; null: it is not held, that "
-            "is not known, or the client may not see users' names, which such words tell."
+            description="Why it is held, in the batch system's words; null: it is not held, the "
+            "reason is unknown, or this client may not see users' names, which the words may "
+            "contain."
         ),
     ]
     batch_system: Annotated[
         BatchSystem | None,
         Meta(
-            description="Asked now, of jobs that are queued or held; null: nothing was said, or "
-            "the client may not see users' names, which such words tell."
+            description="Live query, for queued or held jobs; null: there was no answer, or this "
+            "client may not see users' names, which the answer may contain."
         ),
     ]
     batch_system_errors: Annotated[
-        list[str], Meta(description="Batch systems that were asked in vain, and why.")
+        list[str], Meta(description="Batch systems that did not answer, and why.")
     ]
     waiting_s: Unknown
     since_s: Unknown
@@ -276,34 +279,34 @@ class Explanation(Struct):
     policies: list[PolicyView]
     decisions: list[DecisionRow]
     cause: Annotated[
-        str, Meta(description="Why it is where it is, without what policies would do: a sentence.")
+        str, Meta(description="Cause of the job's state, without the policies' decisions.")
     ] = ""
     start_lines: Annotated[
         list[str], Meta(description="The expected start as lines of text for people.")
     ] = []
-    timezone: Annotated[str, Meta(description="The site's zone, an IANA name.")] = "UTC"
-    now_s: Annotated[Unknown, Meta(description="The time at the site; null: it is not asked.")] = (
-        None
-    )
+    timezone: Annotated[str, Meta(description="The site's time zone, an IANA name.")] = "UTC"
+    now_s: Annotated[
+        Unknown, Meta(description="Current time at the site; null: not from a running daemon.")
+    ] = None
     expected_start: Annotated[
         JobStart | None,
         Meta(
-            description="By the twin beside the daemon; null: it does not wait, or the daemon was "
-            "not asked. What the batch system itself expects is in `batch_system`."
+            description="By the twin process; null: the job does not wait, or the answer is not "
+            "from a running daemon. The batch system's own forecast is in `batch_system`."
         ),
     ] = None
     lease: Annotated[
-        Lease | None, Meta(description="In the modes canary and active. Null: nothing stands.")
+        Lease | None, Meta(description="In the modes canary and active; null: no active change.")
     ] = None
-    alike: Annotated[Alike | None, Meta(description="Null: it does not wait.")] = None
+    alike: Annotated[Alike | None, Meta(description="Null: the job does not wait.")] = None
     left: Annotated[
-        Left | None, Meta(description="Null: it is here, or how it left is not known.")
+        Left | None, Meta(description="Null: the job is still here, or its end is not known.")
     ] = None
     remedies: Annotated[
         list[str],
         Meta(
-            description="What would change it by what Outrider itself knows, such as the end of "
-            "owners' hours; what the batch system says would is in `batch_system`."
+            description="Suggestions from what Outrider itself knows, such as the end of owners' "
+            "hours; those of the batch system are in `batch_system`."
         ),
     ] = []
 
@@ -311,8 +314,8 @@ class Explanation(Struct):
 EXPLAIN = Endpoint(
     name="explain",
     path="/api/v1/explain/{job}",
-    summary="Why a job is where it is. Its name is percent-encoded (`#` is %23; a slash may stand "
-    "as it is). A short form such as 1234.0 does where only one job here has it.",
+    summary="Explains why a job waits, runs or was held. Its name is percent-encoded (`#` is %23; "
+    "slashes may stay). A short form such as 1234.0 works if only one job has it.",
     handle=handle,
     query=NoQuery,
     answer=Explanation,
@@ -321,11 +324,11 @@ EXPLAIN = Endpoint(
 
 
 # -- decisions -------------------------------------------------------------------------------------
-# Rows of the ledger.
+# Decisions in the journal.
 
 
 class DecisionsQuery(Struct, frozen=True):
-    """Which rows of the ledger."""
+    """Parameters of the list of decisions."""
 
     limit: Limit = 200
     job: Annotated[str | UnsetType, Meta(description="Only decisions about this job.")] = UNSET
@@ -339,7 +342,7 @@ class DecisionsQuery(Struct, frozen=True):
 
 
 class Decisions(Struct):
-    """Rows of the ledger."""
+    """A page of decisions in the journal."""
 
     mode: Mode
     decisions: list[DecisionRow]
@@ -347,7 +350,7 @@ class Decisions(Struct):
 
 
 async def answer_decisions(call: Call[DecisionsQuery]) -> Answer:
-    """Answer from the ledger."""
+    """Answer from the journal with a page of decisions."""
     query = call.query
     rows = await decision_rows(
         call.view.journal,
@@ -368,7 +371,7 @@ async def answer_decisions(call: Call[DecisionsQuery]) -> Answer:
 DECISIONS = Endpoint(
     name="decisions",
     path="/api/v1/decisions",
-    summary="Rows of the ledger.",
+    summary="Decisions in the journal.",
     handle=answer_decisions,
     query=DecisionsQuery,
     answer=Decisions,

@@ -1,4 +1,4 @@
-"""Jobs now."""
+"""The endpoint of current jobs: filters, order, pages and expected starts."""
 
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
@@ -32,55 +32,55 @@ from outrider.service.web.shapes.values import (
 
 
 class JobsQuery(Struct, frozen=True):
-    """Which jobs."""
+    """Parameters of the list of jobs."""
 
     limit: Limit = 200
     after: Annotated[
         Annotated[str, Meta(max_length=200)] | UnsetType,
-        Meta(description="Go on after this: what `next` of the page before said."),
+        Meta(description="Continue after this cursor: `next` of the previous page."),
     ] = UNSET
     sort: Annotated[
         JobSort,
         Meta(
-            description="By this of the row, with a minus the greatest first; `known`: as they "
-            "became known. What has no value comes last."
+            description="Field to sort by, with a minus in descending order; `known`: the order in "
+            "which jobs became known. Jobs without a value come last."
         ),
     ] = KNOWN
     state: Annotated[JobState | UnsetType, Meta(description="Only jobs in this state.")] = UNSET
     user: Annotated[
-        str | UnsetType, Meta(description="Only of this user, as this client is shown users.")
+        str | UnsetType, Meta(description="Only jobs of this user, by the name in the answers.")
     ] = UNSET
     vo: Annotated[
-        str | UnsetType, Meta(description="Only of this VO, as this client is shown VOs.")
+        str | UnsetType, Meta(description="Only jobs of this VO, by the name in the answers.")
     ] = UNSET
     group: Annotated[
         str | UnsetType,
         Meta(
-            description="Only jobs on a machine of this group; of those on none, such as may use "
-            "one of it by what they require of machines."
+            description="Only jobs on a machine of this group, and jobs on no machine whose "
+            "requirements one of its machines meets."
         ),
     ] = UNSET
     reason: Annotated[
         str | UnsetType,
-        Meta(description="Only jobs in whose `reason` this stands, in large or small letters."),
+        Meta(description="Only jobs whose `reason` contains this text, in any case."),
     ] = UNSET
     waiting_over_s: Annotated[
         Annotated[float, Meta(ge=0)] | UnsetType,
-        Meta(description="Only jobs that have waited for longer, seconds."),
+        Meta(description="Only jobs that have waited longer than this, seconds."),
     ] = UNSET
     candidates: Annotated[
         bool,
-        Meta(description="Expected starts under each policy, too."),
+        Meta(description="Also return expected starts under each policy."),
     ] = False
 
     def filters(self) -> JobFilters:
-        """What narrows the list."""
+        """Return the given filters of the list."""
         given = {name: getattr(self, name) for name in JobFilters.__struct_fields__}
         return JobFilters(**{name: v for name, v in given.items() if v is not UNSET})
 
 
 def known_jobs(core: Core) -> list[Job]:
-    """Return all jobs that are here."""
+    """Return all current jobs of the site."""
     return list(core.site.jobs.values())
 
 
@@ -98,18 +98,18 @@ def jobs(
     """Return a page of the jobs, all or some.
 
     Args:
-        core: the daemon's.
-        limit: at most so many.
-        found: which; None: all.
+        core: core of the daemon.
+        limit: most rows.
+        found: the jobs to list; None: all.
         after: a cursor of the same order; None: from the first.
         sort: one of `JOB_SORTS`.
-        starts: when those that wait are expected to start; None: that is not asked.
-        candidates: under each policy, too.
-        names_shown: what may name users is told.
-        state_words: the batch system's, or ours.
+        starts: expected starts of waiting jobs; None: they are left out.
+        candidates: also include expected starts under each policy.
+        names_shown: include texts that may name users.
+        state_words: the batch system's words for states, or Outrider's.
 
     Raises:
-        CursorError: the cursor is none of that order's.
+        CursorError: the cursor is not one of that order.
     """
     found = known_jobs(core) if found is None else found
     job_names = core.merger.normaliser.job_names
@@ -171,17 +171,17 @@ def _job_row(core: Core, name: str, job: Job) -> dict[str, Any]:
 
 def _start(starts: ExpectedStarts, name: str, job: Job, candidates: bool) -> dict[str, Any]:
     waits = job.state == QUEUED
-    told = starts.of(name) if waits else {"start": None, "answer": None}
-    fields = {"expected_start": told["start"], "expected_start_answer": told["answer"]}
+    own = starts.of(name) if waits else {"start": None, "answer": None}
+    fields = {"expected_start": own["start"], "expected_start_answer": own["answer"]}
     if not candidates:
         return fields
     under = starts.under(name).items() if waits else ()
-    said = {policy: one["start"] for policy, one in under if one["answer"] != NOT_SAID}
-    return {**fields, "expected_start_under": said}
+    by_policy = {policy: one["start"] for policy, one in under if one["answer"] != NOT_SAID}
+    return {**fields, "expected_start_under": by_policy}
 
 
 async def handle(call: Call[JobsQuery]) -> Answer:
-    """Answer from memory."""
+    """Answer from memory with a page of jobs."""
     query, core, names = call.query, call.view.core, call.names
     found = query.filters().chosen(core, known_jobs(core), names)
     after = None if query.after is UNSET else query.after
@@ -201,7 +201,7 @@ async def handle(call: Call[JobsQuery]) -> Answer:
 
 
 class PendingDecision(Struct):
-    """What a policy last chose for a job, and why."""
+    """A policy's last decision for a job, with its reason."""
 
     action: str
     reason: str
@@ -209,7 +209,7 @@ class PendingDecision(Struct):
 
 
 class JobRow(Struct, rename={"class_": "class"}):
-    """One job now."""
+    """The current state of one job."""
 
     job: str
     state: JobState
@@ -222,52 +222,52 @@ class JobRow(Struct, rename={"class_": "class"}):
     machine: str | None
     run_s: Unknown
     runs: Count
-    lost_s: Annotated[float, Meta(ge=0, description="Of all runs thrown away so far, together.")]
-    longest_lost_s: Annotated[float, Meta(ge=0, description="Longest run thrown away so far.")]
+    lost_s: Annotated[float, Meta(ge=0, description="Total of all wasted runs so far, seconds.")]
+    longest_lost_s: Annotated[float, Meta(ge=0, description="Longest wasted run so far, seconds.")]
     pending: dict[str, PendingDecision]
     state_word: Annotated[
-        str, Meta(description="The batch system's own word for `state`; ours where it has none.")
+        str, Meta(description="The batch system's own word for `state`, else Outrider's.")
     ] = ""
     group: Annotated[
-        str | None, Meta(description="Of the machine that it is on; null: it is on none.")
+        str | None, Meta(description="Group of its machine; null: it is on no machine.")
     ] = None
     reason: Annotated[
         str | None,
         Meta(
-            description="Why it does not run: of a job that waits, the reason of the first policy "
-            "that has decided about it; of one that is held, the batch system's words, where this "
-            "client is shown users' names."
+            description="Why it does not run: for a waiting job, the reason of the first policy "
+            "that has decided about it; for a held job, the batch system's words, if this client "
+            "sees users' names."
         ),
     ] = None
     reason_text: Annotated[str | None, Meta(description="`reason` as a text for people.")] = None
     expected_start: Annotated[
         ExpectedStart | None,
         Meta(
-            description="Under the batch system's own rule, by `outrider run-twin`; null: see "
-            "`expected_start_answer`."
+            description="Expected start under the batch system's own rule, by `outrider run-twin`; "
+            "null: see `expected_start_answer`."
         ),
     ] = None
     expected_start_answer: Annotated[
         StartAnswer | None,
         Meta(
-            description="`not_known`: nobody can know. `not_said`: there is no answer, or no "
-            "young one. Null: it does not wait."
+            description="`not_known`: unpredictable. `not_said`: there is no forecast, or it is "
+            "too old. Null: the job does not wait."
         ),
     ] = None
     expected_start_under: Annotated[
         dict[str, ExpectedStart | None] | UnsetType,
         Meta(
-            description="With `candidates`: the same if a policy were in force, by its name; null: "
-            "not known; a policy that is not there: not said."
+            description="With `candidates`: the same if a policy were active, by its name; null: "
+            "not known; a missing policy: no forecast."
         ),
     ] = UNSET
 
 
 class Jobs(Struct):
-    """Jobs the daemon knows now; `total` counts those on other pages too.
+    """Jobs that the daemon knows now; `total` includes those on other pages.
 
-    A job that keeps its place in the order stands on exactly one page, however many jobs come or
-    go between two; to wait or to run on changes no place.
+    A job that keeps its place in the order is on exactly one page, however many jobs arrive or
+    leave between two requests. Waiting or running longer changes no place.
     """
 
     mode: Mode
@@ -275,20 +275,21 @@ class Jobs(Struct):
     jobs: list[JobRow]
     total: Count
     state_words: Annotated[
-        dict[JobState, str], Meta(description="The words of `state_word`, by state.")
+        dict[JobState, str], Meta(description="Values of `state_word`, by state.")
     ] = {}
     expected_starts: Annotated[
-        StartsShown | None, Meta(description="What holds for the expected starts of all.")
+        StartsShown | None, Meta(description="Facts about the expected starts of all jobs.")
     ] = None
     next: Annotated[
-        str | None, Meta(description="Pass it as `after` for what follows; null: nothing does.")
+        str | None,
+        Meta(description="Cursor to pass as `after` for the next page; null: last page."),
     ] = None
 
 
 JOBS = Endpoint(
     name="jobs",
     path="/api/v1/jobs",
-    summary="Jobs now.",
+    summary="Current jobs.",
     handle=handle,
     query=JobsQuery,
     answer=Jobs,

@@ -1,4 +1,4 @@
-"""Machines now."""
+"""Endpoints of machines: the list of all, and one with its history."""
 
 from typing import Annotated, Any
 
@@ -27,7 +27,7 @@ from outrider.service.web.shapes.values import Count, Failure, JobState, Machine
 
 
 class MachinesQuery(Struct, frozen=True):
-    """Which machines."""
+    """Parameters of the list of machines."""
 
     limit: Limit = 200
     after: After = UNSET
@@ -38,7 +38,7 @@ class MachinesQuery(Struct, frozen=True):
 
 
 class MachineRow(Struct):
-    """One machine now."""
+    """The current state of one machine."""
 
     machine: str
     cluster: str
@@ -50,7 +50,7 @@ class MachineRow(Struct):
 
 
 class Machines(Struct):
-    """Machines the daemon knows now; `total` counts those on other pages too."""
+    """Machines that the daemon knows now; `total` includes those on other pages."""
 
     mode: Mode
     now_s: float
@@ -65,10 +65,10 @@ def machines(
     """Return a page of the machines, all or some, in the order in which they became known.
 
     Args:
-        core: the daemon's.
-        limit: at most so many.
-        after: only machines of a higher number.
-        state: only machines in it; None: all.
+        core: core of the daemon.
+        limit: most rows.
+        after: only machines with a higher number.
+        state: only machines in this state; None: all.
         cluster: only machines of this group; None: all.
     """
     site = core.site
@@ -105,7 +105,7 @@ def _machine_row(core: Core, m: int, spec: MachineSpec) -> dict[str, Any]:
 
 
 async def handle(call: Call[MachinesQuery]) -> Answer:
-    """Answer from memory."""
+    """Answer from memory with a page of machines."""
     query = call.query
     after = -1 if query.after is UNSET else query.after
     state = None if query.state is UNSET else query.state
@@ -116,7 +116,7 @@ async def handle(call: Call[MachinesQuery]) -> Answer:
 MACHINES = Endpoint(
     name="machines",
     path="/api/v1/machines",
-    summary="Machines now.",
+    summary="Machines with their current state.",
     handle=handle,
     query=MachinesQuery,
     answer=Machines,
@@ -124,21 +124,23 @@ MACHINES = Endpoint(
 
 
 # -- machine ---------------------------------------------------------------------------------------
-# The shape of what is told of one machine.
+# The shape of one machine.
 
 
 class MachineWatts(Struct):
-    """What the machine draws: now, and by the table in each state."""
+    """The machine's power: now, and as configured for each state."""
 
     now_w: Unknown
-    is_measured: Annotated[bool, Meta(description="By its meter; else by the table.")]
+    is_measured: Annotated[
+        bool, Meta(description="True: `now_w` is from its meter; else configured.")
+    ]
     active_w: Unknown
     idle_w: Unknown
     sleep_w: Unknown
 
 
 class JobOnMachine(Struct):
-    """A job that has the machine now."""
+    """A job that is on the machine now."""
 
     job: str
     state: JobState
@@ -149,7 +151,7 @@ class JobOnMachine(Struct):
 
 
 class RunOnMachine(Struct):
-    """A run that ended on the machine; `lost_because` is null where it completed its job."""
+    """A run that ended on the machine; `lost_because` is null if it completed its job."""
 
     job: str
     vo: str
@@ -161,10 +163,11 @@ class RunOnMachine(Struct):
 
 
 class FailedStartsThere(Struct):
-    """Jobs that were tried on the machine lately, and those that failed within minutes.
+    """Recent starts on the machine, and those that failed within minutes.
 
-    A black hole is a machine where, beyond chance, far more of them fail than the same users' jobs
-    do elsewhere; `expected_ratio` is theirs, `low_ratio` the lower bound of the machine's own.
+    A black hole is a machine where significantly more of them fail than the same users' jobs do
+    elsewhere. `expected_ratio` is the ratio elsewhere, `low_ratio` the lower bound of the machine's
+    own ratio.
     """
 
     within_s: float
@@ -176,22 +179,25 @@ class FailedStartsThere(Struct):
 
 
 class OwnerWeek(Struct):
-    """When the owner was there, by hour of the week of the site's clock."""
+    """The owner's presence by hour of the week of the site's clock."""
 
     since_s: float
     sessions: Count
     share: Annotated[
         list[list[Unknown]],
-        Meta(description="Of the time, 0 to 1; from Monday, 24 hours each; null: not seen then."),
+        Meta(
+            description="Share of the time with an owner, 0 to 1: from Monday, 24 hours each; "
+            "null: never observed at that hour."
+        ),
     ]
 
 
 class OneMachine(Struct):
-    """One machine now, and its history as far as the journal holds it.
+    """One machine now, with its history in the journal.
 
-    `since_s`: since when it is in its state; of a busy one, since the oldest of its runs began.
-    `runs`: the last that ended there, the newest first; null where the journal is of a version that
-    cannot be asked by machine. `owner_week` is null where no owner was ever seen to come.
+    `since_s`: since when it is in its state; for a busy one, the start of its oldest run. `runs`:
+    the last that ended there, the newest first; null if the journal's version cannot be searched by
+    machine. `owner_week` is null if no owner was ever seen.
     """
 
     mode: Mode
@@ -212,13 +218,13 @@ class OneMachine(Struct):
 
 
 # -- machine ---------------------------------------------------------------------------------------
-# One machine: what it does now, and its history.
+# One machine: its current state and its history.
 
 log = structlog.get_logger()
 
 
 async def answer_machine(call: Call[NoQuery]) -> Answer | web.Response:
-    """From memory and from the journal, which is read in a thread; 404 for one not here."""
+    """Answer from memory and from the journal, read in a thread; 404 for an unknown machine."""
     view, machine = call.view, call.request.match_info["machine"]
     answer = None
     if number_of(view.core, machine) is not None:
@@ -226,20 +232,18 @@ async def answer_machine(call: Call[NoQuery]) -> Answer | web.Response:
             history = await view.machine_histories.of(machine, view.core, view.journal)
         except (LedgerError, TimeoutError) as error:
             log.warning("machine_history_failed", machine=machine, error=str(error))
-            return json_response(
-                {"error": "the journal cannot be read now; the log tells why"}, 503
-            )
+            return json_response({"error": "the journal cannot be read now; see the log"}, 503)
         answer = await machine_now(view.core, machine, history)
     if answer is None:
-        raise NotFoundError(f"no machine {machine!r} is here")
+        raise NotFoundError(f"no machine {machine!r} is known here")
     return call.names.in_machine(answer)
 
 
 MACHINE = Endpoint(
     name="machine",
     path="/api/v1/machine/{machine}",
-    summary="One machine: what it does now, its last runs, failed starts, watts, and its owner's "
-    "week. Its name is percent-encoded.",
+    summary="One machine: state, jobs, last runs, failed starts, watts and its owner's week. Its "
+    "name is percent-encoded.",
     handle=answer_machine,
     query=NoQuery,
     answer=OneMachine,

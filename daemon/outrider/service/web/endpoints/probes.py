@@ -20,24 +20,24 @@ from outrider.service.web.endpoint import (
 from outrider.service.web.openapi import openapi
 
 # -- healthz ---------------------------------------------------------------------------------------
-# A probe: the process answers.
+# Liveness probe: the process answers.
 
 
 class Health(Struct):
-    """The process answers."""
+    """The answer of the liveness probe."""
 
     ok: Literal[True]
 
 
 async def answer_healthz(call: Call[NoQuery]) -> Answer:
-    """Answer at once."""
+    """Answer immediately, without any check."""
     return {"ok": True}
 
 
 HEALTHZ = Endpoint(
     name="healthz",
     path="/healthz",
-    summary="The process answers.",
+    summary="Liveness probe: the process answers.",
     handle=answer_healthz,
     query=NoQuery,
     answer=Health,
@@ -47,18 +47,18 @@ HEALTHZ = Endpoint(
 
 
 # -- readyz ----------------------------------------------------------------------------------------
-# A probe: the daemon does its work.
+# Readiness probe: the daemon does its work.
 
 
 class Readiness(Struct):
-    """Whether the daemon does its work, and if not, why."""
+    """The readiness of the daemon, with the reasons if it is not ready."""
 
     ready: bool
     reasons: list[str]
 
 
 async def answer_readyz(call: Call[NoQuery]) -> web.Response:
-    """200, or 503 with the reasons."""
+    """Answer 200, or 503 with the reasons."""
     ready, reasons = call.view.ready()
     return json_response({"ready": ready, "reasons": reasons}, 200 if ready else 503)
 
@@ -66,7 +66,7 @@ async def answer_readyz(call: Call[NoQuery]) -> web.Response:
 READYZ = Endpoint(
     name="readyz",
     path="/readyz",
-    summary="The daemon does its work: 200, or 503 with the reasons.",
+    summary="Readiness probe: 200 if the daemon does its work, else 503 with the reasons.",
     handle=answer_readyz,
     query=NoQuery,
     answer=Readiness,
@@ -80,9 +80,9 @@ READYZ = Endpoint(
 
 
 async def answer_metrics(call: Call[NoQuery]) -> web.Response:
-    """Return the values are taken here, on the loop, and rendered in a thread.
+    """Collect the values on the event loop, and render them in a thread.
 
-    One at a time: several threads that render would hold up the loop together.
+    One request at a time: several threads that render would together delay the loop.
     """
     accept = ",".join(call.request.headers.getall("Accept", ()))
     async with call.view.scraping:
@@ -94,14 +94,14 @@ async def answer_metrics(call: Call[NoQuery]) -> web.Response:
 
 
 def shown_to(names: UserNames, snapshot: Snapshot) -> Snapshot:
-    """What one client may see: a VO that is named for a user only by its pseudonym."""
+    """Return the metrics as one client may see them: personal VOs as pseudonyms."""
     return snapshot.relabelled("vo", names.vo) if names.hides_vos else snapshot
 
 
 METRICS = Endpoint(
     name="metrics",
     path="/metrics",
-    summary="Metrics: OpenMetrics where the client accepts it, else the classic text.",
+    summary="Metrics: OpenMetrics if the client accepts it, else the classic text format.",
     handle=answer_metrics,
     query=NoQuery,
     content="text/plain",
@@ -113,18 +113,18 @@ METRICS = Endpoint(
 # The description of all endpoints.
 
 Document: TypeAlias = dict[str, Any]
-"""A JSON object that describes itself."""
+"""A JSON object without a declared shape."""
 
 
 async def answer_openapi(call: Call[NoQuery]) -> Answer:
-    """Return the document of what this application serves."""
+    """Return the OpenAPI document of this application."""
     return openapi(call.request.app[SERVED])
 
 
 OPENAPI = Endpoint(
     name="openapi",
     path="/api/v1/openapi.json",
-    summary="All of this, with the shape of every answer, as OpenAPI 3.1.",
+    summary="OpenAPI 3.1 document of all endpoints, with the shape of every answer.",
     handle=answer_openapi,
     query=NoQuery,
     answer=Document,

@@ -1,4 +1,4 @@
-"""Everything the status page shows."""
+"""The status endpoint: all data of the status page."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ from outrider.service.web.shapes.status import Status
 
 
 def whole_status(view: DaemonView) -> dict[str, Any]:
-    """What the core shows, joined to the ledger, the publisher and the notes."""
+    """Return the core's status together with that of journal, publisher, levers and notes."""
     figures = view.recording.figures()
     ledger = {
         key: figures[key]
@@ -37,7 +37,7 @@ def whole_status(view: DaemonView) -> dict[str, Any]:
     levers = levers_shown(view.levers())
     notes += [f"lever {one['name']}: {one['problem']}" for one in levers if one["problem"]]
     if view.twin.problem:
-        notes.append(f"the twin's answer is not shown: {view.twin.problem}")
+        notes.append(f"the twin's result is not shown: {view.twin.problem}")
     extra = {
         "twin": view.twin_shown(),
         "expected_starts": view.expected_starts().summarised(),
@@ -54,7 +54,7 @@ def whole_status(view: DaemonView) -> dict[str, Any]:
 
 
 async def handle(call: Call[NoQuery]) -> Answer:
-    """Answer from memory, as a client sees it who is shown users like this one."""
+    """Answer from memory, with users as this client sees them."""
     names, access = call.names, call.request.app[ACCESS]
     return {
         **names.in_status(whole_status(call.view)),
@@ -68,7 +68,7 @@ async def handle(call: Call[NoQuery]) -> Answer:
 STATUS = Endpoint(
     name="status",
     path="/api/v1/status",
-    summary="Everything the page shows.",
+    summary="Status of the daemon and its site, as the page shows it.",
     handle=handle,
     query=NoQuery,
     answer=Status,

@@ -1,4 +1,4 @@
-"""The live status page, its parts, and signing in to it."""
+"""Endpoints of the live status page: its files, and sign-in."""
 
 import hashlib
 from functools import cache
@@ -25,7 +25,7 @@ from outrider.service.web.shapes.values import Failure
 
 
 async def answer_page(call: Call[NoQuery]) -> web.Response:
-    """Its HTML; the page asks for the rest by itself."""
+    """Return the page's HTML, which requests everything else."""
     return asset_response(call.request, "index.html")
 
 
@@ -45,7 +45,7 @@ PAGE = Endpoint(
 
 
 async def answer_page_part(call: Call[NoQuery]) -> web.Response:
-    """Return one file, or 404 with its name."""
+    """Return one file of the page, or 404 with its name."""
     return asset_response(call.request, call.request.match_info["asset"])
 
 
@@ -62,32 +62,32 @@ PAGE_PART = Endpoint(
 
 
 # -- sign in ---------------------------------------------------------------------------------------
-# Signing in with a browser: it asks its user for the token, and sends it from then on.
+# Sign-in with a browser: it asks its user for the token, and sends it from then on.
 
 
 class UsersShown(Struct):
-    """How this client is shown users."""
+    """The form in which this client sees users."""
 
     users: Annotated[
         Literal["names", "pseudonyms"], Meta(description="By their names, or by pseudonyms.")
     ]
-    how: Annotated[str, Meta(description="How to be shown names.")]
+    how: Annotated[str, Meta(description="How to see names.")]
 
 
 async def answer_sign_in(call: Call[NoQuery]) -> Answer | web.Response:
-    """To the page for who may see names; 401 for who could send a token; else how to get one."""
+    """Redirect a client that sees names; answer 401 if a token would help, else a hint."""
     if call.names.shown:
         return web.Response(status=303, headers={"Location": "./"})
     access = call.request.app[ACCESS]
     if access.wants_token:
-        raise SignInError("the token is needed: as password, with any user name, or as Bearer")
+        raise SignInError("the token is required: as password with any user name, or as Bearer")
     return {"users": "pseudonyms", "how": access.how_to_see_names}
 
 
 SIGN_IN = Endpoint(
     name="sign_in",
     path="/sign-in",
-    summary="Lets a browser ask its user for the token, then leads to the page.",
+    summary="Makes a browser ask its user for the token, then redirects to the page.",
     handle=answer_sign_in,
     query=NoQuery,
     answer=UsersShown,
@@ -106,7 +106,7 @@ _MEDIA_TYPES: Final = {
 
 
 class Asset(NamedTuple):
-    """One file."""
+    """One file of the status page."""
 
     body: bytes
     content_type: str
@@ -115,7 +115,7 @@ class Asset(NamedTuple):
 
 @cache
 def load_assets() -> dict[str, Asset]:
-    """Return all files of the page by name; do not change it."""
+    """Return all files of the page by name, cached; do not modify it."""
     assets = {}
     for file in (resources.files("outrider.service.web") / "page").iterdir():
         suffix = file.name[file.name.rfind(".") :]
@@ -127,7 +127,7 @@ def load_assets() -> dict[str, Asset]:
 
 
 def asset_response(request: web.Request, name: str) -> web.Response:
-    """Return a file of the page, or 304 where the client has it. Raises `NotFoundError`."""
+    """Return a file of the page, or 304 if the client has it. Raises `NotFoundError`."""
     asset = load_assets().get(name)
     if asset is None:
         raise NotFoundError(f"the page has no part {name!r}")
@@ -137,7 +137,7 @@ def asset_response(request: web.Request, name: str) -> web.Response:
     else:
         answer = response(asset.body, asset.content_type)
     answer.etag = ETag(asset.etag, is_weak=True)  # the same text, compressed or not
-    answer.headers["Cache-Control"] = "no-cache"  # keep it, but ask whether it changed
+    answer.headers["Cache-Control"] = "no-cache"  # the client may keep it, but must revalidate
     return answer
 
 

@@ -1,4 +1,4 @@
-"""Users who have jobs now, and accounting groups."""
+"""Endpoints of users with current jobs, and of VOs (accounting groups)."""
 
 from typing import Annotated
 
@@ -13,17 +13,17 @@ from outrider.service.web.shapes.values import Count, Mode, Unknown
 
 
 class UsersQuery(Struct, frozen=True):
-    """Which users."""
+    """Parameters of the list of users."""
 
     limit: Limit = 200
     after: After = UNSET
     vo: Annotated[
-        str | UnsetType, Meta(description="Only of this VO, as this client is shown VOs.")
+        str | UnsetType, Meta(description="Only users of this VO, by the name in the answers.")
     ] = UNSET
 
 
 class UserRow(Struct):
-    """One user in one VO: the jobs that are known now."""
+    """One user in one VO, with counts of the current jobs."""
 
     user: str
     vo: str
@@ -39,14 +39,14 @@ class UserRow(Struct):
 
 
 class Users(Struct):
-    """Those with the most CPUs in use first; `total` counts those on other pages too.
+    """Users with the most CPUs in use first; `total` includes those on other pages.
 
-    The cursor is a place in this order: who changes places between two pages may stand on both, or
-    on none.
+    The cursor is a place in this order: a user whose place changes between two requests may be on
+    both pages, or on none.
 
-    `wait_p50_s`, `wait_p95_s` and `longest_wait_s`: half, 95 % and all of the jobs that wait now
-    have waited no longer than this, null where none waits. `lost_s`: seconds of all runs of these
-    jobs that were thrown away.
+    `wait_p50_s`, `wait_p95_s` and `longest_wait_s`: median, 95th percentile and maximum of the
+    waits of currently waiting jobs, null if none waits. `lost_s`: seconds of all wasted runs of
+    these jobs.
     """
 
     mode: Mode
@@ -57,7 +57,7 @@ class Users(Struct):
 
 
 async def answer_users(call: Call[UsersQuery]) -> Answer:
-    """Answer from memory."""
+    """Answer from memory, with users and VOs as this client sees them."""
     core, names = call.view.core, call.names
     rows = [
         {**row, "user": names.user(row["user"]), "vo": names.vo(row["vo"])}
@@ -79,7 +79,7 @@ async def answer_users(call: Call[UsersQuery]) -> Answer:
 USERS = Endpoint(
     name="users",
     path="/api/v1/users",
-    summary="Users who have jobs now.",
+    summary="Users with current jobs.",
     handle=answer_users,
     query=UsersQuery,
     answer=Users,
@@ -87,51 +87,52 @@ USERS = Endpoint(
 
 
 # -- vos -------------------------------------------------------------------------------------------
-# VOs: shares against targets, waits, and what was thrown away.
+# VOs: shares compared with targets, waits, and wasted CPU time.
 
 
 class VosQuery(Struct, frozen=True):
-    """Which VOs."""
+    """Parameters of the list of VOs."""
 
     limit: Limit = 200
     after: After = UNSET
 
 
 class WaitQuantile(Struct):
-    """Where a quantile of waits lies, in seconds: waits are counted in buckets.
+    """A quantile of waits in seconds, with bounds, since waits are counted in buckets.
 
     Above the last bound (a week) neither `about` nor `high` is known.
     """
 
     low: Annotated[float, Meta(ge=0, description="Lower bound of the bucket.")]
     about: Annotated[
-        Unknown, Meta(description="If the waits in the bucket are spread evenly over it.")
+        Unknown, Meta(description="Estimate that assumes evenly spread waits in the bucket.")
     ]
     high: Annotated[Unknown, Meta(description="Upper bound of the bucket.")]
 
 
 class VoRow(Struct):
-    """One VO since `since_s`."""
+    """Figures of one VO since `since_s`."""
 
     vo: str
-    share: Annotated[Unknown, Meta(description="Of the CPU-seconds delivered to all, 0 to 1.")]
-    target: Annotated[Unknown, Meta(description="The share that it is owed.")]
+    share: Annotated[Unknown, Meta(description="Share of all delivered CPU-seconds, 0 to 1.")]
+    target: Annotated[Unknown, Meta(description="Target share.")]
     started: Annotated[Count, Meta(description="Jobs that began their first run.")]
     wait_mean_s: Annotated[
-        Unknown, Meta(description="Of those: seconds from submission to first start.")
+        Unknown, Meta(description="Mean wait of these jobs, from submission to first start.")
     ]
     wait_p50_s: Annotated[
-        WaitQuantile | None, Meta(description="Half of them waited no longer; null: none started.")
+        WaitQuantile | None, Meta(description="Median of these waits; null: none started.")
     ]
     wait_p95_s: Annotated[
-        WaitQuantile | None, Meta(description="95 % of them waited no longer; null: none started.")
+        WaitQuantile | None,
+        Meta(description="95th percentile of these waits; null: none started."),
     ]
     kept_cpu_s: Annotated[float, Meta(description="CPU-seconds of runs that completed.")]
-    thrown_away_cpu_s: Annotated[float, Meta(description="CPU-seconds of runs thrown away.")]
+    thrown_away_cpu_s: Annotated[float, Meta(description="CPU-seconds of wasted runs.")]
 
 
 class Vos(Struct):
-    """VOs by name, as this client is shown names; `total` counts those on other pages too.
+    """VOs sorted by the names that this client sees; `total` includes those on other pages.
 
     The cursor is a place in this order.
     """
@@ -145,10 +146,10 @@ class Vos(Struct):
 
 
 async def answer_vos(call: Call[VosQuery]) -> Answer:
-    """Answer from memory."""
+    """Answer from memory, with VOs as this client sees them."""
     core, names = call.view.core, call.names
     shown = [{**row, "vo": names.vo(row["vo"])} for row in vo_rows(core.accounting, core.site.now)]
-    shown.sort(key=lambda row: row["vo"])  # by hidden names, the order would tell of them
+    shown.sort(key=lambda row: row["vo"])  # sorted by real names, the order would reveal them
     first = 0 if call.query.after is UNSET else call.query.after
     page, cursor = page_of(enumerate(shown[first:], first + 1), call.query.limit)
     return {

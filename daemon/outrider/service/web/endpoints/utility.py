@@ -1,4 +1,4 @@
-"""What the site is worth to a job: what a broker ranks sites by."""
+"""The utility endpoint: figures by which a broker ranks sites."""
 
 from typing import Annotated
 
@@ -11,13 +11,13 @@ from outrider.service.web.shapes.values import Count, Mode, Unknown
 
 
 class SiteUtility(Struct):
-    """What lets a broker tell whether to send work here."""
+    """Figures by which a broker decides whether to send work here."""
 
     free_machines: Annotated[
         Count,
         Meta(
-            description="Machines on which a job may start now: open, with a CPU left, awake or "
-            "asleep. The status shows as `free` only those on which nothing runs."
+            description="Machines on which a job may start now: open, with a free CPU, awake or "
+            "asleep. In the status, `free` counts only those on which nothing runs."
         ),
     ]
     queued_jobs: Count
@@ -25,12 +25,12 @@ class SiteUtility(Struct):
     fairness: Unknown
     energy_wh: Energy
     energy_measured_wh: Annotated[
-        Energy, Meta(description="The part of `energy_wh` that meters measured.")
+        Energy, Meta(description="Part of `energy_wh` that meters measured.")
     ]
 
 
 class WaitNow(Struct):
-    """Seconds from now to the start: an interval of 80 %, and the median."""
+    """Seconds from now to the start: an 80 % interval and the median."""
 
     low: float
     median: float
@@ -38,13 +38,13 @@ class WaitNow(Struct):
 
 
 class KindNow(Struct, rename={"class_": "class"}):
-    """One more job of a VO and a class, like the middle one of those that came in the last days."""
+    """One more job of a VO and a class, like the median such job of the last days."""
 
     vo: str
     class_: str
     cpus: Count
-    estimate_s: Annotated[Unknown, Meta(description="Run time that it asks for.")]
-    n: Annotated[Count, Meta(description="Such jobs that came in the last days.")]
+    estimate_s: Annotated[Unknown, Meta(description="Requested run time.")]
+    n: Annotated[Count, Meta(description="Number of such jobs in the last days.")]
     wait_s: Annotated[
         WaitNow | None, Meta(description="Null: not known, or no machine could run it.")
     ]
@@ -58,15 +58,17 @@ class KindNow(Struct, rename={"class_": "class"}):
 
 
 class OneMoreJob(Struct):
-    """What one more job would meet, sent here now, behind all that wait; each kind alone."""
+    """Forecasts for one more job, submitted now behind all waiting jobs; each kind separately."""
 
-    asked_s: Annotated[Unknown, Meta(description="Up to when the site was seen for it.")]
-    not_said: Annotated[str | None, Meta(description="Why there is no answer; null: there is.")]
-    kinds: Annotated[list[KindNow], Meta(description="Those of which most jobs came, first.")]
+    asked_s: Annotated[Unknown, Meta(description="Time of the forecast, of the site's events.")]
+    not_said: Annotated[
+        str | None, Meta(description="Why there is no forecast; null: there is one.")
+    ]
+    kinds: Annotated[list[KindNow], Meta(description="Kinds of jobs, the most frequent first.")]
 
 
 class Utility(Struct):
-    """What the site is worth to a job now."""
+    """The current utility of the site to a job."""
 
     mode: Mode
     now_s: float
@@ -75,14 +77,14 @@ class Utility(Struct):
 
 
 async def handle(call: Call[NoQuery]) -> Answer:
-    """Answer from memory."""
+    """Answer from memory, with VOs as this client sees them."""
     return call.names.in_utility(utility(call.view.core, call.view.expected_starts()))
 
 
 UTILITY = Endpoint(
     name="utility",
     path="/api/v1/utility",
-    summary="What lets a broker tell whether to send work here.",
+    summary="Figures by which a broker decides whether to send work here.",
     handle=handle,
     query=NoQuery,
     answer=Utility,

@@ -1,1 +1,1 @@
-"""Shapes of answers that are too big for the file of their endpoint, or that several share."""
+"""Shapes of answers that are too large for the file of their endpoint, or that several share."""

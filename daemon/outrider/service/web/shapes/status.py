@@ -1,4 +1,4 @@
-"""The shape of the status: everything the page shows.
+"""The shape of the status: all data of the status page.
 
 It follows the rules of `outrider.service.web.shapes.values`.
 """
@@ -21,46 +21,48 @@ from outrider.service.web.shapes.values import (
 from outrider.twin.answer_file import Fidelity, Ratios, Window
 
 # -- twin ------------------------------------------------------------------------------------------
-# The shape of what the shadow twin last answered, in the status.
+# The shape of the shadow twin's last result, in the status.
 
 
 class TwinShown(Struct):
-    """What the shadow twin last answered: the candidates' totals over the incumbent's.
+    """The shadow twin's last result: the candidates' totals over the current scheduler's.
 
-    `past` is what would have been in `window`; `next` is a forecast of the window to come. Each
+    `past` is the simulated past period `window`; `next` is a forecast of the next period. Each
     figure is a ratio with its interval; null: it is undefined.
     """
 
-    asked_s: Annotated[float, Meta(description="When, Unix seconds.")]
+    asked_s: Annotated[float, Meta(description="Start of the twin run, Unix seconds.")]
     took_s: Unknown
-    asking_since_s: Annotated[Unknown, Meta(description="Null: nobody asks it now.")]
+    asking_since_s: Annotated[
+        Unknown, Meta(description="Start of the current twin run; null: none is in progress.")
+    ]
     stale: Annotated[bool, Meta(description="Older than [twin] stale_after_s.")]
-    refused: Annotated[str | None, Meta(description="Why there is no answer; null: there is.")]
+    refused: Annotated[str | None, Meta(description="Why there is no result; null: there is one.")]
     incumbent: str | None
     window: Window | None
     past: dict[str, Ratios]
     next: dict[str, Ratios] | None
-    next_weeks: Annotated[Unknown, Meta(description="Length of the window that is forecast.")]
+    next_weeks: Annotated[Unknown, Meta(description="Length of the forecast window, weeks.")]
     next_refused: str | None
     next_expired: Annotated[
         str | None,
-        Meta(description="Why the forecast holds no more: load or waste are others now."),
+        Meta(description="Why the forecast has expired: load or waste have changed."),
     ]
     candidates_refused: dict[str, str]
     other_settings: Annotated[
-        list[str], Meta(description="Policies that are configured otherwise now, or not any more.")
+        list[str], Meta(description="Policies whose settings changed since, or that were removed.")
     ]
     fidelity: Fidelity | None
 
 
 # -- calibration -----------------------------------------------------------------------------------
-# The shape of what a policy predicted, and deferred, beside what happened.
+# The shape of a policy's predictions and deferrals, compared with what happened.
 #
 # It follows the rules of `outrider.service.web.shapes.values`.
 
 
 class Bin(Struct):
-    """Runs with predictions in one range: means of what was predicted and observed."""
+    """Runs with predictions in one range: means of predicted and observed values."""
 
     bin: str
     n: float
@@ -69,9 +71,10 @@ class Bin(Struct):
 
 
 class EvictionScore(Struct):
-    """Predicted probabilities of eviction against the rate that was observed.
+    """Predicted probabilities of eviction against the observed rate.
 
-    The reference is the Brier score of always saying the observed rate; skill is relative to it.
+    The reference is the Brier score of always predicting the observed rate; skill is relative to
+    it.
     """
 
     n: Annotated[float, Meta(description="Runs; of recent ones, the sum of their weights.")]
@@ -84,7 +87,7 @@ class EvictionScore(Struct):
 
 
 class RunScore(Struct):
-    """Predicted seconds of work against the actual ones, of runs that completed."""
+    """Predicted seconds of work against the actual ones, for completed runs."""
 
     n: float
     predicted: Unknown
@@ -94,33 +97,33 @@ class RunScore(Struct):
 
 
 class EvictionScores(Struct):
-    """Of all runs since the beginning, and of recent ones."""
+    """Scores of predicted evictions: of all runs since the beginning, and of recent runs."""
 
     all: EvictionScore
     recent: EvictionScore
 
 
 class RunScores(Struct):
-    """Of all runs since the beginning, and of recent ones."""
+    """Scores of predicted run times: of all runs since the beginning, and of recent runs."""
 
     all: RunScore
     recent: RunScore
 
 
 class Calibration(Struct):
-    """How true a policy's predictions of runs were."""
+    """The accuracy of a policy's predictions of runs."""
 
-    half_life_s: Annotated[float, Meta(description="After so long a recent run counts half.")]
-    open: Annotated[Count, Meta(description="Predicted runs that are going on.")]
+    half_life_s: Annotated[float, Meta(description="Age at which a recent run counts half.")]
+    open: Annotated[Count, Meta(description="Predicted runs that have not ended.")]
     neither: Annotated[
-        Count, Meta(description="Predicted runs that somebody ended; they are not scored.")
+        Count, Meta(description="Predicted runs that a user or admin ended; they are not scored.")
     ]
     evictions: EvictionScores
     run_s: RunScores
 
 
 class DeferredJobs(Struct):
-    """Jobs that the policy deferred, or in shadow would have, by how they ended later."""
+    """Jobs that the policy deferred, or in shadow would have, by their later outcome."""
 
     jobs: Counts
     defer_s: dict[str, float]
@@ -130,7 +133,7 @@ class DeferredJobs(Struct):
 
 
 class Waits(Struct):
-    """Seconds from submission to first start. Live, only `mean` and `n` are known."""
+    """Seconds from submission to first start. In a daemon, only `mean` and `n` are known."""
 
     mean: Unknown
     std: Unknown
@@ -144,7 +147,7 @@ class Waits(Struct):
 
 
 class WaitTable(Struct):
-    """Waits of all jobs, by class and by VO."""
+    """Waits of all jobs, also by class and by VO."""
 
     all: Waits
     by_class: dict[str, Waits]
@@ -152,7 +155,7 @@ class WaitTable(Struct):
 
 
 class JobCounts(Struct):
-    """Jobs in each state now, and how many came and went since `since_s`."""
+    """Jobs in each state now, and those submitted, completed and removed since `since_s`."""
 
     queued: Count
     running: Count
@@ -174,7 +177,7 @@ class MachineCounts(Struct):
 
 
 class Cluster(Struct):
-    """One cluster now."""
+    """The current state of one cluster."""
 
     name: str
     machines: Count
@@ -185,7 +188,7 @@ class Cluster(Struct):
 
 
 class Energy(Struct):
-    """Watt-hours by purpose since `since_s`. Open: of runs that have not ended."""
+    """Watt-hours by purpose since `since_s`; open: runs that have not ended."""
 
     goodput: Unknown
     badput: Unknown
@@ -196,14 +199,14 @@ class Energy(Struct):
 
 
 class JobUtility(Struct):
-    """What completed jobs were worth to their users."""
+    """The utility of completed jobs to their users."""
 
-    total: Annotated[float, Meta(description="Unit utility x CPUs asked for x seconds of work.")]
-    per_step: Annotated[float | None, Meta(description="Of it in a second, since counting began.")]
+    total: Annotated[float, Meta(description="Unit utility x requested CPUs x seconds of work.")]
+    per_step: Annotated[float | None, Meta(description="Utility per second, since counting began.")]
 
 
 class Fairness(Struct):
-    """How near the VOs' shares of CPU-seconds are to their targets; 1 is at the targets."""
+    """Fairness of VOs' shares of CPU-seconds, compared with their targets; 1 is on target."""
 
     utility: Unknown
     time_mean: Unknown
@@ -213,14 +216,14 @@ class Fairness(Struct):
 
 
 class LearnedRow(Struct):
-    """One row of a learned table."""
+    """One row of a policy's learned table."""
 
     label: str
     values: list[Unknown]
 
 
 class Learned(Struct):
-    """What a policy has learned, as a table of numbers with a name for every row and column."""
+    """A policy's learned table of numbers, with a name for every row and column."""
 
     title: str
     columns: list[str]
@@ -229,21 +232,24 @@ class Learned(Struct):
 
 
 class Gate(Struct):
-    """What the gate would have let through and refused, by reason; each policy has its budget."""
+    """Actions that the gate would have allowed or refused, by reason; one budget per policy."""
 
     would_act: Count
     would_refuse: Counts
 
 
 class PolicyStatus(Struct):
-    """What one policy chose since `since_s`, and how that compares with what was done."""
+    """Decisions of one policy since `since_s`, compared with the current scheduler's."""
 
     name: str
     role: Literal["shadow", "acting"]
     description: str
     discipline: Annotated[
         Discipline | None,
-        Meta(description="Who may start before a job that does not fit; null: it plans it all."),
+        Meta(
+            description="Which jobs may start before one that does not fit; null: the policy "
+            "plans the whole queue."
+        ),
     ]
     decisions: Count
     by_action: Counts
@@ -256,7 +262,7 @@ class PolicyStatus(Struct):
     reconsider_s: Unknown
     learned: Learned | None
     broken: Annotated[
-        str | None, Meta(description="Why it is not asked, or not any more; null: it is.")
+        str | None, Meta(description="Why the policy does not decide; null: it does.")
     ] = None
     calibration: Annotated[
         Calibration | None, Meta(description="Null: the policy predicts nothing.")
@@ -264,30 +270,30 @@ class PolicyStatus(Struct):
     deferred: DeferredJobs | None = None
     refused: Annotated[
         Counts,
-        Meta(description="Starts that it chose and that were impossible, by why."),
+        Meta(description="Starts that the policy chose and that were impossible, by cause."),
     ] = {}
     gate: Annotated[
-        Gate | None, Meta(description="The gate's answers to what this policy would have done.")
+        Gate | None, Meta(description="The gate's answers to this policy's decisions.")
     ] = None
 
 
 class DisciplineInForce(Struct):
-    """The queue discipline: who may start before a job that does not fit now, and who says so."""
+    """The active queue discipline: which jobs may start before one that does not fit now."""
 
     name: Discipline
     source: Literal["configuration", "adapter", "default"]
-    why: Annotated[str, Meta(description="The same in words, with what adapters propose.")]
+    why: Annotated[str, Meta(description="The source in words, with the adapters' proposals.")]
 
 
 class Saving(Struct):
-    """What the acting policy saved against the twin, in words and watt-hours."""
+    """The acting policy's saving compared with the twin, in words and watt-hours."""
 
     text: str
     wh: Unknown
 
 
 class AdapterStatus(Struct):
-    """One source of events."""
+    """The state of one source of events."""
 
     label: str
     type: str
@@ -302,18 +308,18 @@ class AdapterStatus(Struct):
     silent: Annotated[
         dict[str, float],
         Meta(
-            description="Logs to which nothing is written though jobs run: since when (Unix "
-            "seconds), by what the settings name them."
+            description="Logs without new records although jobs run: since when (Unix seconds), "
+            "by their name in the settings."
         ),
     ]
     inferred: Annotated[
         bool,
-        Meta(description="True: it never tells of machines; they are inferred from their jobs."),
+        Meta(description="True: it never reports machines; they are inferred from their jobs."),
     ]
 
 
 class LedgerStatus(Struct):
-    """Whether the journal is being written."""
+    """The state of the journal."""
 
     recording: bool
     failure: str | None
@@ -321,47 +327,49 @@ class LedgerStatus(Struct):
     last_seq: Count
     size_bytes: Count
     budget_bytes: Annotated[int | None, Meta(description="Null: not checked yet.")]
-    dropped_rows: Annotated[int, Meta(description="Dropped before their time, for the budget.")]
+    dropped_rows: Annotated[
+        int, Meta(description="Rows dropped before their retention time, to keep the size limit.")
+    ]
     snapshot_age_s: Unknown
 
 
 class Publishing(Struct):
-    """What was published over MQTT, and whether the broker is there."""
+    """The state of MQTT publishing, with counts of published rows."""
 
     broker: str
-    topic: Annotated[str, Meta(description="What every topic begins with.")]
+    topic: Annotated[str, Meta(description="Prefix of every topic.")]
     connected: bool
     failure: str | None
     published: Annotated[
-        Counts, Meta(description="Rows the broker confirmed, by topic; those sent again, too.")
+        Counts, Meta(description="Rows that the broker confirmed, by topic; repeats included.")
     ]
     last_seq: Annotated[Count, Meta(description="Everything up to here is published.")]
-    behind: Annotated[Count, Meta(description="Sequence numbers not looked through yet.")]
-    lost: Annotated[Count, Meta(description="Of those, how many retention removed before.")]
+    behind: Annotated[Count, Meta(description="Sequence numbers that are not read yet.")]
+    lost: Annotated[Count, Meta(description="Sequence numbers removed by retention unread.")]
 
 
 class LeverStatus(Struct):
-    """What is carried out by one lever: changes in the batch system that lapse by themselves."""
+    """The state of one lever: changes in the batch system that expire by themselves."""
 
     adapter: Annotated[str, Meta(description="Label of the adapter whose lever it is.")]
     name: str
-    actions: Annotated[list[str], Meta(description="The decisions that it carries out.")]
-    lease_s: Annotated[float, Meta(description="How long a change lasts that is not renewed.")]
-    standing: Annotated[Counts, Meta(description="Jobs for which a decision stands, by action.")]
-    changes: Annotated[Counts, Meta(description="Jobs by outcome; of failed: calls.")]
+    actions: Annotated[list[str], Meta(description="Decisions that it applies.")]
+    lease_s: Annotated[float, Meta(description="Seconds until a change expires if not renewed.")]
+    standing: Annotated[Counts, Meta(description="Jobs with an active change, by action.")]
+    changes: Annotated[Counts, Meta(description="Changed jobs by outcome; failed: calls.")]
     problem: Annotated[str, Meta(description="Why its last call was refused or failed; or empty.")]
 
 
 class NamesFollowed(Struct):
-    """Names of one kind. There is a bound; what comes beyond it is counted as `other`."""
+    """Tracked names of one kind; those beyond the limit are counted as `other`."""
 
-    named: Annotated[Count, Meta(description="Names followed now.")]
-    most: Annotated[Count, Meta(description="So many are followed at most.")]
-    folded: Annotated[Count, Meta(description="How often a name beyond the bound was told.")]
+    named: Annotated[Count, Meta(description="Names tracked now.")]
+    most: Annotated[Count, Meta(description="Limit of tracked names.")]
+    folded: Annotated[Count, Meta(description="Events with a name beyond the limit.")]
 
 
 class Status(Struct):
-    """Everything the status page shows."""
+    """The status of the daemon: all data of the status page."""
 
     version: str
     mode: Mode
@@ -373,20 +381,20 @@ class Status(Struct):
     wait_s: WaitTable
     wait_buckets_s: Annotated[
         list[tuple[Unknown, Count]],
-        Meta(description="Upper bound in seconds (null: none) and jobs of this bucket alone."),
+        Meta(description="Upper bound in seconds (null: none) and jobs in this bucket only."),
     ]
     machines: MachineCounts
     clusters: list[Cluster]
     energy_wh: Energy
     energy_measured_wh: Annotated[
-        Energy, Meta(description="The part of `energy_wh` that meters measured.")
+        Energy, Meta(description="Part of `energy_wh` that meters measured.")
     ]
     energy_measured_ratio: Annotated[
-        Unknown, Meta(description="How much of the energy that is known was measured, 0 to 1.")
+        Unknown, Meta(description="Ratio of the known energy that meters measured, 0 to 1.")
     ]
     power_source: Annotated[
         Literal["table", "measured", "mixed", "unknown"],
-        Meta(description="Where jobs' energy comes from: the watts declared, meters, both."),
+        Meta(description="Source of the jobs' energy: configured watts, meters, or both."),
     ]
     goodput_s: float
     badput_s: float
@@ -397,33 +405,31 @@ class Status(Struct):
     discipline: DisciplineInForce
     policies: list[PolicyStatus]
     saving: Saving
-    twin: Annotated[
-        TwinShown | None, Meta(description="Null: the shadow twin has not answered yet.")
-    ]
+    twin: Annotated[TwinShown | None, Meta(description="Null: the shadow twin has no result yet.")]
     adapters: list[AdapterStatus]
     repairs: Counts
     late: Count
     set_aside: Annotated[Counts, Meta(description="Events that could not be applied, by reason.")]
     names: Annotated[
         dict[str, NamesFollowed],
-        Meta(description="By what is named: user, vo, class, cluster, machine, eligible."),
+        Meta(description="By kind of name: user, vo, class, cluster, machine, eligible."),
     ]
     gate: Gate
     ledger: LedgerStatus
     notes: list[str]
     expected_starts: Annotated[
         StartsSummary | None,
-        Meta(description="When waiting jobs will start; each is among `jobs`."),
+        Meta(description="Expected starts of waiting jobs; GET /api/v1/jobs has each of them."),
     ] = None
-    timezone: Annotated[str, Meta(description="The site's zone, an IANA name.")] = "UTC"
-    configured_mode: Annotated[Mode, Meta(description="The configuration's: the ceiling.")] = (
-        "shadow"
-    )
+    timezone: Annotated[str, Meta(description="The site's time zone, an IANA name.")] = "UTC"
+    configured_mode: Annotated[
+        Mode, Meta(description="Mode of the configuration: the ceiling of `mode`.")
+    ] = "shadow"
     mode_since_s: Annotated[
-        Unknown, Meta(description="Since when the mode is in force, by the daemon's clock.")
+        Unknown, Meta(description="Since when the mode is active, by the daemon's clock.")
     ] = None
     mode_limit: Annotated[
-        ModeLimit | None, Meta(description="What lowers the mode; null: nothing does.")
+        ModeLimit | None, Meta(description="The limit that lowers the mode; null: there is none.")
     ] = None
     commands: Annotated[
         list[CommandRow], Meta(description="The last five commands, the newest first.")
@@ -435,9 +441,9 @@ class Status(Struct):
     mqtt: Annotated[Publishing | None, Meta(description="Null: nothing is published.")] = None
     users: Annotated[
         Literal["names", "pseudonyms"],
-        Meta(description="How this client is shown users: by their names, or by pseudonyms."),
+        Meta(description="How users are shown to this client: by names, or by pseudonyms."),
     ] = "pseudonyms"
-    users_hint: Annotated[str, Meta(description="How to be shown names; empty: they are.")] = ""
+    users_hint: Annotated[str, Meta(description="How to see names; empty: they are shown.")] = ""
     sign_in: Annotated[
         bool, Meta(description="True: GET /sign-in asks for the token that shows names.")
     ] = False

@@ -1,4 +1,4 @@
-"""The kinds of values that answers are made of.
+"""Common shapes of values in answers.
 
 Times are Unix seconds of event time, unless a name says otherwise. Null means unknown, never 0.
 Answers may get further fields; a client ignores what it does not know.
@@ -20,43 +20,43 @@ Unknown: TypeAlias = float | None
 
 
 class Failure(Struct):
-    """Why there is no answer."""
+    """An error, as every failed request is answered."""
 
     error: str
 
 
 # -- commands --------------------------------------------------------------------------------------
-# The shapes of commands: what was given, and what lowers the mode.
+# The shapes of commands and of the mode limit.
 
-_WHO = "Null: nobody gave it, or this client is shown users by pseudonyms."
+_WHO = "Null: no user gave it, or this client sees pseudonyms."
 
 
 class CommandRow(Struct):
-    """A command, or a change of the mode that nobody commanded."""
+    """A command, or a change of the mode without a command."""
 
     at_s: Annotated[float, Meta(description="Unix seconds by the daemon's clock.")]
     command: Annotated[
         str,
         Meta(
-            description="mode, promote, release; fall_back: a guard broke; configuration: a start "
-            "or a reload put another mode in force."
+            description="mode, promote, release; fall_back: a guard lowered the mode; "
+            "configuration: a start or a reload changed the mode."
         ),
     ]
     uid: Annotated[int | None, Meta(description=_WHO)]
-    user: Annotated[str, Meta(description="Who gave it; empty: nobody, or not known.")]
+    user: Annotated[str, Meta(description="User who gave it; empty: none, or not known.")]
     from_mode: Annotated[str, Meta(description="Empty: there was none before.")]
     to_mode: Mode
     outcome: Literal["done", "refused", "failed"]
-    why: Annotated[str, Meta(description="The reason that was given.")]
-    detail: Annotated[str, Meta(description="What was done, or why it was not.")]
+    why: Annotated[str, Meta(description="The reason that the user gave.")]
+    detail: Annotated[str, Meta(description="The result, or why the command was not executed.")]
 
 
 class ModeLimit(Struct):
-    """What keeps the mode below the configuration's, or would."""
+    """A limit that keeps the mode below the configuration's, or would."""
 
     most: Annotated[Mode, Meta(description="The highest mode.")]
     at_s: Annotated[float, Meta(description="Since when, Unix seconds by the daemon's clock.")]
-    was: Annotated[str, Meta(description="The mode until then.")]
+    was: Annotated[str, Meta(description="The mode before it.")]
     by: Literal["guard", "command"]
     why: str
     uid: Annotated[int | None, Meta(description=_WHO)]
@@ -64,15 +64,18 @@ class ModeLimit(Struct):
 
 
 # -- expected start --------------------------------------------------------------------------------
-# The shape of when a job that waits is expected to start.
+# The shape of the expected start of a waiting job.
 
 StartAnswer: TypeAlias = Literal["interval", "next_pass", "not_known", "not_said"]
-"""`interval`: within it, four times of five. `next_pass`: now. `not_known`: nobody can know, as of
-a new kind of burst. `not_said`: there is no answer, or none that is young enough."""
+"""Kind of forecast of a start.
+
+`interval`: within the interval in four of five cases. `next_pass`: in the scheduler's next cycle.
+`not_known`: unpredictable, as in a new kind of burst. `not_said`: there is no forecast, or it is
+too old."""
 
 
 class ExpectedStart(Struct):
-    """An interval of 80 % and the median, Unix seconds; all three are one: in the next pass."""
+    """An 80 % interval and the median, Unix seconds; all equal: in the scheduler's next cycle."""
 
     low_s: float
     median_s: float
@@ -80,58 +83,61 @@ class ExpectedStart(Struct):
 
 
 class StartUnder(Struct):
-    """When the job would start if a policy were in force at the whole site."""
+    """The expected start of a job if a policy were active at the whole site."""
 
     policy: str
     answer: StartAnswer
     start: ExpectedStart | None
-    why: Annotated[str | None, Meta(description="Why there is no start; null: there is.")]
+    why: Annotated[str | None, Meta(description="Why there is no start; null: there is one.")]
 
 
 class JobStart(Struct):
-    """When a job that waits is expected to start. Every number stands in the file `source`."""
+    """The expected start of a waiting job. Every number is in the file `source`."""
 
     answer: StartAnswer
     start: ExpectedStart | None
-    why: Annotated[str | None, Meta(description="Why there is no start; null: there is.")]
+    why: Annotated[str | None, Meta(description="Why there is no start; null: there is one.")]
     source: Literal["starts.json"]
-    asked_s: Annotated[Unknown, Meta(description="Up to when the site was seen for it.")]
-    rule: Annotated[str | None, Meta(description="The discipline that was run forward.")]
+    asked_s: Annotated[Unknown, Meta(description="Time of the forecast, of the site's events.")]
+    rule: Annotated[str | None, Meta(description="The discipline that was simulated.")]
     scores: Annotated[
         dict[str, Score],
         Meta(
-            description="How such answers turned out: given at `submission`, and `hourly` to jobs "
-            "that waited on; `batch_system`: its own plans, where it had one, and beside them "
-            "ours to the same questions. Starts under policies are never seen: they have no score."
+            description="Accuracy of past forecasts: made at `submission`, and `hourly` for jobs "
+            "that still waited. `batch_system`: its own plans, if it had any; "
+            "`beside_batch_system`: Outrider's forecasts for the same jobs and times. Starts under "
+            "policies never happen, so they have no score."
         ),
     ]
     planned_s: Annotated[
         Unknown,
-        Meta(description="When the batch system itself expected it to start, at `asked_s`."),
+        Meta(description="Start that the batch system itself planned at `asked_s`."),
     ]
     under: Annotated[
-        list[StartUnder], Meta(description="By policy; empty: no policy was asked about.")
+        list[StartUnder], Meta(description="Starts under each policy; empty: none was evaluated.")
     ]
-    under_asked_s: Annotated[Unknown, Meta(description="As `asked_s`, of `under`.")]
+    under_asked_s: Annotated[Unknown, Meta(description="The same as `asked_s`, for `under`.")]
 
 
 class StartsShown(Struct):
-    """What holds for the expected starts of all jobs."""
+    """Facts about the expected starts of all jobs."""
 
     source: Literal["starts.json"]
-    asked_s: Annotated[Unknown, Meta(description="Up to when the site was seen for them.")]
-    rule: Annotated[str | None, Meta(description="The discipline that was run forward.")]
-    not_said: Annotated[str | None, Meta(description="Why there are none; null: there are.")]
-    n: Annotated[Count, Meta(description="Jobs about which there is an answer.")]
-    not_known_n: Annotated[Count, Meta(description="Of these, those whose start is not known.")]
-    scores: Annotated[dict[str, Score], Meta(description="As in an explanation.")]
-    under_asked_s: Annotated[Unknown, Meta(description="As `asked_s`, of starts under policies.")]
+    asked_s: Annotated[Unknown, Meta(description="Time of the forecast, of the site's events.")]
+    rule: Annotated[str | None, Meta(description="The discipline that was simulated.")]
+    not_said: Annotated[str | None, Meta(description="Why there are none; null: there are some.")]
+    n: Annotated[Count, Meta(description="Jobs with a forecast.")]
+    not_known_n: Annotated[Count, Meta(description="Jobs of these whose start is not known.")]
+    scores: Annotated[dict[str, Score], Meta(description="Accuracy, as in an explanation.")]
+    under_asked_s: Annotated[
+        Unknown, Meta(description="The same as `asked_s`, for starts under policies.")
+    ]
     under_not_said: Annotated[
-        dict[str, str], Meta(description="Policies without expected starts, and why.")
+        dict[str, str], Meta(description="Policies without forecasts, and why.")
     ]
 
 
 class StartsSummary(StartsShown):
-    """What holds for the expected starts of all jobs, with a summary."""
+    """Facts about the expected starts of all jobs, with a summary."""
 
     summary: Annotated[str, Meta(description="The same in sentences, for people.")] = ""
