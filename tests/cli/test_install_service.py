@@ -120,7 +120,7 @@ def test_a_broker_elsewhere_and_its_password_come_and_go_with_the_configuration(
     if os.geteuid() == 0:  # else it is ours, and the service's user is nobody yet
         secrets = host.drop_in("50-secrets.conf")
         assert f"LoadCredential=mqtt-password:{host.password}\n" in secrets
-        assert 'write "$CREDENTIALS_DIRECTORY/mqtt-password" for it' in done.out
+        assert 'use "$CREDENTIALS_DIRECTORY/mqtt-password" instead in' in done.out
     assert "s3cret" not in done.out
     host.configure()
     assert "removed    " in host.install().out

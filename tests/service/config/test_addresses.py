@@ -1,4 +1,4 @@
-"""Where the daemon is to be asked: the address, the socket, and how the interpreter is set up."""
+"""The daemon's address and socket, and the settings of the interpreter."""
 
 import gc
 import sys

@@ -1,4 +1,4 @@
-"""A broken plugin is reported by its name, and the rest go on as if it were not there."""
+"""A broken plugin is reported by its name, and the others work without it."""
 
 import json
 import os

@@ -33,7 +33,7 @@ def test_an_adapter_whose_package_is_missing_is_named_and_the_others_are_shown(
 
 
 class Query(Struct, frozen=True):
-    """Which rows."""
+    """The test's query parameters."""
 
     name: Annotated[str, Meta(max_length=3)] = ""
     limit: Annotated[int, Meta(ge=1, le=9)] = 3

@@ -1,4 +1,4 @@
-"""What a plugin of the configuration cannot make is told by its table, and the rest goes on."""
+"""Plugins that cannot be created: errors name the table, and the others work."""
 
 import socket
 from collections.abc import Iterator
@@ -72,7 +72,7 @@ STATE = Path("/nowhere/state")
 
 @pytest.fixture(autouse=True)
 def _installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """They are found as installed ones are."""
+    """Make the plugins found like installed ones."""
     info = tmp_path / "made-1.0.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: made\nVersion: 1.0\n")
@@ -131,7 +131,7 @@ def test_a_policy_that_cannot_be_made_is_told_and_the_others_are_asked() -> None
 
 
 class Levered:
-    """What an adapter shows of its levers."""
+    """An adapter's levers, as the commands show them."""
 
     identity = ""
 

@@ -66,7 +66,7 @@ class Case(NamedTuple):
 
 
 def wrong_values(hint: Any) -> Iterator[Any]:
-    """Of a wrong type, and just out of each bound that is declared."""
+    """Yield values of a wrong type, and values just beyond each declared bound."""
     plain, metas = unwrapped(hint)
     origin = get_origin(plain)
     if plain is not Any and plain is not str:
@@ -123,7 +123,7 @@ def refusal(file: Path, text: str) -> str:
 
 
 def faults(message: str, file: Path, text: str, key: str) -> Iterator[str]:
-    """What a message lacks that every message has."""
+    """Yield the required parts that an error message lacks."""
     if not message.startswith(f"{file}: line "):
         yield "does not begin with file and line"
         return
@@ -169,7 +169,7 @@ def test_every_setting_refuses_in_the_words_of_its_reader(table: Table, tmp_path
 
 
 def wrong_example(message: str, case: Case) -> list[str]:
-    """Return an example has to be there where a value can be shown, and to be right itself."""
+    """Return the faults of a message's example: missing, or not valid itself."""
     _, found, example = message.partition(", as in ")
     plain, _ = unwrapped(case.hint)
     if not found:
@@ -250,7 +250,7 @@ def test_what_is_missing_is_named_with_an_example(tmp_path: Path) -> None:
             "training",
             "expected",
         ),
-        ('policies.bandit = {history_weights = "gaussian"}', "history_weights", "expected"),
+        ('policies.bandit = {history_weights = "gaussian"}', "history_weights", "; use "),
         ("policies.fuzzy_td = {first_outputs = [1]}", "first_outputs", "expected"),
         ('mqtt = {password_file = "/p"}', "password_file", "expected"),
         ('mqtt = {key_file = "/p"}', "key_file", "expected"),

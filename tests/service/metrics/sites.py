@@ -1,4 +1,4 @@
-"""A small site's values, and samples as a parser of somebody else's reads them."""
+"""A small site's values, and samples as `prometheus_client`'s parser reads them."""
 
 from collections.abc import Iterable
 from typing import TypeAlias

@@ -1,4 +1,4 @@
-"""What metrics show of the twin's answer and of expected starts: figures only while they hold."""
+"""Metrics of the twin's result and of expected starts: figures only while they are valid."""
 
 import math
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What a scrape gets is what was set, in both formats, whatever the labels and numbers are."""
+"""A scrape returns the values that were set, in both formats, with any labels and numbers."""
 
 import math
 from itertools import accumulate

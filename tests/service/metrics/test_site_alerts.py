@@ -140,7 +140,7 @@ def test_no_more_tries_are_kept_than_were_allowed_and_none_that_is_a_day_old() -
 
 
 def settled(starts: FailedStarts, now_s: float) -> list[Any]:
-    """What is found once it is worked out."""
+    """Return the black holes once the worker thread has found them."""
     starts.black_holes(now_s)
     if starts._worker is not None:
         starts._worker.join(10.0)

@@ -1,4 +1,4 @@
-"""What metrics show of a core, by value; and that each that is declared is told."""
+"""Values of the metrics of a core, and a test that each declared metric is set."""
 
 import asyncio
 from typing import Any
@@ -21,7 +21,7 @@ PUBLISHING = {"connected": True, "published": {"decisions": 1}, "behind": 0, "lo
 
 
 def test_running_and_queued_jobs_are_counted() -> None:
-    """How to test the value of a metric: tell a core what happened, and read the line."""
+    """Show the way to test a metric: feed events to a core, and read the line."""
     core = core_of("log")
     events: list[Any] = [(T + n, SUBMITTED, f"{n}.0", JobSpec()) for n in range(3)]
     tell(core, "log", [*events, (T + 5, STARTED, "0.0", ("m1", 1))], T + 60)
@@ -89,7 +89,7 @@ def test_what_is_broken_is_a_one_and_what_is_not_known_no_number() -> None:
 
 
 def test_every_metric_that_is_declared_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One that is not would be shown as NaN, or as 0, for ever."""
+    """A metric that is never set would stay NaN or 0."""
     told: set[str] = set()
     for method in ("set", "set_observations", "choose_state"):
         inner = getattr(MetricStore, method)

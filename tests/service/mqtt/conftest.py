@@ -1,4 +1,4 @@
-"""A real broker for each test, and somebody who listens to it."""
+"""A real broker for each test, and a client that listens to it."""
 
 from collections.abc import Iterator
 from pathlib import Path

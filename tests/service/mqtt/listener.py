@@ -14,7 +14,7 @@ from tests.peers.mosquitto import USERS
 
 
 class Heard(NamedTuple):
-    """One message."""
+    """A received MQTT message."""
 
     topic: str
     text: str
@@ -22,7 +22,7 @@ class Heard(NamedTuple):
 
     @property
     def fields(self) -> dict[str, Any]:
-        """The JSON object."""
+        """The JSON object in the payload."""
         fields: dict[str, Any] = json.loads(self.text)
         return fields
 
@@ -72,7 +72,7 @@ class Listener:
         assert self._subscribed.wait(within_s), f"no subscription to {self._topic}"
 
     def on(self, topic: str) -> list[Heard]:
-        """What came on the topic of this last part, in order."""
+        """Return the messages on the topic with this last part, in order."""
         return [one for one in list(self.heard) if one.topic.endswith(f"/{topic}")]
 
     def seqs(self, *topics: str) -> list[int]:
@@ -83,7 +83,7 @@ class Listener:
     def wait_for(
         self, what: str, found: Callable[[], Iterable[Heard]], within_s: float = 30.0
     ) -> Heard:
-        """The first that `found` gives, once there is one. `AssertionError` after the time."""
+        """Return the first message that `found` returns. `AssertionError` after the time limit."""
         deadline_s = time.monotonic() + within_s
         while time.monotonic() < deadline_s:
             for one in found():

@@ -43,7 +43,7 @@ def campus_site(
 
 
 def recorded(site: SmallSite) -> dict[int, dict[str, Any]]:
-    """What the journal holds of decisions and evictions, by the number it is published under."""
+    """Return the decisions and evictions in the journal by their sequence number."""
     rows: dict[int, dict[str, Any]] = {}
     with Journal(site.state / "journal.sqlite", read_only=True) as journal:
         for seq, decision in journal.decisions():
@@ -58,7 +58,7 @@ def recorded(site: SmallSite) -> dict[int, dict[str, Any]]:
 
 
 _QUIET_LOOKS: Final = 8
-"""Looks, a quarter of a second apart: two seconds are a day of a campus on a fast clock."""
+"""Polls, a quarter of a second apart: two seconds are a day of the campus."""
 
 
 def wait_until_all_is_heard(

@@ -1,4 +1,4 @@
-"""Brokers and daemons that are killed, hang or refuse: nothing lost, nothing held up."""
+"""Brokers and daemons that are killed, hang or refuse: nothing is lost or delayed."""
 
 import os
 import signal
@@ -66,7 +66,7 @@ def test_killed_brokers_and_daemons_lose_nothing_and_what_comes_twice_has_its_nu
 def test_what_a_killed_broker_confirmed_in_its_last_seconds_is_sent_again(
     tmp_path: Path, broker: Mosquitto, listener: Listener
 ) -> None:
-    """It confirms before it saves, so nobody can know whether it passed that on."""
+    """The broker confirms before it saves, so delivery of the last rows is unknown."""
     site = SmallSite(tmp_path, tables=LOG_TABLE + mqtt_table(broker))
     site.log.run([1, 2])
     with site.daemon as daemon:

@@ -1,4 +1,4 @@
-"""`outrider demo --mqtt`: a broker inside, for whoever wants to see messages at once."""
+"""`outrider demo --mqtt`: a broker in the demo's process, to see messages immediately."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""Who stops says so, at whatever moment: a clean end sends no will."""
+"""A publisher that stops publishes it at any moment: a clean end sends no will."""
 
 import asyncio
 import contextlib
@@ -30,7 +30,7 @@ class MuteBroker:
         self.told = asyncio.Event()
 
     async def subscribe(self, topic: str, qos: int) -> None:
-        """Taken."""
+        """Accept the client's subscription."""
 
     async def publish(self, topic: str, payload: bytes, qos: int, retain: bool) -> None:
         assert (topic, qos, retain) == ("outrider/north/status", 1, True)

@@ -1,4 +1,4 @@
-"""Which rows of a journal are published, in what pieces, and what is said of lost ones."""
+"""Published rows of a journal: selection, pieces, and reports of lost ones."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What a message says, by value; what reaches a broker is in `test_what_is_published`."""
+"""Contents of messages; `test_what_is_published` tests what reaches a broker."""
 
 import json
 from typing import Any

@@ -98,7 +98,7 @@ async def test_who_is_told_and_who_not_yet_is_shown_for_the_broker_in_force(
 
 
 class FailingBroker(EchoBroker):
-    """Loses its link when it is told to."""
+    """A client that loses its connection on request."""
 
     def __init__(self) -> None:
         super().__init__()

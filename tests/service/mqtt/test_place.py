@@ -1,4 +1,4 @@
-"""How far was published, and what of it: kept in the journal, and the same after a restart."""
+"""The publisher's place and counts: stored in the journal, unchanged by a restart."""
 
 import asyncio
 from pathlib import Path
@@ -56,7 +56,7 @@ async def test_what_was_published_and_lost_is_counted_on_after_a_restart(tmp_pat
 
 
 async def test_where_nothing_was_published_the_place_is_kept_now_and_then(tmp_path: Path) -> None:
-    """Each keeping is a row that the next start reads; a look every 0.2 s would fill the disk."""
+    """Storing the place at every poll, each 0.2 s, would fill the disk with rows."""
     every = publisher._SAVE_EVERY
     recording = Recording(tmp_path / "state")
     try:

@@ -18,7 +18,7 @@ from tests.journal.samples import decision, outcome
 
 
 class Broker:
-    """What a publisher asks of a client; the third row is never confirmed, while `is_ill`."""
+    """A client for a publisher; while `is_ill`, the third row is never confirmed."""
 
     is_ill = False
     pending_calls_threshold = 0

@@ -1,4 +1,4 @@
-"""A wrong table `[mqtt]` is refused, naming place, value and what is right; a right one is told."""
+"""A wrong table `[mqtt]` is refused with place, value and expectation; a valid one is shown."""
 
 import json
 import socket

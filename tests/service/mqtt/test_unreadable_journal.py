@@ -1,4 +1,4 @@
-"""A journal that cannot be read is told once in the log, and in the status for as long as it is."""
+"""An unreadable journal is logged once, and shown in the status until it is readable."""
 
 import asyncio
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What reaches a broker: the daemon's state, its decisions as the ledger has them, evictions."""
+"""Messages that reach a broker: the daemon's state, its decisions, and evictions."""
 
 import time
 from pathlib import Path

@@ -12,13 +12,13 @@ MakeSite = Callable[..., WatchedSite]
 
 @pytest.fixture(scope="package")
 def small_journal(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The journal; nobody changes it."""
+    """Return the journal, which no test changes."""
     return write_small_journal(tmp_path_factory.mktemp("watched"))
 
 
 @pytest.fixture
 def make_site(small_journal: Path, tmp_path: Path) -> Iterator[MakeSite]:
-    """Makes a state directory with that journal, configured as told; its processes end."""
+    """Yield a factory of state directories with that journal; their processes are ended."""
     sites: list[WatchedSite] = []
 
     def make(twin: str = FEW, policies: str = "[policies.fifo]") -> WatchedSite:

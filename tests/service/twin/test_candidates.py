@@ -1,4 +1,4 @@
-"""Beside the expected starts under the incumbent stand those under each policy in shadow."""
+"""Expected starts under each policy in shadow, next to those under the incumbent."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -50,7 +50,7 @@ def configured(folder: Path, **more: Any) -> LoadedConfig:
 
 
 def look(folder: Path, loaded: LoadedConfig | None = None) -> StartsFile:
-    """What a process that begins anew says."""
+    """Return the forecasts of a new process."""
     config = configured(folder) if loaded is None else loaded
     journal = folder / JOURNAL_NAME
     candidates = CandidatesCycle(journal, lambda: config)

@@ -1,4 +1,4 @@
-"""Without a service manager the daemon itself runs the process that asks the twin."""
+"""The twin process as a child of a daemon without a service manager."""
 
 import asyncio
 import os

@@ -18,7 +18,7 @@ from tests.service.twin.conftest import MakeSite
 from tests.service.twin.watched_site import FEW, HANGS_AFTER_S, NICE, WatchedSite
 
 LONG = "replicates = 900"
-"""So many take minutes: whoever asks can be ended meanwhile."""
+"""Enough replicates to take minutes, so that the process can be ended during a run."""
 
 
 class EnoughError(Exception):
@@ -26,7 +26,7 @@ class EnoughError(Exception):
 
 
 class Clock:
-    """A clock that only goes on while somebody sleeps; at most so many askings."""
+    """A clock that only advances in `sleep`; it allows a number of runs."""
 
     def __init__(self, until_s: float) -> None:
         self.now_s = 1e9

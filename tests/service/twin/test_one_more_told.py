@@ -1,4 +1,4 @@
-"""What one more job would meet: in the file, at the endpoint, and only for as long as it holds."""
+"""Forecasts for one more job: in the file and at the endpoint, only while they are valid."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -37,7 +37,7 @@ def cycle_of(site_config: Path, **fields: Any) -> OneMoreCycle:
 
 
 def found(*ones: OneMore) -> Any:
-    """Stands for the simulation."""
+    """Replace the forecast's simulation."""
 
     def ask(*_: Any) -> Iterator[OneMore]:
         yield from ones
@@ -128,7 +128,7 @@ def test_where_each_takes_long_the_rarest_are_left_out(
 
 
 def seen(folder: Path, now_s: float = T, **fields: Any) -> dict[str, Any]:
-    """What the endpoint says of a file."""
+    """Return the endpoint's answer for a file."""
     starts_file.write(folder, StartsFile(**{"asked_s": T, "one_more": [ONE], **fields}))
     watch = TwinWatch(folder)
     watch.look()

@@ -1,4 +1,4 @@
-"""The hours that are asked about anew: all where that is quick, and some where it is not."""
+"""Past hours that are forecast again: all if that is quick, else some."""
 
 import pytest
 

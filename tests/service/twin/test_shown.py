@@ -1,4 +1,4 @@
-"""What the daemon shows of the twin: its answer, its age, what it refused, until when it holds."""
+"""The twin's result in the daemon: its age, refusals and expiry."""
 
 import json
 import os
@@ -29,7 +29,7 @@ BASIS = {"load_cpus": 8.0, "waste_share": 0.5, "most_log_change": 0.2}
 
 
 def told(present: Present | None = None, **fields: Any) -> TwinFile:
-    """What stands in a file: an answer about two policies, but for what is changed."""
+    """Return the contents of a file: a result about two policies, with these changes."""
     answer = {
         "window": {"begin_s": ASKED_S - 2e6, "end_s": ASKED_S},
         "incumbent": "random_match",

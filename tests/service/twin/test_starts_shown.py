@@ -1,4 +1,4 @@
-"""What stands in starts.json is shown while it is fresh, and what is not known is told apart."""
+"""The contents of starts.json are shown while fresh, and unknown starts are marked."""
 
 import asyncio
 import os
@@ -29,7 +29,7 @@ NOT_ASKED = "it was not asked about: it came later, may not start yet, or fits n
 
 
 def written(folder: Path, **fields: Any) -> TwinWatch:
-    """A watch that has seen a file in which "a" starts soon, "b" now, and "new" nobody knows."""
+    """Return a watch of a file in which "a" starts soon, "b" now, and "new" is unknown."""
     jobs = {"a": SOON, "b": NOW, "new": None}
     starts_file.write(folder, StartsFile(**{"asked_s": T, "jobs": jobs, **fields}))
     watch = TwinWatch(folder)
@@ -40,7 +40,7 @@ def written(folder: Path, **fields: Any) -> TwinWatch:
 def shown(
     watch: TwinWatch, now_s: float = T, own_clock: bool = True, **settings: Any
 ) -> ExpectedStarts:
-    """What is said when the site has been seen up to a moment."""
+    """Return the expected starts when the site has been seen up to a time."""
     core = core_of("log", **({"policies": {"fifo": {}, "sjf": {}}} | settings))
     tell(core, "log", [(T - 50.0, SUBMITTED, "a", JobSpec())], now_s)
     core.site.now = now_s
@@ -96,7 +96,7 @@ async def test_a_look_that_fails_does_not_end_the_watch(
 
 
 def test_of_a_simulated_site_what_is_said_is_as_old_as_its_file(tmp_path: Path) -> None:
-    """Its clock may run through a day in a minute."""
+    """A day of its clock may pass in a minute."""
     written(tmp_path)
     watch = TwinWatch(tmp_path, own_clock=lambda: True)
     watch.look()
@@ -108,7 +108,7 @@ def test_of_a_simulated_site_what_is_said_is_as_old_as_its_file(tmp_path: Path) 
 
 
 def test_a_site_that_is_not_seen_any_more_has_no_expected_starts(tmp_path: Path) -> None:
-    """Its clock stands still, and with it what was said would be fresh for ever."""
+    """The stopped clock would keep the old forecast fresh indefinitely."""
     starts = shown(written(tmp_path), own_clock=False)
     assert starts.not_said.startswith("the site was last seen ")
     assert starts.of("b")["answer"] == "not_said"

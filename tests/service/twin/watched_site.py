@@ -17,7 +17,7 @@ from tests.service.running.process import OUTRIDER
 
 TERM = dt.date(2010, 2, 1)
 HANGS_AFTER_S = 240.0
-"""Beside cores that are busy a second of work may take a minute."""
+"""Time limit: on busy cores a second of work may take a minute."""
 FEW = "replicates = 2"
 NICE = min(19, os.nice(0) + 4)
 """Lower than the tests' own priority, whatever that is. At 19 beside cores that are busy, even the
@@ -59,7 +59,7 @@ class WatchedSite:
         self.configure(twin, policies)
 
     def configure(self, twin: str, policies: str) -> None:
-        """Write the configuration."""
+        """Write the configuration of the site."""
         text = HEAD.format(state=self.state) + f"[twin]\nnice = {NICE}\n{twin}\n"
         self.config.write_text(text + SOURCE.format(folder=self.folder) + policies + "\n")
 
@@ -86,7 +86,7 @@ class WatchedSite:
         return code, self.written()
 
     def written(self) -> dict[str, Any]:
-        """What stands in twin.json now; empty: nothing yet."""
+        """Return the contents of twin.json; empty: there is none yet."""
         try:
             plain: dict[str, Any] = json.loads((self.state / "twin.json").read_text())
         except FileNotFoundError:

@@ -32,7 +32,7 @@ class Host:
         self.hidden: set[str] = set()
 
     def reading_of(self, paths: list[str], _: int | None = None) -> Reading:
-        """In place of the real one, which knows the groups of this machine."""
+        """Replace the real function, which reads the groups of this machine."""
         hidden = [path for path in paths if path in self.hidden]
         return Reading([], hidden, [(p, "it is closed") for p in paths if p in self.closed])
 
@@ -45,7 +45,7 @@ class Host:
 
 @pytest.fixture
 def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Host:
-    """A folder that stands for a host's root."""
+    """A folder used as a host's root."""
     host = Host(tmp_path)
     monkeypatch.setattr(files, "_STORE", host.store)
     monkeypatch.setattr(files, "_SETTINGS", host.settings)

@@ -1,4 +1,4 @@
-"""What the service of a configuration has to be allowed: whom it reaches, what it reads."""
+"""Needs of a configuration on its service: hosts to reach, files to read."""
 
 import sys
 from collections.abc import Mapping

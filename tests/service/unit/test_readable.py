@@ -1,4 +1,4 @@
-"""Whether the service may read a file, and what has to be done for it."""
+"""Access of the service to files: groups, bound folders, and refusals."""
 
 import grp
 import os
@@ -15,7 +15,7 @@ GROUP = next(one for one in grp.getgrall() if one.gr_gid)
 
 @pytest.fixture
 def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A log in a folder, both open to everybody, in a place that the unit shows."""
+    """Return a log in a folder, both readable by all, in a place that the unit shows."""
     monkeypatch.setattr(installed, "TEMPORARY", ())
     for folder in (tmp_path, *tmp_path.parents):
         if folder.stat().st_mode & 0o1 == 0:

@@ -1,4 +1,4 @@
-"""Files of the service: written again and again, and never over what somebody changed."""
+"""Files of the service: written repeatedly, but never over a file that an admin changed."""
 
 from pathlib import Path
 

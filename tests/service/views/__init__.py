@@ -1,1 +1,1 @@
-"""Telling: what the service manager and the log reader are told."""
+"""Reports of the daemon: to the service manager, in the log, and in answers."""

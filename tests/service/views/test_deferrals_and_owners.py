@@ -1,4 +1,4 @@
-"""What Outrider adds to the batch system's reason: until when a job is deferred, and by owners."""
+"""Outrider's additions to the batch system's reason: end of a deferral, owners' hours."""
 
 import datetime as dt
 from typing import Any
@@ -93,7 +93,7 @@ def test_a_job_that_outrider_keeps_is_deferred_and_not_only_would_be() -> None:
 
 
 def owned(now_s: float, *, hours: str = "mon-fri 09:00-17:00", free: str = "") -> Core:
-    """Return a core with owners at both machines of the lab and one of the library, and a job."""
+    """Return a core with a job, and owners at both lab machines and one in the library."""
     core = core_of(
         "log", timezone="Europe/Berlin",
         clusters={"lab": {"open": hours}, "library": {"open": "mon-fri 08:00-22:00"}},

@@ -1,4 +1,4 @@
-"""Log lines: each says the mode, whoever wrote it, in a form its reader understands."""
+"""Log lines: each has the mode, from any logger, in a format for its reader."""
 
 import io
 import json

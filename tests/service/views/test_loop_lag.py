@@ -1,4 +1,4 @@
-"""A daemon whose event loop is held up says for how long, and one that is not says that, too."""
+"""Reports of delays of the event loop, and of none."""
 
 import asyncio
 import time

@@ -44,7 +44,7 @@ KINDS: dict[str, Callable[[int, float], list[NamedEvent]]] = {
 
 
 def fed(kind: str, names: range, core: Core | None = None, from_s: float = T) -> Core:
-    """Return a core that was told of so many names of a kind."""
+    """Return a core that has seen so many names of a kind."""
     core = core or core_of("log", policies={"bandit": {}})
     events = [event for n in names for event in KINDS[kind](n, from_s + 5 * n)]
     tell(core, "log", events, from_s + 5 * names.stop)
@@ -72,7 +72,7 @@ def test_four_times_the_names_are_four_times_the_work(kind: str) -> None:
 
 
 def exposed(core: Core) -> str:
-    """Return the metrics."""
+    """Return the metrics of a core as text."""
     return expose(MetricsExporter(core).take(RECORDING, 0.0))[0].decode()
 
 

@@ -1,4 +1,4 @@
-"""What costs much is shown for a while to all who ask."""
+"""The cache of expensive results, shared by all callers."""
 
 import pytest
 

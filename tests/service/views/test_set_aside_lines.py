@@ -1,4 +1,4 @@
-"""Events that were set aside are told in the log: the first at once, then a line a minute."""
+"""Log lines of rejected events: the first immediately, then one a minute."""
 
 import pytest
 from structlog.testing import capture_logs

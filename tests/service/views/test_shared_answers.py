@@ -1,4 +1,4 @@
-"""Clients that ask the same share an answer that cost much, until somebody changes something."""
+"""Clients with the same request share an expensive answer until something changes."""
 
 import gzip
 

@@ -1,4 +1,4 @@
-"""What users are told of a source at each moment of its life: is it up, how old is it, and why?"""
+"""A source's state as users see it: up or down, age of its input, cause."""
 
 from typing import Any
 

@@ -110,7 +110,7 @@ class Tab:
         await asyncio.wait_for(self._loaded.wait(), ANSWERS_WITHIN_S)
 
     async def reload(self) -> None:
-        """Load the page anew, at the address that it is at, and wait until it is there."""
+        """Reload the page at its address, and wait until it has loaded."""
         self._loaded.clear()
         await self.send("Page.reload")
         await asyncio.wait_for(self._loaded.wait(), ANSWERS_WITHIN_S)

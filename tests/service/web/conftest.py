@@ -1,4 +1,4 @@
-"""What the tests of the page share: one browser, and a fresh page in it for each test."""
+"""Fixtures of the page's tests: one browser, and a new tab in it for each test."""
 
 from collections.abc import AsyncIterator, Iterator
 

@@ -1,4 +1,4 @@
-"""Whether an answer has the shape that is declared for it."""
+"""Checks of answers against their declared shapes."""
 
 from typing import Any
 

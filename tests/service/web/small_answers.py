@@ -1,4 +1,4 @@
-"""What a daemon beside a small site could say of it, made by hand."""
+"""Hand-written answers of a daemon of a small site."""
 
 import math
 from typing import Any

@@ -42,7 +42,7 @@ from tests.service.web.small_answers import (
 
 
 class SmallSite:
-    """What the daemon would show: every answer is a copy that a test may change first.
+    """A fake daemon: every answer is a copy that a test may change first.
 
     Attributes:
         status_answer: what `status` answers.

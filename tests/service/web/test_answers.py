@@ -64,7 +64,7 @@ async def living(tmp_path: Path) -> Any:
 
 
 def check(served: Any, shape: Any) -> None:
-    """What is served is exactly what is declared."""
+    """Check that an answer has exactly the declared shape."""
     kept = msgspec.convert(served, shape, strict=True)
     declared = msgspec.json.decode(msgspec.json.encode(kept))
     assert undeclared(served, declared) == []
@@ -172,7 +172,7 @@ async def test_every_number_of_an_explanation_stands_in_a_ledger_row(living: Dae
 
 
 OF_THIS_MOMENT = ("now_s", "since_s", "waiting_s", "alike", "batch_system", "lease")
-"""Parts of an explanation that the site or its batch system tells now: the reference says so."""
+"""Parts of an explanation from a live query: the reference page says so."""
 OF_THE_NEXT_LOOK = ("until_s", "latest_s")
 
 

@@ -16,7 +16,7 @@ def fail() -> str:
 
 
 class Line(ServiceManager):
-    """A service manager that keeps what it is told."""
+    """A fake service manager that records its messages."""
 
     def __init__(self) -> None:
         super().__init__({})

@@ -73,7 +73,7 @@ async def test_jobs_are_filtered_by_user_and_vo(site: Core) -> None:
 
 
 async def test_a_name_that_is_hidden_finds_nothing_and_a_pseudonym_its_jobs(site: Core) -> None:
-    """Or a client could learn whose pseudonym it is by asking for names."""
+    """Filtering by real names would let a client resolve pseudonyms."""
     assert await named(site, names_shown=False, user="alice") == []
     assert await named(site, names_shown=False, user=PSEUDONYMS.of("alice")) == [
         "1.0",
@@ -182,7 +182,7 @@ async def test_users_come_in_pages_and_their_order_tells_no_hidden_name(site: Co
 
 
 def test_jobs_are_added_up_by_user_and_who_is_alike_stands_as_they_came() -> None:
-    """By name they would tell whose pseudonym is whose."""
+    """Sorting by real names would reveal whose pseudonym is whose."""
     core = core_of("log")
     events = [
         (T, JOINED, "m1", MachineSpec("lab", cpus=2)),

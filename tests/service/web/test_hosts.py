@@ -1,4 +1,4 @@
-"""Whose name a request may call us by: a page of somebody else's must not make its name ours."""
+"""Accepted host names of requests, against DNS rebinding by other pages."""
 
 import pytest
 

@@ -80,7 +80,7 @@ async def test_jobs_come_in_the_order_that_is_asked_for_and_what_is_unknown_last
 
 
 def nothing(core: Core) -> None:
-    """Nobody comes or goes."""
+    """The list stays the same."""
 
 
 def time_passes(core: Core) -> None:
@@ -88,7 +88,7 @@ def time_passes(core: Core) -> None:
 
 
 def jobs_come_and_go(core: Core) -> None:
-    """Of those on the page before, and of those behind it; new ones are first in some order."""
+    """Remove jobs before and behind the cursor; new jobs come first in some orders."""
     events = [
         (T + 200, SUBMITTED, "new", JobSpec(cpus=2)),
         (T + 200, REMOVED, "a", "killed"),

@@ -1,4 +1,4 @@
-"""How many jobs waited and ran: by the runs on record, and by the jobs that are here."""
+"""Numbers of waiting and running jobs, from recorded runs and current jobs."""
 
 import asyncio
 import threading
@@ -26,7 +26,7 @@ NOW_S = T + HOUR_S
 
 @pytest.fixture
 def core() -> Core:
-    """An hour after T: job 1.0 has run on two CPUs for the last half, 2.0 waits for 15 minutes."""
+    """Return a core an hour after T: job 1.0 has run for 30 minutes, 2.0 waits."""
     core = core_of("log")
     events = [
         (T, JOINED, "m1", MachineSpec("lab", cpus=2)),
@@ -40,7 +40,7 @@ def core() -> Core:
 
 @pytest.fixture
 def journal(tmp_path: Path) -> Path:
-    """One run of an hour on four CPUs that was thrown away half an hour after T."""
+    """Return a journal with a wasted run of an hour on four CPUs, ended 30 minutes after T."""
     path = tmp_path / "journal.sqlite"
     with Journal(path) as journal:
         lost = RunRecord(

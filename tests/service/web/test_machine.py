@@ -35,7 +35,7 @@ SESSION: list[NamedEvent] = [(T + 60, OWNER_CAME, "m1", None), (T + 660, OWNER_W
 
 @pytest.fixture
 def core() -> Core:
-    """Half an hour after T: the owner of m1 came and went, and ada's job has run for 10 minutes."""
+    """Return a core half an hour after T: m1's owner came and went, ada's job runs."""
     core = core_of("log")
     events = [
         (T, JOINED, "m1", DESK),

@@ -1,4 +1,4 @@
-"""Clients that only take: idle connections, requests by halves, answers that nobody reads."""
+"""Limits of connections: idle ones, half requests, and unread answers."""
 
 import asyncio
 import resource
@@ -23,7 +23,7 @@ MOST = 20
 
 @asynccontextmanager
 async def clients(port: int, n: int, say: bytes = b"") -> AsyncIterator[list[asyncio.StreamReader]]:
-    """So many connections, each of which says the same and then nothing."""
+    """Open connections that each send the same bytes and then nothing."""
     opened = []
     try:
         for _ in range(n):
@@ -106,7 +106,7 @@ LARGE = bytes(4 << 20)
 
 
 async def until(connections: Connections, unread: int) -> None:
-    """Wait until so many connections have bytes that nobody reads."""
+    """Wait until so many connections have unread bytes."""
     async with asyncio.timeout(10.0):
         while sum(each.unread_bytes > 0 for each in connections) < unread:  # noqa: ASYNC110
             await asyncio.sleep(0.01)  # bytes left in a buffer are no event
@@ -176,7 +176,7 @@ def descriptors_of(pid: int) -> int:
 
 @pytest.fixture
 def few_descriptors() -> Iterator[int]:
-    """What is started meanwhile may have 200 descriptors."""
+    """Limit processes started in this context to 200 descriptors."""
     before = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (200, before[1]))
     yield 200

@@ -1,4 +1,4 @@
-"""The OpenAPI document tells the truth about what is served."""
+"""The OpenAPI document agrees with the served endpoints."""
 
 import json
 import re

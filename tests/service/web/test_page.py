@@ -1,4 +1,4 @@
-"""The status page in a real browser: what it says, and what it does when all is not well."""
+"""The status page in a real browser: its contents, and its behaviour on errors."""
 
 import asyncio
 from typing import Any
@@ -259,7 +259,7 @@ async def test_the_form_explains_a_job_and_says_who_is_unknown(tab: Tab) -> None
 
 
 async def ask_for(tab: Tab, job: str) -> None:
-    """Type a name into the form, as somebody at a keyboard, and press Enter."""
+    """Type a name into the form, as a user does, and press Enter."""
     await tab.run("document.getElementById('explain-job').value = ''")
     await tab.run("document.getElementById('explain-job').focus()")
     await tab.send("Input.insertText", text=job)
@@ -360,7 +360,7 @@ async def test_a_hidden_page_asks_nothing(tab: Tab) -> None:
 
 
 async def hide(tab: Tab, *, hidden: bool) -> None:
-    """Tell the page that it is hidden: a browser without a window never is."""
+    """Make the page believe that it is hidden: a headless browser never hides it."""
     await tab.run(
         "Object.defineProperty(document, 'hidden', "
         f"{{configurable: true, value: {'true' if hidden else 'false'}}});"

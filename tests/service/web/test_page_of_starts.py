@@ -1,4 +1,4 @@
-"""When jobs are expected to start, on the status page: the table of those that wait, the panel."""
+"""Expected starts on the status page: the table of waiting jobs, and the panel."""
 
 from typing import Any
 

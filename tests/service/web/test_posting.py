@@ -1,4 +1,4 @@
-"""Commands over the Unix socket: whatever is sent, only a whole one of who may is carried out."""
+"""Commands over the Unix socket: only valid ones of authorised users are executed."""
 
 import asyncio
 import json
@@ -197,7 +197,7 @@ async def test_a_body_that_never_comes_is_not_waited_for(monkeypatch: pytest.Mon
     ],
 )
 async def test_a_page_may_not_command(headers: dict[str, str]) -> None:
-    """It reaches the socket through `ssh -L`, with the rights of who has logged in."""
+    """A page reaches the socket through `ssh -L`, with the rights of the logged-in user."""
     site = CommandedSite()
     headers = {"Content-Type": "application/json"} | headers
     async with client_of(site) as client:

@@ -1,4 +1,4 @@
-"""The reference page tells of everything that is served, in the declaration's own words."""
+"""The reference page lists all endpoints, in the words of their declarations."""
 
 from pathlib import Path
 
@@ -37,7 +37,7 @@ def test_every_parameter_stands_in_the_reference_with_its_limits(reference: str)
 
 
 def written(value: str | float | bool) -> str:
-    """As somebody would write it after the `?`."""
+    """Return a value as a user would write it after the `?`."""
     if isinstance(value, str):
         return f"`{value}`"
     return f"`{value}`".lower() if isinstance(value, bool) else f"{value:.15g}"

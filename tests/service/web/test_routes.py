@@ -1,4 +1,4 @@
-"""What each endpoint answers, and what a client hears that asks for something else."""
+"""Answers of each endpoint, and errors for other requests."""
 
 import json
 import math

@@ -18,7 +18,7 @@ from tests.service.web.small_site import SmallSite, visit
 
 
 class SlowRender:
-    """The real exposition, slowed down; notes where and how many at once it renders."""
+    """The real exposition, slowed down, with records of its threads and concurrency."""
 
     def __init__(self) -> None:
         self.threads: list[threading.Thread] = []

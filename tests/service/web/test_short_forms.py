@@ -1,4 +1,4 @@
-"""A short form of a job's name is enough where it is unique, and is told apart where it is not."""
+"""Short forms of jobs' names: accepted if unique, otherwise answered with candidates."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

@@ -18,7 +18,7 @@ NOBODY = "no-such-group"
 
 @pytest.fixture
 def path() -> Iterator[Path]:
-    """In a folder of a short name: a socket's path has 107 bytes at most."""
+    """Yield a path in a folder with a short name: a socket's path has at most 107 bytes."""
     with TemporaryDirectory(prefix="o") as folder:
         yield Path(folder) / "s"
 

@@ -1,4 +1,4 @@
-"""The page's views: each has an address, filters stand in it, and the search is at hand in all."""
+"""The page's views: each has an address with its filters, and all have the search."""
 
 import asyncio
 import json

@@ -21,7 +21,7 @@ PSEUDONYMS = Pseudonyms(b"key")
 
 @pytest.fixture
 def core() -> Core:
-    """Of physics two jobs of two classes ran, one of them twice; zoe's own VO only waits."""
+    """Return a core with two jobs of physics, three runs, and a waiting job of zoe's VO."""
     core = core_of("log")
     events: list[NamedEvent] = [
         (T, JOINED, "m1", MachineSpec("lab", cpus=4)),

@@ -1,4 +1,4 @@
-"""Why a job waits, asked of the batch systems: who is asked, for how long, and who is told."""
+"""Live queries why a job waits: which batch systems, time limits, visible answers."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -43,7 +43,7 @@ REASON = WaitingReason(
 
 
 class Asked(Adapter):
-    """An adapter that answers as it was told to."""
+    """An adapter with given answers."""
 
     name: ClassVar[str] = "asked"
     settings_type: ClassVar[type[AdapterSettings]] = AdapterSettings
@@ -181,7 +181,7 @@ async def test_what_an_adapter_says_is_bounded_and_of_the_declared_shape() -> No
 
 
 async def explained(tmp_path: Path, sees: str, *adapters: Asked) -> dict[str, dict[str, Any]]:
-    """What a client is told of a queued, a held and a running job, where `show_users` is `sees`."""
+    """Return the answers for a queued, a held and a running job, with this `show_users`."""
     core = core_of("log", timezone="UTC")
     told = [(T + n, events.SUBMITTED, f"{n}.0", JobSpec(user="ada")) for n in range(3)]
     changes = [(T + 5, events.HELD, "1.0", "by ada"), (T + 6, events.STARTED, "2.0", ("m1", 1))]

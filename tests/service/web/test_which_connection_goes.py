@@ -1,4 +1,4 @@
-"""Which connection has to go, and when: by a clock that the test moves, without a network."""
+"""Choice of the connection to close, by a clock of the test, without a network."""
 
 import asyncio
 import resource
@@ -19,7 +19,7 @@ from outrider.service.web.serve import (
 
 
 class Transport(asyncio.Transport):
-    """What asyncio gives a protocol: here with as many unread bytes as the test says."""
+    """A fake asyncio transport with a given number of unread bytes."""
 
     def __init__(self, unread: int = 0, end: socket.socket | None = None) -> None:
         super().__init__({"socket": end})
@@ -51,7 +51,7 @@ class Site:
 
     @property
     def ended(self) -> list[int]:
-        """Which were ended, by number."""
+        """The numbers of the closed connections."""
         return [n for n, transport in enumerate(self.transports) if transport.is_aborted]
 
 

@@ -1,4 +1,4 @@
-"""What is answered while the daemon still reads its journal, and what answers without a token."""
+"""Answers while the daemon still reads its journal, and paths without a token."""
 
 import aiohttp
 import pytest
@@ -24,7 +24,7 @@ def starting() -> StartingView:
 
 
 async def statuses(access: Access | None = None) -> dict[str, int]:
-    """What each path answers meanwhile."""
+    """Return the status of each path during the start."""
     found = {}
     async with (
         serve(make_app(starting(), access), "127.0.0.1", 0) as port,

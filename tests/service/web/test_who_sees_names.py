@@ -1,4 +1,4 @@
-"""Who may look, and who sees users by their names: by token, setting and socket."""
+"""Access and visible names: by token, setting and socket."""
 
 import os
 import socket
@@ -20,7 +20,7 @@ OTHER = "fedcba9876543210fedcba9876543210"
 
 
 async def looked(access: Access, sent: str | None) -> tuple[int, bool, str]:
-    """What a client over TCP is answered, whether it saw names, and why not."""
+    """Return a TCP client's status, whether it sees names, and the reason if not."""
     site = SmallSite()
     headers = {} if sent is None else {"Authorization": f"Bearer {sent}"}
     async with (
