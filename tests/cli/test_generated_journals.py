@@ -63,7 +63,7 @@ def there(folder: Path) -> list[object]:
         (lambda _: ["--until", "-1"], "-1"),
         (lambda folder: ["--campus", folder], "no site.toml"),
         (lambda folder: ["--campus", folder / "none"], "no such folder"),
-        (lambda folder: ["--out", folder / "none" / "j"], "a folder that is there"),
+        (lambda folder: ["--out", folder / "none" / "j"], "an existing folder"),
     ],
 )
 def test_what_cannot_be_written_is_refused_and_nothing_is_left(

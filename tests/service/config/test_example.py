@@ -23,7 +23,7 @@ def test_an_adapter_whose_package_is_missing_is_named_and_the_others_are_shown(
     monkeypatch.setattr(example_config, "load_adapter", load)
     shown = example_toml().splitlines()
     place = shown.index(
-        "# mqtt needs aiomqtt: pip install 'outrider[mqtt]'. Its settings are shown here then."
+        "# mqtt needs aiomqtt: pip install 'outrider[mqtt]'. Its settings are then shown here."
     )
     assert shown[place + 1] == ""
     assert "# [adapters.mqtt]" not in shown

@@ -52,7 +52,7 @@ WRONG = {
     "an_address_that_is_none": ('listen = "9690"\n' + RIGHT, ["listen", "9690", "127.0.0.1:9690"]),
     "a_simulated_site_beside_a_real_one": (
         RIGHT + "[adapters.campus]\ntype = 'simulated'\nmachines = 2\nweeks = 0.1\n",
-        ["[adapters.campus]", "no other adapter beside it"],
+        ["[adapters.campus]", "no other adapter next to it"],
     ),
     "shares_that_do_not_sum_to_one": (
         "shares = { a = 0.7, b = 0.2 }\n" + RIGHT,

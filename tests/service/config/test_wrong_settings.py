@@ -262,7 +262,7 @@ def test_what_is_missing_is_named_with_an_example(tmp_path: Path) -> None:
         (
             'adapters.meter = {type = "mqtt", meters = {"outrider/in/+" = {}}}',
             "outrider/in/+",
-            "expected",
+            "; use ",
         ),
         ("adapters.site = {type = 'simulated'}", "adapters.site", "expected no other"),
         ("adapters.site = {type = 'logtial'}", "logtial", 'did you mean "logtail"?'),

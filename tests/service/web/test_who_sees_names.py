@@ -134,7 +134,7 @@ def test_who_connects_to_the_socket_is_known_by_the_kernels_word() -> None:
         assert Access(show_users="nobody")._judge_peer(ours) == Allowed(sees_names=False)
     refused = Access()._judge_peer(ours)
     assert isinstance(refused, Refused), "it is closed by now"
-    assert (refused.status, refused.why[:35]) == (403, "the kernel does not report your user")
+    assert (refused.status, refused.why[:36]) == (403, "the kernel does not report your user")
 
 
 @pytest.mark.parametrize(
