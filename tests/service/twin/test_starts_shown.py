@@ -25,7 +25,7 @@ from tests.service.web.shapes import numbers_in
 SOON = StartInterval(T + 10.0, T + 20.0, T + 90.0)
 NOW = StartInterval(T, T, T)
 SAID: dict[str, Any] = {"start": {"low_s": T + 10.0, "median_s": T + 20.0, "high_s": T + 90.0}}
-NOT_ASKED = "it was not asked about: it came later, may not start yet, or fits nowhere"
+NOT_ASKED = "the job came after the last answer, may not start yet, or fits on no machine"
 
 
 def written(folder: Path, **fields: Any) -> TwinWatch:
@@ -120,16 +120,16 @@ def test_a_site_that_is_not_seen_any_more_has_no_expected_starts(tmp_path: Path)
 def test_without_an_answer_it_is_said_why_there_is_none(tmp_path: Path) -> None:
     watch = TwinWatch(tmp_path)
     watch.look()
-    assert shown(watch).not_said == "nothing was said yet (outrider run-twin)"
+    assert shown(watch).not_said == "the twin process has not answered yet (outrider run-twin)"
     never = shown(watch, twin={"starts_every_s": 0.0})
-    assert never.not_said.startswith("the configuration asks for none")
+    assert never.not_said.startswith("the configuration turns them off")
     (tmp_path / starts_file.STARTS_NAME).write_text("{")
     watch.look()
     assert "starts.json: " in shown(watch).of("a")["why"]
     assert shown(written(tmp_path, problem="no journal")).of("a")["why"] == "no journal"
     (tmp_path / starts_file.STARTS_NAME).unlink()
     watch.look()
-    assert shown(watch).not_said == "nothing was said yet (outrider run-twin)"
+    assert shown(watch).not_said == "the twin process has not answered yet (outrider run-twin)"
 
 
 def test_each_policy_has_a_start_or_a_reason_why_not(tmp_path: Path) -> None:
@@ -190,7 +190,7 @@ def test_the_daemon_gives_the_start_of_a_job_among_its_facts(tmp_path: Path) -> 
         assert found["jobs"][0]["state"] == "queued"
         name, now_s = found["jobs"][0]["job"], found["now_s"]
         assert all(row["expected_start"] is None for row in found["jobs"])
-        assert found["expected_starts"]["not_said"].startswith("the configuration asks for none")
+        assert found["expected_starts"]["not_said"].startswith("the configuration turns them off")
         soon = StartInterval(now_s + 60.0, now_s + 120.0, now_s + 600.0)
         under: dict[str, dict[str, StartInterval | None]] = {"fifo": {name: None}}
         file = StartsFile(
