@@ -123,7 +123,9 @@ def test_scores_that_no_ledger_could_hold_are_refused() -> None:
     check_scores({"queue": 0.5, "c0": 1}, "choose")
     with pytest.raises(TypeError, match=r"choose returned scores with the key 3 of type int"):
         check_scores({3: 0.5}, "choose")
-    with pytest.raises(TypeError, match=r"plan returned as score of 'c0' .*numpy.float64; expected"):
+    with pytest.raises(
+        TypeError, match=r"plan returned as score of 'c0' .*numpy.float64; expected"
+    ):
         check_scores({"c0": np.float64(0.5)}, "plan")
 
 
