@@ -31,8 +31,8 @@ def test_an_outage_only_makes_old_and_nothing_is_lost(site: WatchedPool) -> None
     for batch in away:
         assert "the schedd schedd@mock.local does not answer" in batch.note
         assert "the collector does not answer" in batch.note
-    told = [event[2] for batch in away for event in batch.events]
-    assert job in told, "the event log needs nobody who answers"
+    reported = [event[2] for batch in away for event in batch.events]
+    assert job in reported, "the event log needs nobody who answers"
 
     site.fails()
     batch = site.look(10)
@@ -44,7 +44,7 @@ def test_machines_do_not_leave_because_nobody_answers(site: WatchedPool) -> None
     site.look()
     site.fails(outage_ratio=1.0)
     for _ in range(5):
-        assert site.told(1000) == []
+        assert site.reported(1000) == []
 
 
 def test_a_submission_during_an_outage_is_completed_when_it_is_over(site: WatchedPool) -> None:
@@ -53,10 +53,12 @@ def test_a_submission_during_an_outage_is_completed_when_it_is_over(site: Watche
     job = site.submit(run_s=5000, request_cpus="2")
     log = site.log.read_text().split("...\n")
     site.log.write_text("".join(f"{one}...\n" for one in log if one and one[:3] != "028"))
-    told = site.told(10)
-    assert [(kind, extra.user) for kind, name, extra in told if name == job] == [("submitted", "")]
+    reported = site.reported(10)
+    assert [(kind, extra.user) for kind, name, extra in reported if name == job] == [
+        ("submitted", "")
+    ]
     site.fails()
-    changed = [extra for kind, name, extra in site.told(10) if (kind, name) == ("changed", job)]
+    changed = [extra for kind, name, extra in site.reported(10) if (kind, name) == ("changed", job)]
     resources = Resources(memory_mib=128.0)
     asked = {"user": "alice", "vo": "physics", "cpus": 2, "resources": resources}
     assert changed == [asked]
@@ -162,13 +164,13 @@ def test_what_a_silent_queue_did_not_say_of_a_job_is_told_at_the_next_look(tmp_p
     records = site.log.read_text().split("...\n")  # no 028, no 001
     site.log.write_text("".join(f"{one}...\n" for one in records if one[:3] == "000"))
     schedd.query = silent  # type: ignore[method-assign]
-    assert spec_of(site.told(), job).user == ""
+    assert spec_of(site.reported(), job).user == ""
     site.pool.advance(site.pool.now_s + 60)
     site.log.write_text("".join(f"{one}...\n" for one in records if one[:3] == "000"))
     schedd.query = query  # type: ignore[method-assign]
-    told = [named(event) for event in site.look().events if event[2] == job]
-    assert [kind for kind, _, _ in told] == ["changed", "started"]
-    assert told[0][2].items() >= {"user": "bob", "vo": "physics"}.items()
+    reported = [named(event) for event in site.look().events if event[2] == job]
+    assert [kind for kind, _, _ in reported] == ["changed", "started"]
+    assert reported[0][2].items() >= {"user": "bob", "vo": "physics"}.items()
     asked: list[object] = []
     schedd.query = noted(query, asked)  # type: ignore[method-assign]
     site.look(10)
@@ -194,7 +196,7 @@ def test_a_job_that_nobody_can_describe_any_more_does_not_have_the_queue_read_at
     job = site.submit(run_s=1000)
     records = site.log.read_text().split("...\n")
     site.log.write_text("".join(f"{one}...\n" for one in records if one[:3] == "000"))
-    assert spec_of(site.told(), job).user == ""
+    assert spec_of(site.reported(), job).user == ""
     site.act("remove", job)
     site.log.write_text("".join(f"{one}...\n" for one in records if one[:3] == "000"))
     schedd.query = noted(query, asked)  # type: ignore[method-assign]
@@ -225,8 +227,8 @@ def test_a_refused_history_takes_nothing_away_from_what_the_queue_says_of_others
     long = site.submit(run_s=1000, user="bob")
     records = site.log.read_text().split("...\n")
     site.log.write_text("".join(f"{one}...\n" for one in records if one and one[:3] != "028"))
-    told = site.told()
-    assert (spec_of(told, short).user, spec_of(told, long).user) == ("", "bob")
+    reported = site.reported()
+    assert (spec_of(reported, short).user, spec_of(reported, long).user) == ("", "bob")
     schedd.query = noted(query, asked)  # type: ignore[method-assign]
     site.look(60)
     assert asked == [], "the whole queue is not read for it"

@@ -48,16 +48,16 @@ def test_the_same_number_at_two_access_points_is_two_jobs(
 ) -> None:
     watch = watch_of(two, logged)
     watch.start(None)
-    told = [named(event) for event in watch.look().events]
+    reported = [named(event) for event in watch.look().events]
     jobs = [site.submit(run_s=25) for site in two]
     assert [job.rpartition("#")[2] for job in jobs] == ["1.0", "1.0"]
     for _ in range(4):
         advance(two, 30)
         batch = watch.look()
         assert batch.events == sorted(batch.events, key=lambda event: event[0])
-        told += [named(event) for event in batch.events]
+        reported += [named(event) for event in batch.events]
     for job in jobs:
-        assert kinds(told, job) == ["submitted", "started", "completed"]
+        assert kinds(reported, job) == ["submitted", "started", "completed"]
     watch.close()
 
 
@@ -71,14 +71,14 @@ def test_one_that_does_not_answer_leaves_the_other_alone(
     two[1].fails(outage_ratio=1.0)
     advance(two, 30)
     batch = watch.look()
-    told = [named(event) for event in batch.events]
-    assert kinds(told, one) == ["submitted", "started", "completed"]
+    reported = [named(event) for event in batch.events]
+    assert kinds(reported, one) == ["submitted", "started", "completed"]
     assert "the schedd schedd@two.test does not answer" in batch.note
     assert "schedd@one.test" not in batch.note
     two[1].fails()
     advance(two, 30)
-    told = [named(event) for event in watch.look().events]
-    assert kinds(told, other) == ["submitted", "started", "completed"]
+    reported = [named(event) for event in watch.look().events]
+    assert kinds(reported, other) == ["submitted", "started", "completed"]
     watch.close()
 
 
@@ -93,9 +93,9 @@ def test_a_cursor_of_one_access_point_begins_the_other_at_its_beginning(
     watch = watch_of(two, logged=2)
     watch.start(cursor)
     advance(two, 30)
-    told = [named(event) for event in watch.look().events]
-    assert kinds(told, jobs[0])[0] == "started", "its submission was told before"
-    assert kinds(told, jobs[1]) == ["submitted", "started"]
+    reported = [named(event) for event in watch.look().events]
+    assert kinds(reported, jobs[0])[0] == "started", "its submission was told before"
+    assert kinds(reported, jobs[1]) == ["submitted", "started"]
     watch.close()
 
 
@@ -108,9 +108,9 @@ def test_a_log_that_can_be_read_one_day_takes_over_from_the_queue(
     cursor = before.look().cursor
     after = watch_of(two, logged=2)
     after.start(cursor)
-    told = []
+    reported = []
     for _ in range(3):
         advance(two, 30)
-        told += [named(event) for event in after.look().events]
-    assert [kinds(told, job)[-1] for job in jobs] == ["completed", "completed"]
+        reported += [named(event) for event in after.look().events]
+    assert [kinds(reported, job)[-1] for job in jobs] == ["completed", "completed"]
     after.close()

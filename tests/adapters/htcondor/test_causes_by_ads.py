@@ -54,7 +54,7 @@ class Answering:
         return self.ads
 
 
-def told(
+def reported(
     job: Answering, slot: Answering, reason: str = "unknown", at_s: float = LOST_S,
     machine: str = "m1",
 ) -> list[NamedEvent]:  # fmt: skip
@@ -69,7 +69,7 @@ def told(
 
 def cause(job: dict[str, Any], slot: dict[str, Any], reason: str = "unknown") -> str:
     """Return the reason of one eviction."""
-    [(*_, found)] = told(Answering(job), Answering(slot), reason)
+    [(*_, found)] = reported(Answering(job), Answering(slot), reason)
     return str(found)
 
 
@@ -118,7 +118,7 @@ def test_a_start_that_failed_is_one_though_the_job_is_held_for_it() -> None:
 def test_where_the_jobs_last_run_is_another_one_the_machine_alone_tells() -> None:
     code = JOB | {"LastVacateTime": 950, "VacateReasonCode": 1014}
     assert cause(code, FREE) == "owner", "its machine is its owner's"
-    [(*_, reason)] = told(Answering(code), Answering(FREE), machine="another")
+    [(*_, reason)] = reported(Answering(code), Answering(FREE), machine="another")
     assert reason == "unknown"
 
 
@@ -133,40 +133,40 @@ def test_an_ad_that_is_on_its_way_is_waited_for_and_not_for_ever() -> None:
     slot = Answering(TAKEN | {"RemoteOwner": "ann@x", "MyCurrentTime": lost_s})
     taken = {"EnteredCurrentState": int(lost_s), "MyCurrentTime": int(NOW_S)}
     slot.later = [ClassAd(dict(UNCOUNTED | taken))]
-    [(*_, reason)] = told(job, slot, at_s=lost_s)
+    [(*_, reason)] = reported(job, slot, at_s=lost_s)
     assert (reason, slot.pauses) == ("preempted", 1)
     never = Answering(TAKEN | {"MyCurrentTime": lost_s})
-    told(job, never, at_s=lost_s)
+    reported(job, never, at_s=lost_s)
     assert (never.pauses, len(never.asked)) == (3, 4)
     late = Answering(TAKEN | {"MyCurrentTime": LOST_S - 1.0})
-    told(Answering(JOB), late)
+    reported(Answering(JOB), late)
     assert late.pauses == 0, "an eviction of ten seconds ago: no ad will come"
 
 
 def test_nobody_is_asked_where_nothing_was_lost_or_the_reason_is_told() -> None:
     job, slot = Answering(JOB), Answering(FREE)
     for reason, at_s in (("removed", LOST_S), ("failed_start", LOST_S), ("unknown", 900.0)):
-        [(*_, found)] = told(job, slot, reason, at_s)
+        [(*_, found)] = reported(job, slot, reason, at_s)
         assert found == reason
     assert job.asked == slot.asked == []
 
 
 def test_a_pool_that_does_not_answer_leaves_what_the_machine_shows() -> None:
     silent = Answering(fails=True)
-    [(*_, reason)] = told(silent, silent)
+    [(*_, reason)] = reported(silent, silent)
     assert reason == "owner"
-    [(*_, reason)] = told(Answering(JOB), silent, machine="another")
+    [(*_, reason)] = reported(Answering(JOB), silent, machine="another")
     assert reason == "unknown"
 
 
 def test_a_run_that_never_began_is_told_from_its_attempt_to_its_failure() -> None:
     tried = JOB | {"JobCurrentStartDate": 985, "LastVacateTime": 700, "RequestCpus": 2}
-    assert told(Answering(tried), Answering(FREE), machine="") == [
+    assert reported(Answering(tried), Answering(FREE), machine="") == [
         (985.0, events.STARTED, "ap#1.0", ("m1", 2, "slot1")),
         (LOST_S, events.EVICTED, "ap#1.0", "failed_start"),
     ]
     at_once = tried | {"JobCurrentStartDate": 990}
-    [start, _] = told(Answering(at_once), Answering(FREE), at_s=990.4, machine="")
+    [start, _] = reported(Answering(at_once), Answering(FREE), at_s=990.4, machine="")
     assert start[0] == 990.4, "its whole seconds are cut off"
 
 
@@ -176,5 +176,5 @@ def test_a_run_that_never_began_is_told_from_its_attempt_to_its_failure() -> Non
     ids=["it ran", "that is the next attempt", "nowhere"],
 )
 def test_an_end_without_a_run_that_the_queue_knows_is_left_out(ad: dict[str, Any]) -> None:
-    assert told(Answering(ad), Answering(FREE), machine="") == []
-    assert told(Answering(), Answering(FREE), machine="") == []
+    assert reported(Answering(ad), Answering(FREE), machine="") == []
+    assert reported(Answering(), Answering(FREE), machine="") == []

@@ -27,10 +27,10 @@ class Slots:
         return self._ads
 
 
-def confirmed(slots: Slots, *told: NamedEvent, known: bool = True) -> list[NamedEvent]:
+def confirmed(slots: Slots, *reported: NamedEvent, known: bool = True) -> list[NamedEvent]:
     calls = PoolCalls(slots, AdType.Startd, HTCondorException, ())
     claims = ClaimedSlots(calls, Asking(HTCondorException), lambda machine: known)
-    return claims.confirmed(list(told), 20.0)
+    return claims.confirmed(list(reported), 20.0)
 
 
 def test_the_slot_is_told_where_its_ad_names_the_job() -> None:

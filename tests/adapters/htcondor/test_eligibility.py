@@ -55,8 +55,8 @@ class Ads:
 
     def machines(self) -> list[tuple[str, ...]]:
         """Return the machines that each job may use."""
-        names, told = self.classes()
-        return [told[name] for name in names]
+        names, reported = self.classes()
+        return [reported[name] for name in names]
 
 
 def projected(ad: Any, names: list[str]) -> Any:
@@ -168,9 +168,9 @@ def test_what_an_attribute_of_a_job_refers_to_is_asked_for_until_nothing_is_miss
 
 def test_jobs_that_ask_the_same_are_one_kind_whatever_else_they_say() -> None:
     jobs = [changed(JOB, ClusterId=f"{n}", ImageSize=f"{n}") for n in range(20)]
-    names, told = Ads([SLOT], jobs).classes()
+    names, reported = Ads([SLOT], jobs).classes()
     assert len(set(names)) == 1
-    assert list(told.values()) == [("m1",)]
+    assert list(reported.values()) == [("m1",)]
 
 
 def test_a_class_goes_by_the_same_name_after_a_restart() -> None:
@@ -181,8 +181,8 @@ def test_a_class_goes_by_the_same_name_after_a_restart() -> None:
 
 def test_it_is_told_anew_only_when_other_machines_may_be_used() -> None:
     ads = Ads([SLOT], [JOB])
-    (name,), told = ads.classes(0.0)
-    assert told == {name: ("m1",)}
+    (name,), reported = ads.classes(0.0)
+    assert reported == {name: ("m1",)}
     assert ads.classes(400.0) == ([name], {})
     ads.slots.append(ClassAd(SLOT.replace("m1", "m2")))
     assert ads.classes(500.0) == ([name], {}), "slots are believed for 300 s"
@@ -222,8 +222,8 @@ def test_jobs_keep_their_classes_where_more_was_read_than_is_remembered(
 
 def test_an_ad_that_tells_no_requirements_has_no_class_whatever_others_tell() -> None:
     ads = Ads([SLOT], [changed(JOB, Requirements="true")])
-    (name,), told = ads.classes()
-    assert told == {name: ("m1",)}
+    (name,), reported = ads.classes()
+    assert reported == {name: ("m1",)}
     assert ads.watch.class_of(ClassAd("[ClusterId = 7; ProcId = 0]")) == ""
 
 
@@ -232,10 +232,10 @@ def test_a_slow_look_tells_one_class_and_the_next_ones_the_rest(
 ) -> None:
     monkeypatch.setattr("outrider_adapters.htcondor.eligibility.eligibility_watch._BUDGET_S", 0.0)
     ads = Ads([SLOT], [changed(JOB, RequestCpus=f"{n}") for n in (1, 2, 3)])
-    names, told = ads.classes()
+    names, reported = ads.classes()
     rest = [event[2] for _ in range(3) for event in ads.watch.news(0.0, 0.0)]
-    assert [*told, *rest] == names
-    assert (len(told), ads.watch.is_done) == (1, True)
+    assert [*reported, *rest] == names
+    assert (len(reported), ads.watch.is_done) == (1, True)
 
 
 def test_a_collector_that_has_said_nothing_yet_makes_no_classes() -> None:
@@ -259,9 +259,9 @@ def test_what_a_user_makes_too_large_has_no_class_and_costs_the_others_nothing(
     requirements: str,
 ) -> None:
     ads = Ads([SLOT], [JOB, changed(JOB, Requirements=requirements)])
-    names, told = ads.classes()
+    names, reported = ads.classes()
     assert names[1] == ""
-    assert told == {names[0]: ("m1",)}
+    assert reported == {names[0]: ("m1",)}
     assert max(map(len, ads.asked)) < 100
 
 
@@ -339,11 +339,13 @@ def test_it_says_what_the_bindings_own_match_says(chance: random.Random) -> None
 def test_a_class_is_told_before_a_job_of_it_and_after_its_machines(site: WatchedPool) -> None:
     job = site.submit(run_s=50)
     site.pool.advance(site.pool.now_s + 5)
-    told = site.look().events
-    at = {kind: n for n, (_, kind, subject, _) in enumerate(told) if kind != JOINED}
-    spec = next(extra for _, kind, subject, extra in told if (kind, subject) == (SUBMITTED, job))
+    reported = site.look().events
+    at = {kind: n for n, (_, kind, subject, _) in enumerate(reported) if kind != JOINED}
+    spec = next(
+        extra for _, kind, subject, extra in reported if (kind, subject) == (SUBMITTED, job)
+    )
     assert at[ELIGIBLE] < at[SUBMITTED]
-    assert told[at[ELIGIBLE]][2:] == (spec.eligible, tuple(site.names))
+    assert reported[at[ELIGIBLE]][2:] == (spec.eligible, tuple(site.names))
 
 
 @pytest.mark.parametrize("has_log", [True, False])
@@ -352,9 +354,11 @@ def test_an_edit_that_no_machine_meets_is_told(tmp_path: Any, has_log: bool) -> 
     job = site.submit(run_s=5000, hold="true")
     site.look(35)
     site.pool.schedd("alice").edit([job.rpartition("#")[2]], "RequestMemory", "1000000")
-    told = [event for after_s in (31, 31) for event in site.look(after_s).events]
-    (changes,) = [extra for _, kind, subject, extra in told if (kind, subject) == (CHANGED, job)]
-    assert (changes["eligible"], ()) in [event[2:] for event in told if event[1] == ELIGIBLE]
+    reported = [event for after_s in (31, 31) for event in site.look(after_s).events]
+    (changes,) = [
+        extra for _, kind, subject, extra in reported if (kind, subject) == (CHANGED, job)
+    ]
+    assert (changes["eligible"], ()) in [event[2:] for event in reported if event[1] == ELIGIBLE]
     site.close()
 
 
@@ -367,18 +371,20 @@ def test_which_machines_a_job_may_use_is_known_with_the_first_that_stands(
     job = site.submit(run_s=5000, requirements='TARGET.Name == "slot1@m2"')
     watch = site.new_watch(start_now=True)
     watch.start(None)
-    told: list[Any] = []
+    reported: list[Any] = []
     for _ in range(5):
         batch = watch.look()
-        told += batch.events
+        reported += batch.events
         if batch.standing:
             break
     assert batch.standing
-    spec = next(extra for _, kind, subject, extra in told if (kind, subject) == (SUBMITTED, job))
+    spec = next(
+        extra for _, kind, subject, extra in reported if (kind, subject) == (SUBMITTED, job)
+    )
     eligible = spec.eligible
-    for _, kind, subject, extra in told:
+    for _, kind, subject, extra in reported:
         if (kind, subject) == (CHANGED, job):
             eligible = extra["eligible"]
-    assert [event[3] for event in told if event[1:3] == (ELIGIBLE, eligible)] == [("m2",)]
+    assert [event[3] for event in reported if event[1:3] == (ELIGIBLE, eligible)] == [("m2",)]
     watch.close()
     site.close()

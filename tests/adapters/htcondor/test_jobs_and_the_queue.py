@@ -29,42 +29,46 @@ def without_job_ads(log: Path) -> None:
 
 def test_a_job_is_told_from_submission_to_its_end(site: WatchedPool) -> None:
     job = site.submit(run_s=25)
-    told = site.told(after_s=100)
-    assert kinds(told, job) == ["submitted", "started", "completed"]
-    assert spec_of(told, job) == JobSpec(user="alice", vo="physics", cpus=1, resources=MEMORY)
-    [place] = [extra for kind, name, extra in told if (kind, name) == ("started", job)]
+    reported = site.reported(after_s=100)
+    assert kinds(reported, job) == ["submitted", "started", "completed"]
+    assert spec_of(reported, job) == JobSpec(user="alice", vo="physics", cpus=1, resources=MEMORY)
+    [place] = [extra for kind, name, extra in reported if (kind, name) == ("started", job)]
     assert place[0] in site.names
 
 
 def test_the_queue_tells_what_the_log_does_not_say_of_a_job(site: WatchedPool) -> None:
     job = site.submit(run_s=1000, user="bob", request_cpus="2")
     without_job_ads(site.log)
-    assert spec_of(site.told(), job) == JobSpec(user="bob", vo="physics", cpus=2, resources=MEMORY)
+    assert spec_of(site.reported(), job) == JobSpec(
+        user="bob", vo="physics", cpus=2, resources=MEMORY
+    )
 
 
 def test_a_job_that_is_over_already_is_looked_up_in_the_history(site: WatchedPool) -> None:
     job = site.submit(run_s=1, user="bob")
     site.pool.advance(BEGIN_S + 60)
     without_job_ads(site.log)
-    assert spec_of(site.told(), job) == JobSpec(user="bob", vo="physics", cpus=1, resources=MEMORY)
+    assert spec_of(site.reported(), job) == JobSpec(
+        user="bob", vo="physics", cpus=1, resources=MEMORY
+    )
 
 
 def test_the_estimate_is_read_from_the_attribute_that_the_settings_name(tmp_path: Path) -> None:
     site = WatchedPool(tmp_path, settings=WatchSettings(estimate_attribute="EstimatedRunTime"))
     job = site.submit(run_s=1000, **{"+EstimatedRunTime": "1800"})
     silent = site.submit(run_s=1000)
-    told = site.told()
-    assert spec_of(told, job).estimate_s == 1800.0
-    assert spec_of(told, silent).estimate_s is None
+    reported = site.reported()
+    assert spec_of(reported, job).estimate_s == 1800.0
+    assert spec_of(reported, silent).estimate_s is None
     site.close()
 
 
 def test_an_edit_that_no_event_tells_is_found_in_the_queue(site: WatchedPool) -> None:
     job = site.submit(run_s=1000)
-    site.told(10)
+    site.reported(10)
     site.pool.schedd("alice").edit([short_id(job)], "RequestCpus", "2")
-    assert site.told(10) == [("changed", job, {"cpus": 2})]
-    assert site.told(10) == []
+    assert site.reported(10) == [("changed", job, {"cpus": 2})]
+    assert site.reported(10) == []
 
 
 def test_jobs_older_than_the_log_are_told_from_the_queue(site: WatchedPool) -> None:
@@ -74,10 +78,12 @@ def test_jobs_older_than_the_log_are_told_from_the_queue(site: WatchedPool) -> N
     site.log.write_text("")
     batch = site.look()
     jobs = [event for event in batch.events if event[1] in events.JOB_KINDS]
-    told = [named(event) for event in jobs]
-    assert kinds(told, running) == ["submitted", "started"]
-    assert kinds(told, held) == ["submitted", "held"]
-    assert spec_of(told, running).recalled, "a log that tells of it later must not submit it twice"
+    reported = [named(event) for event in jobs]
+    assert kinds(reported, running) == ["submitted", "started"]
+    assert kinds(reported, held) == ["submitted", "held"]
+    assert spec_of(reported, running).recalled, (
+        "a log that tells of it later must not submit it twice"
+    )
     assert [event[0] for event in jobs if event[2] == running] == [BEGIN_S, BEGIN_S + 10]
 
 
@@ -89,9 +95,9 @@ def test_an_end_that_the_log_has_lost_is_mended_from_the_history(site: WatchedPo
     site.pool.advance(BEGIN_S + 40)
     site.pool.remove(short_id(removed))
     site.log.write_text(kept)
-    told = [(kind, name) for kind, name, _ in site.told(30)]
-    assert told == [("completed", job), ("removed", removed)]
-    assert site.told(30) == [], "what was mended once is mended again"
+    reported = [(kind, name) for kind, name, _ in site.reported(30)]
+    assert reported == [("completed", job), ("removed", removed)]
+    assert site.reported(30) == [], "what was mended once is mended again"
 
 
 def test_a_whole_run_that_the_log_has_lost_is_mended_from_the_history(site: WatchedPool) -> None:
@@ -101,11 +107,11 @@ def test_a_whole_run_that_the_log_has_lost_is_mended_from_the_history(site: Watc
     site.pool.advance(BEGIN_S + 40)
     site.log.write_text(kept)
     batch = site.look(30)
-    told = [(event[0], *named(event)[::2]) for event in batch.events if event[2] == job]
-    assert [(time_s, kind) for time_s, kind, _ in told] == [
+    reported = [(event[0], *named(event)[::2]) for event in batch.events if event[2] == job]
+    assert [(time_s, kind) for time_s, kind, _ in reported] == [
         (BEGIN_S + 10, "started"), (BEGIN_S + 30, "completed"),
     ]  # fmt: skip
-    assert told[0][2][0] in site.names
+    assert reported[0][2][0] in site.names
 
 
 def test_a_start_that_the_log_has_lost_is_mended_from_the_queue(site: WatchedPool) -> None:
@@ -114,9 +120,9 @@ def test_a_start_that_the_log_has_lost_is_mended_from_the_queue(site: WatchedPoo
     kept = site.log.read_text()
     site.pool.advance(BEGIN_S + 10)
     site.log.write_text(kept)
-    told = site.told(30)
-    assert kinds(told, job) == ["started"]
-    assert told[0][2][0] in site.names
+    reported = site.reported(30)
+    assert kinds(reported, job) == ["started"]
+    assert reported[0][2][0] in site.names
 
 
 def test_a_log_that_is_only_a_little_late_is_not_anticipated(site: WatchedPool) -> None:
@@ -126,9 +132,9 @@ def test_a_log_that_is_only_a_little_late_is_not_anticipated(site: WatchedPool) 
     site.pool.advance(BEGIN_S + 10)
     whole = site.log.read_text()
     site.log.write_text(kept)
-    assert site.told(2) == []
+    assert site.reported(2) == []
     site.log.write_text(whole)
-    assert kinds(site.told(30), job) == ["started"]
+    assert kinds(site.reported(30), job) == ["started"]
 
 
 def test_after_a_restart_jobs_that_were_told_are_not_told_again(site: WatchedPool) -> None:
@@ -138,8 +144,8 @@ def test_after_a_restart_jobs_that_were_told_are_not_told_again(site: WatchedPoo
     site.pool.advance(BEGIN_S + 60)
     again = site.new_watch()
     again.start(cursor)
-    told = without_classes(again.look().events)
-    assert [name for _, name, _ in told] == [later, later]
+    reported = without_classes(again.look().events)
+    assert [name for _, name, _ in reported] == [later, later]
     again.close()
 
 
@@ -164,9 +170,9 @@ def test_a_job_that_was_submitted_on_hold_is_held_though_the_log_says_nothing(
     job = site.submit(run_s=1000, hold="true")
     records = site.log.read_text().split("...\n")
     site.log.write_text("".join(f"{one}...\n" for one in records if one and one[:3] == "000"))
-    told = site.told()
-    assert kinds(told, job) == ["submitted", "held"]
-    [why] = [extra for kind, name, extra in told if (kind, name) == ("held", job)]
+    reported = site.reported()
+    assert kinds(reported, job) == ["submitted", "held"]
+    [why] = [extra for kind, name, extra in reported if (kind, name) == ("held", job)]
     assert why == "submitted on hold at user's request (by user alice)"
 
 

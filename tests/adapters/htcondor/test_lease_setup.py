@@ -14,27 +14,29 @@ INSTALLED = {
 }
 
 
-def told(site: LeasedPool, **settings: str) -> tuple[str, str]:
+def reported(site: LeasedPool, **settings: str) -> tuple[str, str]:
     found = INSTALLED | settings
-    _, state, said, _ = lease_finding(site.point, lambda name: found[name])
-    return state, said
+    _, state, message, _ = lease_finding(site.point, lambda name: found[name])
+    return state, message
 
 
 def test_what_is_not_installed_is_no_fault(site: LeasedPool) -> None:
-    state, said = told(site, JOB_TRANSFORM_NAMES="Other")
-    assert (state, said.partition(";")[0]) == ("ok", "not installed")
+    state, message = reported(site, JOB_TRANSFORM_NAMES="Other")
+    assert (state, message.partition(";")[0]) == ("ok", "not installed")
 
 
 def test_jobs_that_heed_them_are_counted(site: LeasedPool) -> None:
     site.submit(60)
     site.submit_heeding()
-    said = "installed; 1 of 2 waiting jobs support them; may be set by root, condor, outrider@site"
-    assert told(site) == ("ok", said)
+    message = (
+        "installed; 1 of 2 waiting jobs support them; may be set by root, condor, outrider@site"
+    )
+    assert reported(site) == ("ok", message)
 
 
 def test_attributes_that_users_may_edit_are_a_fault(site: LeasedPool) -> None:
-    state, said = told(site, PROTECTED_JOB_ATTRS="OutriderUntil, OutriderHold")
-    assert (state, said) == (
+    state, message = reported(site, PROTECTED_JOB_ATTRS="OutriderUntil, OutriderHold")
+    assert (state, message) == (
         "fail",
         "users may edit OutriderHeld, OutriderPin, OutriderPrefer, OutriderFirst, OutriderBy",
     )
@@ -42,6 +44,6 @@ def test_attributes_that_users_may_edit_are_a_fault(site: LeasedPool) -> None:
 
 def test_an_access_point_that_does_not_answer_is_told(site: LeasedPool) -> None:
     site.fails(outage_ratio=1.0)
-    state, said = told(site)
+    state, message = reported(site)
     assert state == "warn"
-    assert said.startswith("unknown: ")
+    assert message.startswith("unknown: ")

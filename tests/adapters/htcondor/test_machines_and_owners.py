@@ -33,12 +33,12 @@ def test_memory_and_gpus_are_those_of_all_slots_and_dynamic_ones_are_parts() -> 
 
 
 def test_every_machine_joins_once_with_its_cluster_and_cpus(site: WatchedPool) -> None:
-    told = site.told()
-    assert told == [
+    reported = site.reported()
+    assert reported == [
         ("joined", name, MachineSpec(cluster=cluster, cpus=1, resources=SIZE))
         for name, cluster in (("m1", "A"), ("m2", "A"), ("m3", "B"), ("m4", "B"))
     ]
-    assert site.told(after_s=600) == []
+    assert site.reported(after_s=600) == []
 
 
 def test_an_owner_comes_and_goes_at_the_moments_that_htcondor_tells(site: WatchedPool) -> None:
@@ -60,38 +60,38 @@ def test_an_owner_comes_and_goes_at_the_moments_that_htcondor_tells(site: Watche
 def test_a_machine_that_refuses_every_job_is_drained_and_opens_again(site: WatchedPool) -> None:
     site.look()
     site.pool.publish("m1", "Start", "false")
-    assert kinds(site.told(10), "m1") == ["drained"]
+    assert kinds(site.reported(10), "m1") == ["drained"]
     site.pool.publish("m1", "Start", "OwnerActive isnt true")
-    assert kinds(site.told(10), "m1") == ["usable"]
+    assert kinds(site.reported(10), "m1") == ["usable"]
 
 
 def test_an_owner_on_a_drained_machine_leaves_it_closed(site: WatchedPool) -> None:
     site.look()
     site.pool.publish("m1", "Draining", "true")
-    assert kinds(site.told(10), "m1") == ["drained"]
+    assert kinds(site.reported(10), "m1") == ["drained"]
     site.pool.owner_came("m1")
-    assert kinds(site.told(10), "m1") == ["owner_came"]
+    assert kinds(site.reported(10), "m1") == ["owner_came"]
     site.pool.owner_went("m1")
-    assert kinds(site.told(10), "m1") == ["owner_went"]
+    assert kinds(site.reported(10), "m1") == ["owner_went"]
 
 
 def test_a_sleeping_machine_is_asleep_until_it_wakes(site: WatchedPool) -> None:
     site.look()
     site.pool.publish("m3", "Offline", "true")
-    assert kinds(site.told(10), "m3") == ["asleep"]
+    assert kinds(site.reported(10), "m3") == ["asleep"]
     site.pool.publish("m3", "Offline", "false")
-    assert kinds(site.told(10), "m3") == ["woken"]
+    assert kinds(site.reported(10), "m3") == ["woken"]
 
 
 def test_a_machine_has_left_when_its_ads_are_missing_for_long_enough(tmp_path: Path) -> None:
     site = WatchedPool(tmp_path, settings=WatchSettings(left_after_s=100))
     site.look()
     site.pool.leave("m4")
-    assert site.told(10) == []
-    assert site.told(60) == [], "70 s away, and gone already"
-    assert site.told(60) == [("left", "m4", None)]
+    assert site.reported(10) == []
+    assert site.reported(60) == [], "70 s away, and gone already"
+    assert site.reported(60) == [("left", "m4", None)]
     site.pool.join(Machine(name="m4", cluster="C", cpus=2))
-    assert site.told(10) == [("joined", "m4", MachineSpec(cluster="C", cpus=2, resources=SIZE))]
+    assert site.reported(10) == [("joined", "m4", MachineSpec(cluster="C", cpus=2, resources=SIZE))]
     site.close()
 
 
@@ -101,7 +101,7 @@ def test_a_machine_that_comes_back_soon_has_not_left(tmp_path: Path) -> None:
     site.pool.leave("m4")
     site.look(60)
     site.pool.join(Machine(name="m4", cluster="B"))
-    assert site.told(60) == []
+    assert site.reported(60) == []
     site.close()
 
 
@@ -109,7 +109,7 @@ def test_clusters_come_from_the_attribute_that_the_settings_name(tmp_path: Path)
     settings = WatchSettings(cluster_attribute="Room", machine_clusters={"m[34]": "annex"})
     site = WatchedPool(tmp_path, settings=settings)
     site.pool.publish("m1", "Room", '"cellar"')
-    joined = {name: spec.cluster for kind, name, spec in site.told() if kind == "joined"}
+    joined = {name: spec.cluster for kind, name, spec in site.reported() if kind == "joined"}
     assert joined == {"m1": "cellar", "m2": "default", "m3": "annex", "m4": "annex"}
     site.close()
 
@@ -226,8 +226,8 @@ def test_most_looks_ask_for_those_slots_alone_that_were_heard_of_since(tmp_path:
         assert "m7" in watch.machines, "who left is seen in a look at all slots"
         # the second look has all that were heard of in the second of the first
         assert (collector.answered[0], collector.answered[2]) == (20, 1)
-        told = [e for n in range(11) for e in watch.look(now_s + 70 + 61 * n)]
-        assert (events.LEFT, "m7") in {e[1:3] for e in told}
+        reported = [e for n in range(11) for e in watch.look(now_s + 70 + 61 * n)]
+        assert (events.LEFT, "m7") in {e[1:3] for e in reported}
         assert watch.save().keys() == watch.machines.keys()
         again = SlotWatch(made.calls, made.settings)
         again.restore(watch.save())
@@ -253,6 +253,6 @@ def test_of_a_machine_with_several_slots_those_that_were_not_heard_of_still_coun
     watch.look(1000.0)
     assert watch.machines["m1"].cpus == 6
     slots[1] |= {"State": "Owner", "LastHeardFrom": 110, "MyCurrentTime": 110}
-    told = watch.look(1005.0)
-    assert [e[1:3] for e in told] == [(events.OWNER_CAME, "m1")]
+    reported = watch.look(1005.0)
+    assert [e[1:3] for e in reported] == [(events.OWNER_CAME, "m1")]
     assert watch.machines["m1"].cpus == 6

@@ -68,7 +68,7 @@ class Queue:
         self.specs = JobSpecs(None, self.ads.watch)
         self.now_s = 0
 
-    def told(self) -> Sequence[Any]:
+    def reported(self) -> Sequence[Any]:
         schedd: Any = self
         return self.specs.query(schedd, "true", ["ClusterId"])
 
@@ -81,9 +81,9 @@ class Queue:
     def look(self, now_s: int) -> list[JobSpec]:
         self.now_s = now_s
         self.ads.watch.look_at_slots(now_s)
-        told = [self.specs.of(ad) for ad in self.told()]
+        reported = [self.specs.of(ad) for ad in self.reported()]
         self.ads.watch.news(now_s, now_s)
-        return told
+        return reported
 
 
 def test_a_job_that_is_as_it_was_has_the_same_specification() -> None:
@@ -98,7 +98,7 @@ def test_a_job_that_is_as_it_was_has_the_same_specification() -> None:
 
 def test_a_job_gets_its_class_once_the_collector_has_answered() -> None:
     queue = Queue([SLOT], [JOB])
-    [ad] = queue.told()
+    [ad] = queue.reported()
     assert queue.specs.of(ad).eligible == ""
     [spec] = queue.look(0)
     assert spec.eligible.startswith("requirements-")

@@ -42,13 +42,13 @@ def life(made: MockCondorAdapter, until_s: float) -> list[NamedEvent]:
     """Return the events of the first seconds, without the event loop."""
     made.begin(None)
     batch = made.look()
-    told = batch.events
-    end_s = told[0][0] + until_s
+    reported = batch.events
+    end_s = reported[0][0] + until_s
     while (batch.seen_until_s or 0.0) < end_s:
         batch = made.look()
-        told = told + batch.events
+        reported = reported + batch.events
     made.end()
-    return [event for event in told if event[0] <= end_s]
+    return [event for event in reported if event[0] <= end_s]
 
 
 @pytest.fixture
@@ -59,17 +59,17 @@ def campus(tmp_path: Path) -> Path:
 
 
 def test_a_campus_lives_on_the_pool_with_its_owners_users_and_vos(campus: Path) -> None:
-    told = life(adapter(campus=str(campus)), 2.5 * DAY_S)
+    reported = life(adapter(campus=str(campus)), 2.5 * DAY_S)
     original = tiny_campus()
-    counted = Counter(event[1] for event in told)
-    until_s = max(event[0] for event in told) - original.start.timestamp()
+    counted = Counter(event[1] for event in reported)
+    until_s = max(event[0] for event in reported) - original.start.timestamp()
     assert counted[SUBMITTED] == int((original.submit_s <= until_s).sum()) == 150
     assert counted[OWNER_CAME] > 30
     assert counted[EVICTED] > 0
     assert counted[COMPLETED] > 100
     assert counted[STARTED] >= counted[COMPLETED] + counted[EVICTED]
-    assert {event[3].vo for event in told if event[1] == SUBMITTED} == {"biology", "physics"}
-    assert {event[3].user for event in told if event[1] == SUBMITTED} == {"ann", "bob", "eve"}
+    assert {event[3].vo for event in reported if event[1] == SUBMITTED} == {"biology", "physics"}
+    assert {event[3].user for event in reported if event[1] == SUBMITTED} == {"ann", "bob", "eve"}
 
 
 def test_no_job_starts_where_an_owner_sits_or_sat_a_moment_ago(campus: Path) -> None:
@@ -95,8 +95,8 @@ def test_the_same_seed_tells_the_same_and_another_does_not(campus: Path) -> None
 
 def test_faults_are_settings(campus: Path) -> None:
     made = adapter(campus=str(campus), faults={"duplicate_record_ratio": 1.0})
-    told = life(made, DAY_S)
-    submitted = Counter(event[2] for event in told if event[1] == SUBMITTED)
+    reported = life(made, DAY_S)
+    submitted = Counter(event[2] for event in reported if event[1] == SUBMITTED)
     assert set(submitted.values()) == {2}
 
 
@@ -167,7 +167,7 @@ def test_the_pool_of_the_documentation_runs(repository: Path, tmp_path: Path) ->
     page = (repository / "docs/mock-condor.md").read_text(encoding="utf-8")
     text = page.partition("```toml\n# pool.toml\n")[2].partition("```")[0]
     (tmp_path / "pool.toml").write_text(text)
-    told = life(adapter(pool=str(tmp_path / "pool.toml")), 3 * 3600.0)
-    counted = Counter(KIND_NAMES[event[1]] for event in told)
+    reported = life(adapter(pool=str(tmp_path / "pool.toml")), 3 * 3600.0)
+    counted = Counter(KIND_NAMES[event[1]] for event in reported)
     assert (counted["joined"], counted["owner_came"], counted["owner_went"]) == (2, 1, 1)
     assert counted["submitted"] == counted["completed"] == 10

@@ -23,17 +23,17 @@ def alone(tmp_path: Path) -> Iterator[WatchedPool]:
 
 def of_job(batches: list[Batch], job: str) -> list[tuple[float, str]]:
     """Return time and kind of each reported event of a job."""
-    told = [event for batch in batches for event in batch.events]
-    return [(event[0], named(event)[0]) for event in told if event[2] == job]
+    reported = [event for batch in batches for event in batch.events]
+    return [(event[0], named(event)[0]) for event in reported if event[2] == job]
 
 
 def test_a_life_is_told_with_the_times_of_the_ad(alone: WatchedPool) -> None:
     begin_s = alone.pool.now_s
     job = alone.submit(run_s=100)
     batches = [alone.look(30) for _ in range(5)]
-    told = of_job(batches, job)
-    assert [kind for _, kind in told] == ["submitted", "started", "completed"]
-    times = [time_s for time_s, _ in told]
+    reported = of_job(batches, job)
+    assert [kind for _, kind in reported] == ["submitted", "started", "completed"]
+    times = [time_s for time_s, _ in reported]
     assert times[0] == begin_s
     assert begin_s < times[1] <= begin_s + 20, "the cycle of 10 s, not the look after 30"
     assert times[2] == times[1] + 100
@@ -43,9 +43,9 @@ def test_a_life_is_told_with_the_times_of_the_ad(alone: WatchedPool) -> None:
 
 def test_a_job_that_came_and_went_between_two_looks_is_told_whole(alone: WatchedPool) -> None:
     job = alone.submit(run_s=3)
-    told = of_job([alone.look(60)], job)
-    assert [kind for _, kind in told] == ["submitted", "started", "completed"]
-    assert told[2][0] == told[1][0] + 3
+    reported = of_job([alone.look(60)], job)
+    assert [kind for _, kind in reported] == ["submitted", "started", "completed"]
+    assert reported[2][0] == reported[1][0] + 3
     assert of_job([alone.look(60) for _ in range(4)], job) == [], "told once"
 
 
@@ -55,8 +55,8 @@ def test_an_eviction_and_the_next_start_between_two_looks_are_told(alone: Watche
     [machine] = [extra[0] for kind, _, extra in started if kind == "started"]
     alone.pool.owner_came(machine.partition("@")[0])
     batch = alone.look(30)
-    told = [named(event) for event in batch.events if event[2] == job]
-    (evicted, _, cause), (again, _, (elsewhere, *_)) = told
+    reported = [named(event) for event in batch.events if event[2] == job]
+    (evicted, _, cause), (again, _, (elsewhere, *_)) = reported
     assert (evicted, cause, again) == ("evicted", "owner", "started")
     assert elsewhere != machine
     assert batch.events == sorted(batch.events, key=lambda event: event[0])
@@ -64,17 +64,19 @@ def test_an_eviction_and_the_next_start_between_two_looks_are_told(alone: Watche
 
 def test_holds_releases_removals_and_edits(alone: WatchedPool) -> None:
     job = alone.submit(run_s=500, request_cpus="64")  # nobody has so many
-    assert kinds(alone.told(30), job) == ["submitted"]
+    assert kinds(alone.reported(30), job) == ["submitted"]
     schedd = alone.pool.schedd("alice")
     alone.act("hold", job)
-    assert alone.told(30) == [("held", job, "Python-initiated action (by user alice)")]
+    assert alone.reported(30) == [("held", job, "Python-initiated action (by user alice)")]
     alone.act("release", job)
-    assert kinds(alone.told(30), job) == ["released"]
+    assert kinds(alone.reported(30), job) == ["released"]
     schedd.edit([job.rpartition("#")[2]], "RequestCpus", "2")
-    changed = [extra for kind, name, extra in alone.told(90) if (kind, name) == ("changed", job)]
+    changed = [
+        extra for kind, name, extra in alone.reported(90) if (kind, name) == ("changed", job)
+    ]
     assert changed == [{"cpus": 2}]
     alone.act("remove", job)
-    assert kinds(alone.told(30), job)[-1] == "removed"
+    assert kinds(alone.reported(30), job)[-1] == "removed"
 
 
 def test_a_restart_goes_on_and_tells_nothing_twice(alone: WatchedPool) -> None:

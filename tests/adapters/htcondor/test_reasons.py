@@ -37,9 +37,9 @@ def matched(job: str, ads: list[str]) -> Matching:
 
 def reason(job: str, ads: list[str]) -> WaitingReason:
     now = Now(0, 0)
-    told = waiting_reason(ClassAd(changed(job, JobStatus="1")), "ap1", matched(job, ads), now)
-    assert told is not None
-    return told
+    reported = waiting_reason(ClassAd(changed(job, JobStatus="1")), "ap1", matched(job, ads), now)
+    assert reported is not None
+    return reported
 
 
 # -- how a job and the machines meet ----------------------------------------------------------
@@ -93,28 +93,28 @@ def test_an_empty_pool_and_a_job_without_conditions() -> None:
 
 
 def test_memory_that_nobody_has_is_said_with_what_would_match() -> None:
-    told = reason(changed(JOB, RequestMemory="1048576"), slots(Memory="1000 2000 3000 3000"))
-    assert told.never
-    assert told.machines == 0
-    assert told.sentence == (
+    reported = reason(changed(JOB, RequestMemory="1048576"), slots(Memory="1000 2000 3000 3000"))
+    assert reported.never
+    assert reported.machines == 0
+    assert reported.sentence == (
         "none of the pool's 4 machines may run it: no machine meets TARGET.Memory >= 1048576"
     )
-    assert told.remedies[0] == (
+    assert reported.remedies[0] == (
         "ask for at most 3,000 MB of memory: 2 machines match then: "
         "condor_qedit 7.0 RequestMemory 3000"
     )
-    assert told.remedies[1] == "4 machines would match without TARGET.Memory >= 1048576"
+    assert reported.remedies[1] == "4 machines would match without TARGET.Memory >= 1048576"
 
 
 def test_conditions_that_no_machine_meets_at_once() -> None:
     job = changed(JOB, Requirements="Memory > 2500 && Cpus > 4")
-    told = reason(job, slots(Memory="1000 2000 3000 4000", Cpus="8 8 4 4"))
-    assert told.never
-    at_once, most = told.sentence.split("; ")
+    reported = reason(job, slots(Memory="1000 2000 3000 4000", Cpus="8 8 4 4"))
+    assert reported.never
+    at_once, most = reported.sentence.split("; ")
     assert at_once.endswith("no machine meets all of its conditions together")
     assert most == "Memory > 2500 removes most machines: 2 of 4"
-    assert told.removes_most == "Memory > 2500"
-    assert told.remedies == (
+    assert reported.removes_most == "Memory > 2500"
+    assert reported.remedies == (
         "2 machines would match without Memory > 2500",
         "2 machines would match without Cpus > 4",
     )
@@ -123,27 +123,27 @@ def test_conditions_that_no_machine_meets_at_once() -> None:
 def test_the_condition_that_removes_most_is_named_where_some_machines_are_left() -> None:
     long = " || ".join(f'Name == "other{n}"' for n in range(20))
     job = changed(JOB, Requirements=f"(Memory > 3500 || {long}) && Cpus > 4")
-    told = reason(job, slots(Memory="1000 2000 3000 4000", Cpus="8 8 4 8"))
-    assert told.machines == 1
-    assert told.removes_most is not None
-    assert told.removes_most.startswith('Memory > 3500 || Name == "other0"')
-    assert told.sentence.endswith("... removes most machines: 3 of 4")
-    assert len(told.sentence) < 300, "however long the condition"
+    reported = reason(job, slots(Memory="1000 2000 3000 4000", Cpus="8 8 4 8"))
+    assert reported.machines == 1
+    assert reported.removes_most is not None
+    assert reported.removes_most.startswith('Memory > 3500 || Name == "other0"')
+    assert reported.sentence.endswith("... removes most machines: 3 of 4")
+    assert len(reported.sentence) < 300, "however long the condition"
     anywhere = reason(JOB, slots())
     assert anywhere.removes_most is None
     assert "removes" not in anywhere.sentence
 
 
 def test_machines_that_want_no_such_job() -> None:
-    told = reason(JOB, slots(Start='TARGET.Owner=="bob" ' * 4))
-    assert told.sentence.endswith(f"no machine meets {START}")
-    assert told.remedies == (
+    reported = reason(JOB, slots(Start='TARGET.Owner=="bob" ' * 4))
+    assert reported.sentence.endswith(f"no machine meets {START}")
+    assert reported.remedies == (
         "4 machines would match if their START took it: ask their administrators",
     )
 
 
 @pytest.mark.parametrize(
-    ("now", "rejected", "said", "remedy"),
+    ("now", "rejected", "message", "remedy"),
     [
         (Now(0, 0), "", "and none of them has room for it now", "wait for a machine to get free"),
         (Now(0, 3), "", "and none of them has room for it now, 3 of them used by their owners",
@@ -156,15 +156,15 @@ def test_machines_that_want_no_such_job() -> None:
     ],
 )  # fmt: skip
 def test_a_job_that_may_run_somewhere_waits_for_its_turn(
-    now: Now, rejected: str, said: str, remedy: str
+    now: Now, rejected: str, message: str, remedy: str
 ) -> None:
     ad = ClassAd(changed(JOB, JobStatus="1", LastRejMatchReason=f'"{rejected}"'))
-    told = waiting_reason(ad, "ap1", matched(JOB, slots()), now)
-    assert told is not None
-    assert told.sentence.startswith("4 of the pool's 4 machines may run it, ")
-    assert told.sentence.endswith(said)
-    assert not told.never
-    assert told.remedies == (remedy,)
+    reported = waiting_reason(ad, "ap1", matched(JOB, slots()), now)
+    assert reported is not None
+    assert reported.sentence.startswith("4 of the pool's 4 machines may run it, ")
+    assert reported.sentence.endswith(message)
+    assert not reported.never
+    assert reported.remedies == (remedy,)
 
 
 @pytest.mark.parametrize(
@@ -189,11 +189,11 @@ def test_a_hold_is_told_in_htcondors_words_with_what_lifts_it(
         JOB, JobStatus="5", HoldReasonCode=f"{code}", HoldReasonSubCode=f"{subcode}",
         HoldReason=f'"{why}"', MemoryUsage="512",
     )  # fmt: skip
-    told = waiting_reason(ClassAd(ad), "ap1", None, Now(0, 0))
-    assert told is not None
-    assert told.code == (f"{code}.{subcode}" if subcode else f"{code}")
-    assert (told.sentence, told.remedies) == (sentence, (remedy,))
-    assert not told.never
+    reported = waiting_reason(ClassAd(ad), "ap1", None, Now(0, 0))
+    assert reported is not None
+    assert reported.code == (f"{code}.{subcode}" if subcode else f"{code}")
+    assert (reported.sentence, reported.remedies) == (sentence, (remedy,))
+    assert not reported.never
 
 
 @pytest.mark.parametrize("status", [2, 3, 4, 6, 7])
@@ -216,10 +216,12 @@ def test_a_waiting_a_held_and_a_running_job_of_a_pool(site: WatchedPool) -> None
     site.pool.schedd("alice").act(JobAction.Hold, [held.partition("#")[2]])
     runs = site.submit(60)
     site.look(30)
-    told = why(site, big)
-    assert told.never
-    assert re.match(r"none of the pool's 4 machines may run it: .*Memory >= 1000000", told.sentence)
-    assert told.remedies[0].startswith("ask for at most ")
+    reported = why(site, big)
+    assert reported.never
+    assert re.match(
+        r"none of the pool's 4 machines may run it: .*Memory >= 1000000", reported.sentence
+    )
+    assert reported.remedies[0].startswith("ask for at most ")
     assert why(site, held).sentence.startswith("it is held: ")
     assert why(site, runs) is None
 
@@ -229,9 +231,9 @@ def test_a_full_pool_and_one_with_owners(site: WatchedPool) -> None:
     jobs = [site.submit(600) for _ in range(9)]
     site.pool.owner_came("m1")
     site.look(60)
-    waits = [told for job in jobs if (told := why(site, job)) is not None]
+    waits = [reported for job in jobs if (reported := why(site, job)) is not None]
     assert waits
-    assert {told.sentence for told in waits} == {
+    assert {reported.sentence for reported in waits} == {
         (
             "4 of the pool's 4 machines may run it, and none of them has room for it now, "
             "1 of them used by their owners"

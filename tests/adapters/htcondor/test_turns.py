@@ -80,10 +80,10 @@ def test_where_priorities_are_not_told_nothing_is_said() -> None:
 
 def test_who_comes_before_is_told_with_the_priority() -> None:
     ad, machines = ClassAd(changed(JOB, JobStatus="1")), matched(JOB, slots())
-    told = waiting_reason(ad, "ap1", machines, Now(0, 0), Turn(500.25, 1, 7, 2))
-    assert told is not None
-    assert told.ahead == 9
-    assert told.sentence.endswith(
+    reported = waiting_reason(ad, "ap1", machines, Now(0, 0), Turn(500.25, 1, 7, 2))
+    assert reported is not None
+    assert reported.ahead == 9
+    assert reported.sentence.endswith(
         "none of them has room for it now; 7 idle jobs of 1 user of better priority and 2 idle "
         "jobs of its own user come before it (its user's priority is 500.25)"
     )

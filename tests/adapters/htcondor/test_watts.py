@@ -59,11 +59,11 @@ def test_an_expression_counts_as_what_it_comes_to() -> None:
 
 
 def test_a_site_that_names_no_attribute_reads_none() -> None:
-    told = AD | {"MachineWatts": 57.5, "ActiveWatts": 90.0}
+    reported = AD | {"MachineWatts": 57.5, "ActiveWatts": 90.0}
     watts = WattsOfAds(WatchSettings())
     assert watts.attributes == []
-    assert watts.news("pc", [told], 100.0) == []
-    assert watts.of_states(told) == StateWatts()
+    assert watts.news("pc", [reported], 100.0) == []
+    assert watts.of_states(reported) == StateWatts()
 
 
 def test_a_machine_joins_with_the_watts_of_its_states_and_again_when_they_change() -> None:
@@ -87,9 +87,11 @@ def test_a_pool_tells_its_watts(tmp_path: Path) -> None:
     site.look()
     site.pool.publish("m1", "MachineWatts", "61.5")
     site.pool.publish("m1", "ActiveWatts", "90.0")
-    told = site.told(20)
-    assert [(kind, name, extra) for kind, name, extra in told if kind == "power"] == [
+    reported = site.reported(20)
+    assert [(kind, name, extra) for kind, name, extra in reported if kind == "power"] == [
         ("power", "m1", 61.5)
     ]
-    assert [(name, spec.active_w) for kind, name, spec in told if kind == "joined"] == [("m1", 90)]
+    assert [(name, spec.active_w) for kind, name, spec in reported if kind == "joined"] == [
+        ("m1", 90)
+    ]
     site.close()

@@ -110,7 +110,7 @@ class WatchedPool:
         self.pool.advance(self.pool.now_s + after_s)
         return self.watch.look()
 
-    def told(self, after_s: float = 0.0) -> list[tuple[str, str, Any]]:
+    def reported(self, after_s: float = 0.0) -> list[tuple[str, str, Any]]:
         """Return kind, subject and extra of the events of a look, except classes."""
         return without_classes(self.look(after_s).events)
 
@@ -135,11 +135,11 @@ def named(event: NamedEvent) -> tuple[str, str, Any]:
     return KIND_NAMES[event[1]], event[2], event[3]
 
 
-def without_classes(told: list[NamedEvent]) -> list[tuple[str, str, Any]]:
+def without_classes(reported: list[NamedEvent]) -> list[tuple[str, str, Any]]:
     """Events without what they say of classes of machines: `test_eligibility` is about those."""
     return [
         (KIND_NAMES[kind], subject, _without_class(extra))
-        for _, kind, subject, extra in told
+        for _, kind, subject, extra in reported
         if kind != ELIGIBLE and _without_class(extra) != {}
     ]
 
@@ -152,15 +152,15 @@ def _without_class(extra: Any) -> Any:
     return extra
 
 
-def kinds(told: list[tuple[str, str, Any]], subject: str) -> list[str]:
+def kinds(reported: list[tuple[str, str, Any]], subject: str) -> list[str]:
     """Return the kinds of the events of one job or machine, in order."""
-    return [kind for kind, name, _ in told if name == subject]
+    return [kind for kind, name, _ in reported if name == subject]
 
 
-def spec_of(told: list[tuple[str, str, Any]], job: str) -> JobSpec:
+def spec_of(reported: list[tuple[str, str, Any]], job: str) -> JobSpec:
     """Return the specification in the submission event of a job."""
-    found = [extra for kind, name, extra in told if (kind, name) == ("submitted", job)]
-    assert len(found) == 1, f"{len(found)} submissions of {job} among {told}"
+    found = [extra for kind, name, extra in reported if (kind, name) == ("submitted", job)]
+    assert len(found) == 1, f"{len(found)} submissions of {job} among {reported}"
     assert isinstance(found[0], JobSpec)
     return found[0]
 

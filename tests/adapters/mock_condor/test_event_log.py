@@ -70,7 +70,7 @@ def ours(path: Path) -> Reading:
     return HTCondorLogReader(ReaderOptions()).read(path.read_bytes(), final=True)
 
 
-def told(reading: Reading) -> list[NamedEvent]:
+def reported(reading: Reading) -> list[NamedEvent]:
     return [event for event in reading.events if event is not None]
 
 
@@ -82,7 +82,7 @@ def test_both_readers_find_the_same_events_of_the_same_jobs_at_the_same_seconds(
     reading = ours(path)
     assert reading.rejected == {}
     assert set(reading.ignored) == {"job_ad_information"}
-    mine = [(event[1], event[2], int(event[0])) for event in told(reading)]
+    mine = [(event[1], event[2], int(event[0])) for event in reported(reading)]
     real = [
         (KINDS[int(event.type)], f"{SCHEDD}#{event.cluster}.{event.proc}", int(event.timestamp))
         for event in theirs(path)
@@ -95,7 +95,7 @@ def test_both_readers_find_the_same_events_of_the_same_jobs_at_the_same_seconds(
 def test_the_log_tells_the_machine_the_user_and_the_group(tmp_path: Path) -> None:
     path = tmp_path / "EventLog"
     eventful_pool(path)
-    events_told = told(ours(path))
+    events_told = reported(ours(path))
     starts = [event[3] for event in events_told if event[1] == events.STARTED]
     assert {machine for machine, *_ in starts} == {"m0", "m1"}
     (spec,) = {
@@ -107,14 +107,14 @@ def test_the_log_tells_the_machine_the_user_and_the_group(tmp_path: Path) -> Non
 def test_the_log_says_why_a_run_ended_where_the_real_one_does(tmp_path: Path) -> None:
     path = tmp_path / "EventLog"
     eventful_pool(path)
-    reasons = Counter(event[3] for event in told(ours(path)) if event[1] == events.EVICTED)
+    reasons = Counter(event[3] for event in reported(ours(path)) if event[1] == events.EVICTED)
     assert set(reasons) == {"unknown", "held", "removed"}, "an owner's return is unknown there"
 
 
 def test_the_log_and_the_queue_tell_the_same_story(tmp_path: Path) -> None:
     path = tmp_path / "EventLog"
     pool = eventful_pool(path)
-    starts = Counter(event[2] for event in told(ours(path)) if event[1] == events.STARTED)
+    starts = Counter(event[2] for event in reported(ours(path)) if event[1] == events.STARTED)
     ads = pool.schedd("alice").query() + pool.schedd("alice").history()
     assert starts == Counter(
         {ad["GlobalJobId"].rpartition("#")[0]: ad.get("JobRunCount", 0) for ad in ads}
@@ -152,8 +152,8 @@ def test_a_log_in_which_records_stand_twice_tells_nothing_new(tmp_path: Path) ->
     clean, doubled = tmp_path / "clean", tmp_path / "doubled"
     eventful_pool(clean)
     eventful_pool(doubled, Faults(duplicate_record_ratio=0.5))
-    assert len(told(ours(doubled))) > len(told(ours(clean)))
-    events_read = [{event[:3] for event in told(ours(path))} for path in (clean, doubled)]
+    assert len(reported(ours(doubled))) > len(reported(ours(clean)))
+    events_read = [{event[:3] for event in reported(ours(path))} for path in (clean, doubled)]
     assert events_read[0] == events_read[1]
 
 
@@ -190,7 +190,7 @@ def test_whatever_happens_a_job_and_a_slot_agree(seed: int, tmp_path: Path) -> N
             used = pool.negotiator("condor").getPriorities()
             assert sum(ad["ResourcesUsed"] for ad in used) == len(running)
             assert not any(slot.job for slot in pool.slots() if slot.name.partition("@")[2] in here)
-    assert _impossible(told(ours(path))) == []
+    assert _impossible(reported(ours(path))) == []
 
 
 _MAY_FOLLOW: dict[int, set[int | None]] = {

@@ -40,9 +40,9 @@ def run_script(examples: Path, broker: Mosquitto, machine: str, **environment: s
     require_program("mosquitto_pub", "Mosquitto's clients")
     options = broker.run_dir / "mosquitto_pub"
     options.write_text(f"-h 127.0.0.1\n-p {broker.port}\n-u lab-7\n-P {USERS['lab-7']}\n")
-    told = {"OUTRIDER_CONFIG": str(broker.run_dir), "OUTRIDER_MACHINE": machine}
+    reported = {"OUTRIDER_CONFIG": str(broker.run_dir), "OUTRIDER_MACHINE": machine}
     script = examples / "outrider-owner"
-    done = subprocess.run([script], env={**os.environ, **told, **environment}, check=False)
+    done = subprocess.run([script], env={**os.environ, **reported, **environment}, check=False)
     return done.returncode
 
 

@@ -43,19 +43,19 @@ async def test_a_flood_of_invented_meters_is_bounded_counted_and_logged_once() -
     flood = b"".join(packet(f"outrider/in/power/junk{n}", b"63.5") for n in range(SENT))
     with RawBroker(flood) as broker, structlog.testing.capture_logs() as lines:
         source = adapter_on(broker.port, max_machines=100_000)
-        taken, lost, told, ages = 0, 0, [], []
+        taken, lost, reported, ages = 0, 0, [], []
         async with asyncio.timeout(120):
             async for batch in first_batches(source, 0.5):
                 taken += len(batch.events)
                 lost += batch.rejected.get("too_many_waiting", 0)
                 ages.append(batch.age_s)
-                told.append(batch.note)
+                reported.append(batch.note)
                 await asyncio.sleep(0.02)
                 assert len(source._arrived) <= MAX_WAITING / 2
                 if taken + lost == SENT:
                     break
     assert lost > 0
-    assert any("messages are dropped" in note for note in told)
+    assert any("messages are dropped" in note for note in reported)
     assert [line["event"] for line in lines].count("messages_dropped") == 1
     assert max(ages) > 0.1
     assert ages[-1] == pytest.approx(0.0, abs=0.5)
@@ -91,7 +91,7 @@ async def test_a_backlog_of_many_batches_shows_in_the_age_until_it_is_taken(
     """Test that all log-ins are reported, and that the source is not current until then."""
     sent = 5 * BATCH_MESSAGES
     source = adapter(broker)
-    told, ages, seen_s = 0, [], []
+    reported, ages, seen_s = 0, [], []
     async with asyncio.timeout(60), source, publisher(broker) as client:
         batches = source.batches(None)
         while (await anext(batches)).seen_until_s is None:
@@ -100,11 +100,11 @@ async def test_a_backlog_of_many_batches_shows_in_the_age_until_it_is_taken(
             await client.publish(f"outrider/in/owner/m{n}", b'{"present": true}', qos=0)
         await asyncio.sleep(1.0)
         async for batch in batches:
-            told += len(batch.events)
+            reported += len(batch.events)
             ages.append(batch.age_s)
             assert batch.seen_until_s is not None
             seen_s.append(time.time() - batch.seen_until_s)
-            if told == sent:
+            if reported == sent:
                 break
         await batches.aclose()  # type: ignore[attr-defined]
     assert len(ages) == 5

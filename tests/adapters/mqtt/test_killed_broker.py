@@ -39,19 +39,21 @@ async def test_nothing_is_lost_or_doubled_when_the_broker_is_killed(broker: Mosq
         source.finish()
         await asyncio.wait_for(sending, 30.0)
         await received.until(lambda: len(received.events) >= len(source.sent), "all of them")
-    told = [(machine, time_s) for time_s, _, machine, _ in received.events]
-    assert not set(source.sent) - set(told), "lost"
-    assert len(told) == len(set(told)), "doubled"
+    reported = [(machine, time_s) for time_s, _, machine, _ in received.events]
+    assert not set(source.sent) - set(reported), "lost"
+    assert len(reported) == len(set(reported)), "doubled"
     assert counted(received.events) == len(source.sent)
 
 
-def counted(told: list[NamedEvent]) -> int:
+def counted(reported: list[NamedEvent]) -> int:
     """Return how many readings the engine gets, of machines that it knows."""
     merger = EventMerger(["mqtt"], lambda name: MachineSpec())
-    began_s = min(event[0] for event in told)
-    merger.arrive("mqtt", [(began_s - 1, JOINED, m, MachineSpec()) for m in {e[2] for e in told}])
-    merger.arrive("mqtt", told)
-    engine_gets = [event[1] for event in merger.seen("mqtt", told[-1][0] + 1)]
+    began_s = min(event[0] for event in reported)
+    merger.arrive(
+        "mqtt", [(began_s - 1, JOINED, m, MachineSpec()) for m in {e[2] for e in reported}]
+    )
+    merger.arrive("mqtt", reported)
+    engine_gets = [event[1] for event in merger.seen("mqtt", reported[-1][0] + 1)]
     return engine_gets.count(POWER)
 
 

@@ -24,16 +24,16 @@ def meaning(**more: Any) -> Meaning:
     return Meaning(build(MqttSettings, more, "test"))
 
 
-def told(
-    topic: str, said: Any, by: Meaning | None = None, retained: bool = False, at_s: float = NOW_S
+def reported(
+    topic: str, body: Any, by: Meaning | None = None, retained: bool = False, at_s: float = NOW_S
 ) -> list[NamedEvent]:
-    payload = said if isinstance(said, bytes) else msgspec.json.encode(said)
+    payload = body if isinstance(body, bytes) else msgspec.json.encode(body)
     return (by or meaning()).events_of(Message(topic, payload, retained, at_s))
 
 
-def refused(topic: str, said: Any, **settings: Any) -> str:
+def refused(topic: str, body: Any, **settings: Any) -> str:
     asked = meaning(**settings)
-    assert told(topic, said, asked) == []
+    assert reported(topic, body, asked) == []
     ((reason, n),) = asked.rejected.items()
     assert n == 1
     assert topic[:20] in asked.complaint, "the person on call must learn which topic it was"
@@ -41,7 +41,7 @@ def refused(topic: str, said: Any, **settings: Any) -> str:
 
 
 def test_a_log_in_closes_a_machine_to_jobs() -> None:
-    assert told("outrider/in/owner/lab-7", {"present": True, "time": NOW_S - 1}) == [
+    assert reported("outrider/in/owner/lab-7", {"present": True, "time": NOW_S - 1}) == [
         (NOW_S - 1, events.OWNER_CAME, "lab-7", None)
     ]
 
@@ -49,20 +49,20 @@ def test_a_log_in_closes_a_machine_to_jobs() -> None:
 def test_a_log_out_opens_it_at_once_unless_told_otherwise() -> None:
     went = (NOW_S, events.OWNER_WENT, "lab-7", None)
     opened = (NOW_S, events.USABLE, "lab-7", None)
-    assert told("outrider/in/owner/lab-7", {"present": False}) == [went, opened]
-    assert told("outrider/in/owner/lab-7", {"present": False, "usable": False}) == [went]
+    assert reported("outrider/in/owner/lab-7", {"present": False}) == [went, opened]
+    assert reported("outrider/in/owner/lab-7", {"present": False, "usable": False}) == [went]
 
 
 def test_a_log_out_does_not_open_what_an_administrator_closed() -> None:
     first = meaning()
-    told("outrider/in/state/lab-7", {"state": "drained"}, first)
+    reported("outrider/in/state/lab-7", {"state": "drained"}, first)
     again = meaning()
     again.restore(msgspec.json.decode(msgspec.json.encode(first.save())))
     for one in (first, again):
-        went = told("outrider/in/owner/lab-7", {"present": False}, one)
+        went = reported("outrider/in/owner/lab-7", {"present": False}, one)
         assert [event[1] for event in went] == [events.OWNER_WENT]
-        told("outrider/in/state/lab-7", {"state": "usable", "time": NOW_S + 1}, one)
-        went = told("outrider/in/owner/lab-7", {"present": False, "time": NOW_S + 2}, one)
+        reported("outrider/in/state/lab-7", {"state": "usable", "time": NOW_S + 1}, one)
+        went = reported("outrider/in/owner/lab-7", {"present": False, "time": NOW_S + 2}, one)
         assert [event[1] for event in went] == [events.OWNER_WENT, events.USABLE]
 
 
@@ -78,37 +78,37 @@ def test_a_log_out_does_not_open_what_an_administrator_closed() -> None:
     ],
 )
 def test_every_word_of_a_state_is_an_event(word: str, kind: int) -> None:
-    assert told("outrider/in/state/lab-7", {"state": word}) == [(NOW_S, kind, "lab-7", None)]
+    assert reported("outrider/in/state/lab-7", {"state": word}) == [(NOW_S, kind, "lab-7", None)]
 
 
 @pytest.mark.parametrize(
     "time", [NOW_S, int(NOW_S), "2026-11-21T11:00:00+01:00", "2026-11-21T10:00:00Z"]
 )
 def test_times_are_unix_seconds_or_iso_8601_with_a_zone(time: float | str) -> None:
-    said = {"watts": 63.2, "time": time}
-    assert told("outrider/in/power/lab-7", said, at_s=NOW_S + 3) == [
+    body = {"watts": 63.2, "time": time}
+    assert reported("outrider/in/power/lab-7", body, at_s=NOW_S + 3) == [
         (NOW_S, events.POWER, "lab-7", 63.2)
     ]
 
 
 def test_watts_may_stand_alone() -> None:
-    assert told("outrider/in/power/lab-7", b"63.2") == [(NOW_S, events.POWER, "lab-7", 63.2)]
-    assert told("outrider/in/power/lab-7", b"63") == [(NOW_S, events.POWER, "lab-7", 63.0)]
+    assert reported("outrider/in/power/lab-7", b"63.2") == [(NOW_S, events.POWER, "lab-7", 63.2)]
+    assert reported("outrider/in/power/lab-7", b"63") == [(NOW_S, events.POWER, "lab-7", 63.0)]
 
 
 def test_a_machine_tells_what_it_is() -> None:
-    said = {"cluster": "library", "cpus": 4, "active_w": 57, "serial": "ignored"}
-    assert told("outrider/in/machine/lab-7", said, retained=True) == [
+    body = {"cluster": "library", "cpus": 4, "active_w": 57, "serial": "ignored"}
+    assert reported("outrider/in/machine/lab-7", body, retained=True) == [
         (NOW_S, events.JOINED, "lab-7", MachineSpec(cluster="library", cpus=4, active_w=57.0))
     ]
 
 
 def test_the_name_of_an_owner_is_never_kept() -> None:
     asked = meaning()
-    said = {"present": True, "user": "jane.doe", "owner": {"name": "jane.doe"}}
-    happened = told("outrider/in/owner/lab-7", said, asked)
-    told("outrider/in/owner/lab-7", {"present": "jane.doe"}, asked)
-    told("outrider/in/state/lab-7", {"state": "jane.doe"}, asked)
+    body = {"present": True, "user": "jane.doe", "owner": {"name": "jane.doe"}}
+    happened = reported("outrider/in/owner/lab-7", body, asked)
+    reported("outrider/in/owner/lab-7", {"present": "jane.doe"}, asked)
+    reported("outrider/in/state/lab-7", {"state": "jane.doe"}, asked)
     kept = repr((happened, asked.save(), asked.rejected, asked.ignored, asked.complaint))
     assert asked.rejected.total() == 2
     assert "jane" not in kept
@@ -116,9 +116,9 @@ def test_the_name_of_an_owner_is_never_kept() -> None:
 
 def test_plugs_with_topics_of_their_own_are_read() -> None:
     asked = meaning(meters=METERS)
-    said = {"Time": "2026-11-21T10:00:00", "ENERGY": {"Power": 63, "Today": 0.4}}
-    assert told("tele/plug7/SENSOR", said, asked) == [(NOW_S, events.POWER, "lab-7", 63.0)]
-    assert told("shellies/lab-9/relay/0/power", b"58.24", asked) == [
+    body = {"Time": "2026-11-21T10:00:00", "ENERGY": {"Power": 63, "Today": 0.4}}
+    assert reported("tele/plug7/SENSOR", body, asked) == [(NOW_S, events.POWER, "lab-7", 63.0)]
+    assert reported("shellies/lab-9/relay/0/power", b"58.24", asked) == [
         (NOW_S, events.POWER, "lab-9", 58.24)
     ]
     assert not asked.rejected
@@ -126,9 +126,9 @@ def test_plugs_with_topics_of_their_own_are_read() -> None:
 
 def test_what_plugs_say_beside_is_ignored_and_counted() -> None:
     asked = meaning(meters=METERS)
-    told("tele/plug8/SENSOR", {"ENERGY": {"Power": 63}}, asked)
-    told("tele/plug7/SENSOR", {"Switch1": "ON"}, asked)
-    told("outrider/in/machine/lab-7", b"", asked)
+    reported("tele/plug8/SENSOR", {"ENERGY": {"Power": 63}}, asked)
+    reported("tele/plug7/SENSOR", {"Switch1": "ON"}, asked)
+    reported("outrider/in/machine/lab-7", b"", asked)
     assert asked.ignored == {"meter_of_no_machine": 1, "without_watts": 1, "cleared": 1}
     assert not asked.rejected
 
@@ -182,14 +182,14 @@ def test_clocks_that_are_wrong_are_not_believed() -> None:
     never_set = {"present": True, "time": "2010-01-01T00:00:00Z"}
     assert refused("outrider/in/owner/lab-7", never_set) == "too_old"
     a_little = {"present": True, "time": NOW_S + 3}
-    assert told("outrider/in/owner/lab-7", a_little) != []
+    assert reported("outrider/in/owner/lab-7", a_little) != []
 
 
 def test_what_came_while_our_own_clock_was_ahead_is_no_measure() -> None:
     """Test that a message without a time counts from its arrival, by a wrong clock."""
     asked = meaning()
-    told("outrider/in/owner/lab-7", {"present": True}, asked, at_s=NOW_S + 10 * 365 * 86_400)
-    again = told("outrider/in/owner/lab-7", {"present": False, "usable": False}, asked)
+    reported("outrider/in/owner/lab-7", {"present": True}, asked, at_s=NOW_S + 10 * 365 * 86_400)
+    again = reported("outrider/in/owner/lab-7", {"present": False, "usable": False}, asked)
     assert [event[:2] for event in again] == [(NOW_S, events.OWNER_WENT)]
     assert not asked.ignored
 
@@ -197,16 +197,16 @@ def test_what_came_while_our_own_clock_was_ahead_is_no_measure() -> None:
 def test_invented_machines_have_an_end() -> None:
     asked = meaning(max_machines=3)
     for number in range(1000):
-        told(f"outrider/in/power/invented-{number}", b"1", asked)
+        reported(f"outrider/in/power/invented-{number}", b"1", asked)
     assert asked.rejected == {"too_many_machines": 997}
-    assert told("outrider/in/power/invented-2", b"2", asked, at_s=NOW_S + 1) != []
+    assert reported("outrider/in/power/invented-2", b"2", asked, at_s=NOW_S + 1) != []
 
 
 def test_a_message_sent_again_counts_once() -> None:
     asked = meaning()
     sent = [{"watts": 60 + n, "time": NOW_S + n / 10} for n in range(20)]
-    first = [event for said in sent for event in told("outrider/in/power/lab-7", said, asked)]
-    again = [event for said in sent for event in told("outrider/in/power/lab-7", said, asked)]
+    first = [event for body in sent for event in reported("outrider/in/power/lab-7", body, asked)]
+    again = [event for body in sent for event in reported("outrider/in/power/lab-7", body, asked)]
     assert (len(first), len(again)) == (20, 0)
     assert asked.ignored == {"told_before": 20}
 
@@ -214,25 +214,27 @@ def test_a_message_sent_again_counts_once() -> None:
 def test_two_different_messages_of_one_second_both_count() -> None:
     asked = meaning()
     for present in (True, False):
-        said = {"present": present, "time": NOW_S}
-        assert told("outrider/in/owner/lab-7", said, asked) != []
+        body = {"present": present, "time": NOW_S}
+        assert reported("outrider/in/owner/lab-7", body, asked) != []
 
 
 def test_old_news_does_not_undo_new() -> None:
     asked = meaning()
-    told("outrider/in/owner/lab-7", {"present": True, "time": NOW_S}, asked)
-    assert told("outrider/in/owner/lab-7", {"present": False, "time": NOW_S - 60}, asked) == []
+    reported("outrider/in/owner/lab-7", {"present": True, "time": NOW_S}, asked)
+    assert reported("outrider/in/owner/lab-7", {"present": False, "time": NOW_S - 60}, asked) == []
     assert asked.ignored == {"older_than_known": 1}
 
 
 def test_a_retained_message_is_news_once() -> None:
     asked = meaning()
-    said = {"state": "drained", "time": NOW_S - 30 * 86_400}
-    (event,) = told("outrider/in/state/lab-7", said, asked, retained=True)
+    body = {"state": "drained", "time": NOW_S - 30 * 86_400}
+    (event,) = reported("outrider/in/state/lab-7", body, asked, retained=True)
     assert event == (NOW_S, events.DRAINED, "lab-7", None), "it tells what holds now"
-    told("outrider/in/state/lab-7", {"state": "usable", "time": NOW_S + 5}, asked, at_s=NOW_S + 5)
-    for stale in (said, {"state": "drained"}):
-        assert told("outrider/in/state/lab-7", stale, asked, True, NOW_S + 60) == []
+    reported(
+        "outrider/in/state/lab-7", {"state": "usable", "time": NOW_S + 5}, asked, at_s=NOW_S + 5
+    )
+    for stale in (body, {"state": "drained"}):
+        assert reported("outrider/in/state/lab-7", stale, asked, True, NOW_S + 60) == []
     assert asked.ignored == {"told_before": 2}
 
 
@@ -249,12 +251,12 @@ VALUES: st.SearchStrategy[Any] = st.recursive(
 
 
 @given(st.lists(st.tuples(TOPICS, VALUES.map(msgspec.json.encode) | st.binary()), max_size=8))
-def test_whatever_comes_becomes_good_events_or_is_counted(said: list[tuple[str, bytes]]) -> None:
+def test_whatever_comes_becomes_good_events_or_is_counted(body: list[tuple[str, bytes]]) -> None:
     asked = meaning(meters=METERS)
     sees = {events.KIND_NUMBERS[name] for name in MqttAdapter.sees}
-    for topic, payload in said:
+    for topic, payload in body:
         before = asked.rejected.total() + asked.ignored.total()
-        happened = told(topic, payload, asked)
+        happened = reported(topic, payload, asked)
         for event in happened:
             check_event(event, sees)
         counted = asked.rejected.total() + asked.ignored.total() - before

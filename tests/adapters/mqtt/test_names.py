@@ -4,7 +4,7 @@ import pytest
 
 from outrider_adapters.mqtt.deduplicator import LEFT_FOR_S, SILENT_FOR_S, Names
 from outrider_adapters.mqtt.messages import Refused
-from tests.adapters.mqtt.test_meaning import NOW_S, meaning, told
+from tests.adapters.mqtt.test_meaning import NOW_S, meaning, reported
 
 MAX_NAMES = 100
 
@@ -68,10 +68,10 @@ def test_names_heard_while_the_clock_was_ahead_give_way() -> None:
 def test_a_site_full_of_junk_hears_of_its_machines_again() -> None:
     asked = meaning(max_machines=MAX_NAMES)
     for n in range(5 * MAX_NAMES):
-        told(f"outrider/in/owner/junk{n}", {"present": True}, asked)
-    assert not told("outrider/in/owner/lab-1", {"present": True}, asked)
+        reported(f"outrider/in/owner/junk{n}", {"present": True}, asked)
+    assert not reported("outrider/in/owner/lab-1", {"present": True}, asked)
     later_s = NOW_S + SILENT_FOR_S + 1
-    assert told("outrider/in/owner/lab-1", {"present": True}, asked, at_s=later_s)
+    assert reported("outrider/in/owner/lab-1", {"present": True}, asked, at_s=later_s)
     for n in range(5 * MAX_NAMES):
-        told(f"outrider/in/state/drain{n}", {"state": "drained"}, asked, at_s=later_s + 1e6 * n)
+        reported(f"outrider/in/state/drain{n}", {"state": "drained"}, asked, at_s=later_s + 1e6 * n)
     assert len(asked.save()["drained"]) <= MAX_NAMES

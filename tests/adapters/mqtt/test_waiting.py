@@ -41,8 +41,8 @@ def test_in_a_crowd_the_newest_reading_of_a_meter_takes_the_place_of_the_one_bef
 
 def test_readings_of_invented_meters_leave_room_for_owners() -> None:
     waiting = WaitingMessages(is_reading, max_n=1_000)
-    told = [waiting.add(arrival(f"power/junk{n}")) for n in range(2_000)]
-    assert sum(told) == 500
+    reported = [waiting.add(arrival(f"power/junk{n}")) for n in range(2_000)]
+    assert sum(reported) == 500
     assert all(waiting.add(arrival(f"owner/m{n}")) for n in range(500))
     assert not waiting.add(arrival("owner/m1"))
     assert not waiting.add(arrival("owner/m2", qos=1))
@@ -53,8 +53,8 @@ def test_readings_of_invented_meters_leave_room_for_owners() -> None:
 def test_bytes_are_bounded_too_and_given_back() -> None:
     waiting = WaitingMessages(is_reading, max_bytes=1_000_000)
     for _ in range(2):
-        told = sum(waiting.add(arrival("owner/m1", bytes(10_000))) for _ in range(200))
-        assert told == 99
+        reported = sum(waiting.add(arrival("owner/m1", bytes(10_000))) for _ in range(200))
+        assert reported == 99
         waiting.take(10**6)
 
 
