@@ -32,7 +32,7 @@ from outrider.api import Job, JobSpec, PolicySettings, RunTimeEstimate, RunTimeE
 from outrider.formats.swf.reading import read_swf
 from outrider.formats.workload import Workload
 from outrider.simulation.generators.grids import perez_grid
-from outrider_lab.estimates import QUANTILES, pinball, tell
+from outrider_lab.estimates import QUANTILES, collect_estimates, pinball
 from outrider_policies.estimators import LastTwoRunTimes, LearnedRunTimes, UserRunTimes
 from outrider_policies.estimators.learned import LearnedSettings
 
@@ -119,7 +119,7 @@ def measure(workload: Workload) -> dict[str, Any]:
     cpu_s, said = {}, {}
     for name, estimator in estimators.items():
         began_s = time.process_time()
-        said[name] = tell(workload, {name: estimator}).quantiles[name]
+        said[name] = collect_estimates(workload, {name: estimator}).quantiles[name]
         if name == "boosting":
             boosting.answer()
             said[name] = boosting.predictions

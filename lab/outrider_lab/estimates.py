@@ -1,4 +1,4 @@
-"""How good run time estimates were, and whether one estimator was better than another."""
+"""Accuracy of run time estimates, and comparison of estimators."""
 
 from collections.abc import Iterable, Mapping
 from heapq import heappop, heappush
@@ -26,12 +26,12 @@ from outrider_lab.reporting.bootstrap import (
 )
 from outrider_lab.reporting.claims import FEWEST_BLOCKS
 
-# -- told ------------------------------------------------------------------------------------------
-# What estimators would have said of each job of a trace, had they been there.
+# -- estimates -------------------------------------------------------------------------------------
+# Estimates that estimators would have given for each job of a trace at its submission.
 
 
-class Told(NamedTuple):
-    """What was told of each job when it was submitted.
+class Estimates(NamedTuple):
+    """Estimates of each job at its submission.
 
     Attributes:
         quantiles: by estimator, (jobs, 3): low, median and high, seconds; nan: no opinion.
@@ -43,10 +43,10 @@ class Told(NamedTuple):
     waits: str
 
 
-def tell(workload: Workload, estimators: Mapping[str, RunTimeEstimator]) -> Told:
-    """Let estimators live through a trace: asked when a job is submitted, told when it ends.
+def collect_estimates(workload: Workload, estimators: Mapping[str, RunTimeEstimator]) -> Estimates:
+    """Run estimators over a trace: they estimate at submissions and learn at job ends.
 
-    Nothing is told before it happened: jobs end after the wait that the trace recorded, and where
+    No information is used early: jobs end after the wait that the trace recorded, and where
     an end and a submission fall together the end comes first.
 
     Args:
@@ -63,7 +63,7 @@ def tell(workload: Workload, estimators: Mapping[str, RunTimeEstimator]) -> Told
     run_s = workload.run_s.tolist()
     quantiles = {}
     for name, estimator in estimators.items():
-        said = np.full((jobs_n, 3), np.nan)
+        estimated = np.full((jobs_n, 3), np.nan)
         specs_then = list(specs)
         for event, time_s in zip(order.tolist(), times[order].tolist(), strict=True):
             if event < jobs_n:
@@ -73,12 +73,12 @@ def tell(workload: Workload, estimators: Mapping[str, RunTimeEstimator]) -> Told
             number = event - jobs_n
             estimate = estimator.estimate(specs[number], time_s)
             if estimate is not None:
-                said[number] = estimate.low_s, estimate.median_s, estimate.high_s
+                estimated[number] = estimate.low_s, estimate.median_s, estimate.high_s
                 specs_then[number] = msgspec.structs.replace(
                     specs[number], estimate_s=estimate.median_s
                 )
-        quantiles[name] = said
-    return Told(quantiles, waits)
+        quantiles[name] = estimated
+    return Estimates(quantiles, waits)
 
 
 def _specs(workload: Workload) -> list[JobSpec]:
@@ -97,7 +97,7 @@ def _specs(workload: Workload) -> list[JobSpec]:
 
 
 def fcfs_waits(workload: Workload) -> NDArray[np.float64]:
-    """(jobs,) waits in seconds under first come, first served, on all CPUs as one pool."""
+    """Return (jobs,) waits in seconds under first come, first served, on all CPUs as one pool."""
     free = sum(machine.cpus for machine in workload.machines)
     running: list[tuple[float, int]] = []
     now = 0.0
@@ -119,7 +119,7 @@ def fcfs_waits(workload: Workload) -> NDArray[np.float64]:
 
 QUANTILES: Final = (0.1, 0.5, 0.9)
 PROMISED: Final = QUANTILES[-1] - QUANTILES[0]
-"""How many run times should lie between the outer quantiles."""
+"""Share of run times that should lie between the outer quantiles."""
 WEEK_S: Final = 7 * DAY_S
 _LEAST_A_WEEK: Final = 50
 """Jobs without which the coverage of a week says nothing."""
@@ -128,11 +128,11 @@ Table = NDArray[np.float64]
 
 
 def pinball(observed: Floats, quantiles: Table) -> Table:
-    """(jobs, 3) pinball losses, in the unit of the arguments (Koenker and Bassett 1978).
+    """Return (jobs, 3) pinball losses, in the unit of the arguments (Koenker and Bassett 1978).
 
-    The loss of a quantile q told for the level tau: tau (y - q) where it was too low, (1 - tau)
-    (q - y) where it was too high. Its mean is least for the true quantile; at .5 it is half
-    the absolute error.
+    The loss of a quantile q estimated for the level tau: tau (y - q) where it was too low,
+    (1 - tau) (q - y) where it was too high. Its mean is least for the true quantile; at .5 it
+    is half the absolute error.
     """
     short = observed[:, None] - quantiles
     levels = np.array(QUANTILES)
@@ -140,23 +140,23 @@ def pinball(observed: Floats, quantiles: Table) -> Table:
     return losses
 
 
-def score(workload: Workload, told: Told, seed: int = 0) -> dict[str, Any]:
-    """Scores of every estimator on a trace, and the first one's against each other's.
+def score(workload: Workload, estimates: Estimates, seed: int = 0) -> dict[str, Any]:
+    """Return scores of every estimator on a trace, and the first one's against each other's.
 
     All are scored on the same jobs: those of which each had an opinion. One that had none of any
     job is left out, and named.
 
     Args:
         workload: the trace.
-        told: what `tell` gave for it.
+        estimates: the result of `collect_estimates` for it.
         seed: of the resampling.
 
     Raises:
         TraceError: there is no job to score.
     """
-    opinions = {name: np.isfinite(q).all(axis=1) for name, q in told.quantiles.items()}
+    opinions = {name: np.isfinite(q).all(axis=1) for name, q in estimates.quantiles.items()}
     silent = sorted(name for name, known in opinions.items() if not known.any())
-    names = [name for name in told.quantiles if name not in silent]
+    names = [name for name in estimates.quantiles if name not in silent]
     scored = np.ones(len(workload.run_s), dtype=np.bool_)
     for name in names:
         scored &= opinions[name]
@@ -168,13 +168,13 @@ def score(workload: Workload, told: Told, seed: int = 0) -> dict[str, Any]:
         "users": _blocks_of_users(workload, scored),
     }
     weeks = blocks_of_time(workload.submit_s[scored], WEEK_S)
-    marked = {name: _Marks(workload, told.quantiles[name], scored) for name in names}
+    marked = {name: _Marks(workload, estimates.quantiles[name], scored) for name in names}
     first = names[0]
     return {
         "trace": workload.name,
         "jobs": len(scored),
         "scored": int(scored.sum()),
-        "waits": told.waits,
+        "waits": estimates.waits,
         "silent": silent,
         "block_s": block_s,
         "blocks": {by: int(block.max()) + 1 for by, block in blocks.items()},
@@ -189,7 +189,7 @@ def score(workload: Workload, told: Told, seed: int = 0) -> dict[str, Any]:
 
 
 def _block_s(workload: Workload) -> float:
-    """Weeks, for their days are alike; days, where there are too few weeks."""
+    """Return weeks, because their days are similar; days where there are too few weeks."""
     span_s = float(workload.submit_s[-1] - workload.submit_s[0])
     return WEEK_S if span_s >= FEWEST_BLOCKS * WEEK_S else DAY_S
 
@@ -204,16 +204,19 @@ class _Marks:
     """One estimator's losses, job by job."""
 
     def __init__(self, workload: Workload, quantiles: Table, scored: NDArray[np.bool_]) -> None:
-        run_s, said = np.maximum(workload.run_s[scored], 1.0), np.maximum(quantiles[scored], 1.0)
+        run_s, estimated = (
+            np.maximum(workload.run_s[scored], 1.0),
+            np.maximum(quantiles[scored], 1.0),
+        )
         self.losses = {
-            "seconds": pinball(run_s, said),
-            "log_seconds": pinball(np.log(run_s), np.log(said)),
+            "seconds": pinball(run_s, estimated),
+            "log_seconds": pinball(np.log(run_s), np.log(estimated)),
         }
-        self._below = run_s[:, None] <= said
-        self._covered = (run_s >= said[:, 0]) & (run_s <= said[:, 2])
+        self._below = run_s[:, None] <= estimated
+        self._covered = (run_s >= estimated[:, 0]) & (run_s <= estimated[:, 2])
 
     def summary(self, weeks: Blocks) -> dict[str, Any]:
-        """Means over jobs; coverage also by week, for drift shows there."""
+        """Return means over jobs; coverage also by week, which shows drift."""
         out: dict[str, Any] = {
             f"pinball_{unit}": dict(
                 zip(map(str, QUANTILES), losses.mean(axis=0).tolist(), strict=True)
@@ -258,8 +261,8 @@ def _against(
 
 
 def _verdict(verdicts: Iterable[str]) -> str:
-    """Better or worse only where the intervals over time and over users both say so."""
-    said = set(verdicts)
-    if TOO_SMALL in said:
+    """Return better or worse only where the intervals over time and over users agree."""
+    found = set(verdicts)
+    if TOO_SMALL in found:
         return TOO_SMALL
-    return said.pop() if len(said) == 1 else UNDECIDED
+    return found.pop() if len(found) == 1 else UNDECIDED

@@ -49,22 +49,22 @@ class ShadowedRun(NamedTuple):
 
     @property
     def site(self) -> Site:
-        """What the learner looks at."""
+        """Site that the learner reads."""
         return self.engine.site
 
     def watch(self) -> None:
-        """See all of it. Jobs that are there at the end are taken away: nobody tells theirs."""
+        """Show all of it; remove jobs that remain at the end, whose ends are unknown."""
         self.show()
         now = self.site.now
         self.engine.feed([(now, REMOVED, number, _CUT_OFF) for number in list(self.site.jobs)])
 
 
 class Demonstration(Protocol):
-    """Something to watch.
+    """Source of decisions that a learner can watch.
 
     Attributes:
         name: of the trace.
-        behaviour: whose decisions are watched.
+        behaviour: the policy whose decisions are watched.
         class_source: where the classes of jobs come from; known once it was shown.
         truth: what of the truth its jobs tell (`oracle_used`); known once it was shown.
     """
@@ -74,7 +74,7 @@ class Demonstration(Protocol):
     class_source: str
     truth: Sequence[str]
 
-    def beside(self, learner: Policy) -> ShadowedRun:
+    def shadow(self, learner: Policy) -> ShadowedRun:
         """Let a policy watch from the shadow. Raises `TraceError`, `ConfigurationError`."""
         ...
 
@@ -103,8 +103,8 @@ class WorkloadDemonstration:
         self._make = make
         self._until_s = until_s
 
-    def beside(self, learner: Policy) -> ShadowedRun:
-        """Beside the behaviour policy, on the same engine."""
+    def shadow(self, learner: Policy) -> ShadowedRun:
+        """Let a policy shadow the behaviour policy, on the same engine."""
         workload = self._make()
         self.class_source = workload.class_source
         self.truth = oracle_used(workload.class_source, workload.estimate_source)
@@ -118,7 +118,7 @@ class WorkloadDemonstration:
 
 
 class LogsDemonstration:
-    """What a batch system wrote in its logs, merged by time.
+    """Logs of a batch system, merged by time.
 
     Args:
         files: read from their beginning when it is their turn.
@@ -131,14 +131,14 @@ class LogsDemonstration:
         self.truth: Sequence[str] = ()
         self._files = files
 
-    def beside(self, learner: Policy) -> ShadowedRun:
-        """Beside the scheduler that was."""
+    def shadow(self, learner: Policy) -> ShadowedRun:
+        """Let a policy shadow the scheduler that wrote the logs."""
         ingestion = Ingestion(self._files)
-        return _beside_a_record(learner, ingestion.merger, ingestion.events)
+        return _shadow_of_record(learner, ingestion.merger, ingestion.events)
 
 
 class JournalDemonstration:
-    """What a daemon saw: the inputs of its journal, even while it runs.
+    """Inputs in the journal of a daemon, even while it runs.
 
     Args:
         path: of the journal.
@@ -151,10 +151,10 @@ class JournalDemonstration:
         self.truth: Sequence[str] = ()
         self._path = path
 
-    def beside(self, learner: Policy) -> ShadowedRun:
-        """Beside the scheduler that was."""
+    def shadow(self, learner: Policy) -> ShadowedRun:
+        """Let a policy shadow the recorded scheduler."""
         recorded = JournalEvents()
-        return _beside_a_record(learner, recorded.merger, lambda: self._events(recorded))
+        return _shadow_of_record(learner, recorded.merger, lambda: self._events(recorded))
 
     def _events(self, recorded: JournalEvents) -> Iterator[Event]:
         with Journal(self._path, read_only=True) as journal:
@@ -166,10 +166,10 @@ class JournalDemonstration:
             )
 
 
-def _beside_a_record(
+def _shadow_of_record(
     learner: Policy, merger: EventMerger, events: Callable[[], Iterator[Event]]
 ) -> ShadowedRun:
-    """An engine without anybody who acts, fed with what was recorded."""
+    """Return an engine without an acting scheduler, fed with recorded events."""
     utc = ZoneTime("UTC")
     site = Site(utc, [])
     runner = PolicyRunner(learner, acting=False, reconsider_s=RECONSIDER_S)
@@ -188,10 +188,10 @@ class _NoLaterLooks:
         self._merger = merger
 
     def start(self, job: int, machine: int) -> None:
-        """Nothing starts: the record says what did."""
+        """Start nothing: the record contains the starts."""
 
     def wake_at(self, time_s: float) -> None:
-        """A tick at the present moment is delivered, a later one is not."""
+        """Deliver a tick at the present moment; ignore a later one."""
         if time_s <= self._merger.now:
             self._merger.wake_at(time_s)
 
@@ -205,7 +205,7 @@ _AFRESH: Final = "none"
 
 
 class Learner(NamedTuple):
-    """Who is trained.
+    """Policy to train, with its settings.
 
     Attributes:
         policy: name of the plugin.
@@ -221,7 +221,7 @@ class Learner(NamedTuple):
     seed: int = 0
 
     def make(self, demonstration: int = 0) -> Policy:
-        """A fresh one; each demonstration has a seed of its own.
+        """Return a new policy; each demonstration has its own seed.
 
         Raises:
             PluginError: it cannot be loaded.
@@ -245,7 +245,7 @@ class Learner(NamedTuple):
 
 
 class Training(NamedTuple):
-    """What came of it.
+    """Result of a training.
 
     Attributes:
         state: what the policy says another one may start from (`Learns.start_state`), or all that
@@ -276,7 +276,7 @@ def train(
     runs = 0
     for number, demonstration in enumerate(demonstrations):
         policy = learner.make(number)
-        shadowed = demonstration.beside(policy)
+        shadowed = demonstration.shadow(policy)
         if saved is not None:
             _go_on(policy, saved, shadowed.site, demonstration)
         shadowed.watch()
@@ -303,7 +303,9 @@ def train(
         "behaviour_policies": sorted({demonstration.behaviour for demonstration in demonstrations}),
         "class_sources": sorted({demonstration.class_source for demonstration in demonstrations}),
         "truth": list(
-            dict.fromkeys(told for demonstration in demonstrations for told in demonstration.truth)
+            dict.fromkeys(
+                label for demonstration in demonstrations for label in demonstration.truth
+            )
         ),
         "traces": [demonstration.name for demonstration in demonstrations],
         "runs": runs,
@@ -312,7 +314,7 @@ def train(
 
 
 def fingerprint(settings: Mapping[str, Any]) -> str:
-    """SHA-256 of the settings as JSON with sorted keys: equal for equal settings, anywhere."""
+    """Return the SHA-256 of the settings as JSON with sorted keys: the same anywhere."""
     return hashlib.sha256(msgspec.json.encode(settings, order="sorted")).hexdigest()
 
 

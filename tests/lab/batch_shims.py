@@ -1,4 +1,4 @@
-"""Commands of PBS and HTCondor that take the real jobs of a sweep and run them on this machine.
+"""Commands of PBS and HTCondor that run the real jobs of a sweep on this machine.
 
 Only submitting and removing is played; the job's own text is run as the batch system would.
 """

@@ -1,4 +1,4 @@
-"""What a command keeps for this user, it keeps in a test's own folder here."""
+"""Redirection of a command's per-user files to a test's own folder."""
 
 from pathlib import Path
 

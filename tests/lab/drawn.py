@@ -1,4 +1,4 @@
-"""What a drawing shows, read from its SVG."""
+"""Contents of a drawing, read from its SVG."""
 
 import re
 from xml.etree import ElementTree as ET

@@ -34,7 +34,7 @@ LEVELS = {
 
 
 def as_the_paper(policy: PolicySpec) -> Figures:
-    """What the paper's section 7 says, or what agrees with it."""
+    """Return figures that the paper's section 7 reports, or that agree with it."""
     settings = dict(policy.settings)
     if policy.policy == "random_match":
         return RANDOM

@@ -1,4 +1,4 @@
-"""Figures of runs made up by hand: a world in which everything that Perez et al. claim is so."""
+"""Invented figures of runs, in which every claim of Perez et al. holds."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -21,9 +21,9 @@ from outrider_lab.papers.perez.reproduction import Reproduction
 from outrider_lab.running.run_spec import PolicySpec
 
 Figures = tuple[float, float, float, float]
-"""Of one class: mean, standard deviation, median and greatest wait in seconds."""
+"""One class: mean, standard deviation, median and greatest wait in seconds."""
 Both = tuple[Figures, Figures]
-"""Of interactive jobs and of batch jobs."""
+"""Figures of interactive jobs and of batch jobs."""
 
 
 class Run(NamedTuple):
@@ -50,7 +50,7 @@ HOURS = {"0.2": 136, "0.4": 59, "0.5": 44, WINDOW: 228}
 
 
 def as_the_paper(run: Run) -> RunFigures:
-    """What the paper's section VI says, or what agrees with it."""
+    """Return figures that the paper's section VI reports, or that agree with it."""
     row, learns = run.situation.row, run.policy.policy == "sarsa"
     if row == WINDOW:
         return _figures(run, WINDOW_RL_S if learns else NATIVE_S, learns)
@@ -69,7 +69,7 @@ def results(
     size: Size = FULL,
     traces: tuple[str, ...] = (),
 ) -> dict[Run, dict[str, Any]]:
-    """What every run brought; seeds differ by a few parts in ten thousand."""
+    """Return figures of every run; seeds differ by a few parts in ten thousand."""
     runs = [
         Run(row.situation, row.policy, seed)
         for row, seed in points(size, seeds, traces)

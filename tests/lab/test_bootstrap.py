@@ -69,7 +69,7 @@ def test_columns_are_drawn_together() -> None:
 def test_told_how_few_blocks_there_are_intervals_are_wider(
     blocks_n: int,
 ) -> None:
-    """In the long run .86 and .90 of the plain ones hold the truth, .93 and .94 of the others."""
+    """Check the coverage, .86 and .90 by plain intervals, .93 and .94 by the others."""
     rng = np.random.default_rng(11)
     plain = widened = 0
     for trial in range(1000):

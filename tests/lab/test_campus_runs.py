@@ -1,4 +1,4 @@
-"""A run on a campus: the same wherever and beside whatever it runs, and errors that name it."""
+"""Runs on a campus: reproducible on any worker, with errors that name the run."""
 
 import gc
 import pickle
@@ -13,7 +13,7 @@ from outrider.formats.campus.files import write_campus
 from outrider.model.errors import ConfigurationError
 from outrider.replay.trials import Terms, Trial, run_trial
 from outrider_lab.running.campus_run import campus_spec, run_on_campus
-from outrider_lab.running.run_all import carry_out, run_all
+from outrider_lab.running.run_all import execute_run, run_all
 from outrider_lab.running.run_spec import PolicySpec, RunSpec
 from outrider_lab.running.traces import CampusFolder, GeneratedCampus, WorkloadFile
 
@@ -36,7 +36,7 @@ def test_a_process_holds_the_engine_of_one_run_and_not_those_of_all_before() -> 
     gc.disable()
     try:
         for seed in range(4):
-            carry_out(campus_spec(SMALL, RANDOM, seed))
+            execute_run(campus_spec(SMALL, RANDOM, seed))
         after = sum(isinstance(thing, Engine) for thing in gc.get_objects())
     finally:
         gc.enable()

@@ -55,7 +55,7 @@ def trace(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def compared(*words: object) -> dict[str, Any]:
-    """What ``outrider compare --json`` prints."""
+    """Return the output of ``outrider compare --json``."""
     given = [str(word) for word in (*words, "--workers", 1, "--json")]
     ran = CliRunner().invoke(command, given, standalone_mode=False)
     assert ran.exception is None, (ran.exception, ran.output)
@@ -85,7 +85,7 @@ def test_figures_are_those_of_replay(trace: Path, result: dict[str, Any]) -> Non
 
 
 def ran(policy: str, trace: Path) -> tuple[dict[str, Any], JobOutcomes]:
-    """The report of a run, and what befell each job."""
+    """Return the report of a run, and the outcome of each job."""
     file = Conditions().trace(str(trace))
     result = run_watched(Conditions().spec(file, PolicySpec(policy), 0))
     classes = np.array(file.load().job_class)

@@ -13,7 +13,7 @@ from outrider.formats.swf.reading import read_swf
 from outrider.formats.workload import Workload, one_cpu_machines, one_pool
 from outrider.model.errors import TraceError
 from outrider_lab.commands.estimate import command
-from outrider_lab.estimates import Told, fcfs_waits, pinball, score, tell
+from outrider_lab.estimates import Estimates, collect_estimates, fcfs_waits, pinball, score
 from outrider_policies.estimators import LastTwoRunTimes, LearnedRunTimes, UserRunTimes
 from outrider_policies.estimators.learned import LearnedSettings
 
@@ -24,7 +24,7 @@ DAY_S = 86_400.0
 
 
 class Watching(RunTimeEstimator):
-    """Says nothing; writes down what it is asked and told."""
+    """Estimator without estimates that records its calls."""
 
     name = "watching"
 
@@ -70,7 +70,7 @@ def test_an_estimator_is_asked_at_submission_and_told_at_the_end_in_the_order_of
         requested_s=np.array([60.0, np.nan, 60.0]), user=["ada", "bob", "ada"],
     )  # fmt: skip
     watching = Watching()
-    assert tell(trace, {"watching": watching}).waits == "recorded"
+    assert collect_estimates(trace, {"watching": watching}).waits == "recorded"
     assert watching.calls == [
         (0.0, "asked", "ada", 60.0),
         (5.0, "asked", "bob", None),
@@ -90,7 +90,7 @@ def test_an_estimator_is_told_the_class_that_the_user_declared() -> None:
             told.append(spec.job_class)
             return None
 
-    tell(trace, {"hears": Hears()})
+    collect_estimates(trace, {"hears": Hears()})
     assert told == trace.job_class == ["interactive"]
 
 
@@ -113,7 +113,7 @@ def test_the_truth_scores_best_and_is_said_to_be_better() -> None:
     submit_s = np.sort(rng.uniform(0.0, 80 * DAY_S, 600))
     trace = workload(submit_s, run_s, wait_s=np.zeros(600), requested_s=10.0 * run_s)
     user = UserRunTimes(PolicySettings(), random.Random(1))
-    found = score(trace, tell(trace, {"oracle": Oracle(), "user": user}))
+    found = score(trace, collect_estimates(trace, {"oracle": Oracle(), "user": user}))
     assert (found["scored"], found["jobs"]) == (600, 600)
     assert found["block_s"] == 7 * DAY_S
     oracle, asked = found["scores"]["oracle"], found["scores"]["user"]
@@ -124,7 +124,7 @@ def test_the_truth_scores_best_and_is_said_to_be_better() -> None:
     against = found["against"]["user"]["median_seconds"]
     assert against["verdict"] == "better"
     assert against["interval"]["time"][1] < 0.0
-    turned = score(trace, tell(trace, {"user": user, "oracle": Oracle()}))
+    turned = score(trace, collect_estimates(trace, {"user": user, "oracle": Oracle()}))
     assert turned["against"]["oracle"]["median_seconds"]["verdict"] == "worse"
 
 
@@ -132,7 +132,7 @@ def test_all_are_scored_on_the_jobs_of_which_each_had_an_opinion() -> None:
     trace = workload(np.arange(4.0), np.full(4, 50.0), wait_s=np.zeros(4))
     half = np.array([[1.0, 2.0, 3.0], [1.0, 2.0, 3.0], [np.nan] * 3, [np.nan] * 3])
     nothing = np.full((4, 3), np.nan)
-    told = Told({"half": half, "all": np.full((4, 3), 50.0), "mute": nothing}, "recorded")
+    told = Estimates({"half": half, "all": np.full((4, 3), 50.0), "mute": nothing}, "recorded")
     found = score(trace, told)
     assert found["scored"] == 2
     assert found["silent"] == ["mute"]
@@ -142,14 +142,14 @@ def test_all_are_scored_on_the_jobs_of_which_each_had_an_opinion() -> None:
 def test_a_trace_of_which_nobody_had_an_opinion_is_refused() -> None:
     trace = workload(np.arange(3.0), np.ones(3), wait_s=np.zeros(3))
     with pytest.raises(TraceError, match="made: no job of which every estimator had an opinion"):
-        score(trace, tell(trace, {"watching": Watching()}))
+        score(trace, collect_estimates(trace, {"watching": Watching()}))
 
 
 @pytest.mark.skipif(not SHARED.is_dir(), reason="the shared traces are not here")
 def test_on_a_real_trace_learning_beats_the_user_and_his_last_two_and_its_range_holds() -> None:
     trace = read_swf(SHARED / "KTH-SP2-1996-2.1-cln.swf.gz")
     rng = random.Random(1)
-    told = tell(
+    told = collect_estimates(
         trace,
         {
             "learned": LearnedRunTimes(LearnedSettings(), rng),
@@ -171,7 +171,9 @@ def test_a_bad_second_trace_is_refused_before_the_first_is_scored(
     good.write_text("; MaxProcs: 4\n1 0 0 50 1 -1 -1 1 90 -1 1 1 1 -1 -1 -1 -1 -1\n")
     bad.write_text("")
     begun: list[object] = []
-    monkeypatch.setattr("outrider_lab.estimates.tell", lambda *given: begun.append(given))
+    monkeypatch.setattr(
+        "outrider_lab.estimates.collect_estimates", lambda *given: begun.append(given)
+    )
     ran = CliRunner().invoke(command, [str(good), str(bad)], standalone_mode=False)
     assert isinstance(ran.exception, TraceError), ran.output
     assert "bad.swf: contains no job" in str(ran.exception)

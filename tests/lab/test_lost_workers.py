@@ -11,7 +11,7 @@ distributed = pytest.importorskip("distributed", reason="needs outrider[sweeps]"
 
 
 class Cluster:
-    """What is looked at of a cluster: whose supervisors there are, and which workers answer."""
+    """Part of a cluster that is checked: its supervisors, and the workers that answer."""
 
     def __init__(self, there: set[int]) -> None:
         self.workers = dict.fromkeys((0, 1, 2))

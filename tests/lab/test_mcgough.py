@@ -1,4 +1,4 @@
-"""From made-up runs to rows, choices and verdicts."""
+"""Rows, choices and verdicts from invented runs."""
 
 from typing import Any
 
@@ -118,7 +118,7 @@ def test_where_the_paper_is_right_every_comparable_claim_is_reproduced(
 
 
 def better_than_the_paper(policy: PolicySpec) -> made_up.Figures:
-    """As in the paper, but whatever learns wastes a third less."""
+    """Return the figures of the paper, but with a third less waste for learners."""
     useful, wasted, overhead = made_up.as_the_paper(policy)
     return useful, wasted if policy == RANDOM else wasted * 2 / 3, overhead
 
@@ -143,7 +143,7 @@ def test_the_result_counts_its_verdicts(result: dict[str, Any]) -> None:
 
 
 def test_years_that_disagree_leave_claims_undecided_and_none_is_called_outside() -> None:
-    """Of two years one saves 45 % and the other nothing: the mean lies within the region."""
+    """Check two years, one that saves 45 % and one that saves nothing, whose mean is inside."""
     years = made_up.years(made_up.as_the_paper, range(1, 3))
     for seed, world in ((1, better_than_the_paper), (2, made_up.nothing_helps)):
         years[seed] = made_up.years(world, range(seed, seed + 1))[seed]

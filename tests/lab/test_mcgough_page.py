@@ -119,7 +119,7 @@ def test_the_page_says_of_the_verdicts_what_the_json_says(
 
 
 def test_what_a_drawing_refers_to_is_the_same_in_all_drawings(figures: list[Drawing]) -> None:
-    """They share a page, so an id that meant two things would cut or mark a chart wrongly."""
+    """Check that an id means the same in all drawings, because they share a page."""
     meanings: dict[str, set[str]] = {}
     for figure in figures:
         for element in ET.fromstring(figure.svg).iter():

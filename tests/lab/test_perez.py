@@ -1,4 +1,4 @@
-"""From made-up runs to rows and verdicts."""
+"""Rows and verdicts from invented runs."""
 
 from typing import Any
 

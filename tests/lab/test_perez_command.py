@@ -24,7 +24,7 @@ def run(*words: str) -> Any:
 
 
 def timeless(result: dict[str, Any]) -> Any:
-    """Without what a clock measured."""
+    """Return a result without its clock times."""
     rows = [{k: v for k, v in row.items() if k not in CLOCKED} for row in result["rows"]]
     claims = [claim for claim in result["claims"] if "a decision takes" not in claim["claim"]]
     return result | {"rows": rows, "claims": claims}

@@ -1,4 +1,4 @@
-"""What one run brought, on workloads small enough to reckon by hand."""
+"""Figures of one run, on workloads small enough to compute by hand."""
 
 from collections.abc import Mapping
 from typing import Any

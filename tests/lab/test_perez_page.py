@@ -27,7 +27,7 @@ PAST = {
 
 @pytest.fixture(scope="module")
 def result() -> dict[str, Any]:
-    """As `result.json` has it."""
+    """Return the result as `result.json` contains it."""
     runs = made_up.results(made_up.as_the_paper, range(1, 4))
     made = made_up.summed_up(FULL, range(1, 4), (), runs)
     made["calibration"] = [PAST]

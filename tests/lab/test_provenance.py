@@ -29,7 +29,7 @@ def sha256_of(path: Path) -> str:
 
 
 def assert_says_how(told: dict[str, Any], words: list[object], trace: Path | None) -> None:
-    """It names release, command and moment; and the trace with its digest, where it read one."""
+    """Check release, command, time, and the trace with its digest if there is one."""
     assert told["version"] == __version__
     assert shlex.split(told["command"]) == ["outrider", *map(str, words)]
     made = dt.datetime.fromisoformat(told["date"])

@@ -42,7 +42,7 @@ SIZES = [
 def quick(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[dict[str, Any], Path]:
-    """What a quick run prints and writes: one run for all tests that read it."""
+    """Output of a quick run, shared by all tests that read it."""
     folder = tmp_path_factory.mktemp("report") / "new"
     words = ["mcgough", "--quick", "--json", "--report", str(folder)]
     with pytest.MonkeyPatch.context() as patch:

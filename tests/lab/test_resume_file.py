@@ -15,13 +15,13 @@ SPECS = [counted_spec(number) for number in range(3)]
 
 
 def run(path: Path, resume: bool | None, numbers: range = range(3)) -> list[RunEnd]:
-    """How the runs end."""
+    """Return the ends of the runs."""
     with ResumeFile(path, resume) as kept:
         return run_all([SPECS[number] for number in numbers], 1, kept)
 
 
 def lines(path: Path) -> list[dict[str, Any]]:
-    """What is kept."""
+    """Return the runs in the file."""
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 

@@ -1,4 +1,4 @@
-"""Many runs: failures are named and tried again, the rest go on, and whoever waits is told."""
+"""Many runs: failures are reported and tried again, the rest continue, progress is shown."""
 
 from pathlib import Path
 
@@ -11,7 +11,7 @@ from tests.lab.chores import counted_spec, failing_spec
 
 
 class Clock:
-    """Moves when it is told to."""
+    """Clock that is moved by hand."""
 
     def __init__(self) -> None:
         self.now = 100.0

@@ -1,4 +1,4 @@
-"""Week by week and month by month: parts that sum to the run, each event in its own part."""
+"""Weekly and monthly parts of a run, which sum to the whole."""
 
 import datetime as dt
 from collections import Counter

@@ -1,4 +1,4 @@
-"""A command that is killed in the middle goes on, and tells what an undisturbed one tells."""
+"""Killed commands resume, and give the result of an undisturbed one."""
 
 import json
 import signal
@@ -18,7 +18,7 @@ from tests.lab.swept import install_policies
 pytestmark = pytest.mark.timeout(900)  # a busy machine takes its time
 
 OF_ONE_START = {"cpu_s", "wall_s", "max_rss_mb", "decision_s", "command", "date"}
-"""What a clock measured, and how and when the command was started."""
+"""Fields that differ between starts: clock times, and the call of the command."""
 
 
 @pytest.fixture
@@ -30,7 +30,7 @@ def grid(tmp_path: Path) -> Path:
 
 
 def timeless(told: Any) -> Any:
-    """Without what differs from one start of a command to the next."""
+    """Return a result without the fields that differ between starts of a command."""
     if isinstance(told, dict):
         return {k: timeless(v) for k, v in told.items() if not k.startswith(tuple(OF_ONE_START))}
     return [timeless(one) for one in told] if isinstance(told, list) else told

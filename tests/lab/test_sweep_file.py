@@ -1,4 +1,4 @@
-"""A sweep's file: the grid it means, and what in it is refused, with the place and the value."""
+"""Sweep files: the grid they define, and errors with the place and the value."""
 
 import gzip
 from pathlib import Path

@@ -38,7 +38,7 @@ GRID_CELLS = 2 * 2 * 2 * 2 * 2 * 2 * 2 * 2
 
 
 def desk(folder: Path, name: str, more: int = 0, header: str = HEADER) -> Path:
-    """Two days and a bit of jobs that wait for each other: a wide one, then some that may pass."""
+    """Return two days of jobs that wait: a wide one, then some that may pass."""
     rows = [
         row(
             day * 100 + n, day * DAY + n * 10, 60 + (n * 37 + day * 71 + more) % 240,

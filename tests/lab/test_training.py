@@ -136,11 +136,11 @@ def test_jobs_that_a_trace_leaves_unfinished_are_gone_before_the_next() -> None:
     """The next trace numbers its jobs from 0 again."""
     half_s = float(np.median(drawn().submit_s))
     first, second = demonstration(until_s=half_s), demonstration(FIRST_SEED + 1)
-    shadowed = first.beside(Learner("sarsa").make())
+    shadowed = first.shadow(Learner("sarsa").make())
     shadowed.show()
     assert shadowed.runner.running, "some run at that second"
     assert shadowed.runner.queue.waiting, "and some wait"
-    shadowed = first.beside(Learner("sarsa").make())
+    shadowed = first.shadow(Learner("sarsa").make())
     shadowed.watch()
     assert not shadowed.runner.running
     assert not shadowed.runner.queue.waiting
@@ -247,7 +247,7 @@ def test_the_same_training_gives_the_same_bytes_in_another_process(tmp_path: Pat
 def test_the_shipped_nets_were_made_by_this_command_with_these_settings(
     name: str, preset: str | None
 ) -> None:
-    """A setting that has changed since asks for them to be made anew (make start-nets)."""
+    """Check the settings: after a change the nets must be rebuilt (make start-nets)."""
     shipped = resources.files("outrider_policies.sarsa").joinpath(f"{name}.json")
     about = json.loads(shipped.read_text(encoding="utf-8"))["trained"]
     learner = Learner("sarsa", preset=preset).make()
@@ -261,7 +261,9 @@ def test_the_shipped_nets_were_made_by_this_command_with_these_settings(
 @pytest.mark.long
 @pytest.mark.timeout(1800)
 def test_the_shipped_net_is_built_again(tmp_path: Path, repository: Path) -> None:
-    """Its numbers but for rounding: processors of other kinds multiply matrices in another order.
+    """Check its numbers except for rounding, which differs between processors.
+
+    They multiply matrices in another order.
 
     With the kernels of other processors every number moves, by 1.2e-10 of itself at most; another
     seed, trace or setting moves them in the first or second digit.
@@ -332,7 +334,7 @@ BAD = [
     (["sarsa", "{swf}", "--set", "learn=false"], "learned from no run"),
     (["sarsa", "{swf}", "--behaviour", "edff"], "edf"),
     (["sarsa", "{no_wait}", "--behaviour", "recorded"], "wait"),
-    (["sarsa", "--rows", "0.2", "--behaviour", "recorded"], "nobody scheduled"),
+    (["sarsa", "--rows", "0.2", "--behaviour", "recorded"], "never scheduled"),
     (["sarsa", "--rows", "0.2", "--seeds", "1-3"], "from 10000 on"),
     (["sarsa", "--rows", "20"], "between 0 and 1"),
     (["sarsa", "{pbs}", "--behaviour", "edf"], "its own scheduler"),
@@ -340,7 +342,7 @@ BAD = [
     (["sarsa", "{empty}"], "holds no events"),
     (["sarsa", "{noise}"], "no reader recognises it"),
     (["sarsa", "{swf}", "--estimates", "guess"], "estimates"),
-    (["sarsa", "{swf}", "--estimates", "learned"], "nobody estimates"),
+    (["sarsa", "{swf}", "--estimates", "learned"], "no estimator"),
 ]
 
 

@@ -1,4 +1,4 @@
-"""Tasks side by side: each ends once, and what fails is told of its own task alone."""
+"""Parallel tasks: each ends once, and a failure concerns its own task alone."""
 
 import multiprocessing as mp
 import re
@@ -86,7 +86,7 @@ def until(condition: Callable[[], bool], what: str) -> None:
 
 
 def is_running(process: int) -> bool:
-    """Return whether there is such a process, and not only its last word to a parent that is gone."""
+    """Return True if the process runs, and is not a zombie of a parent that has left."""
     try:
         return not re.search(r"\) Z ", Path(f"/proc/{process}/stat").read_text())
     except FileNotFoundError:

@@ -61,7 +61,7 @@ def command(
     others are compared.
     """
     from outrider_lab.commands.compare import show_comparison
-    from outrider_lab.commands.many_runs import Keeping, carried_out, name_failures
+    from outrider_lab.commands.many_runs import Keeping, executed, name_failures
     from outrider_lab.comparison.function import study_of
 
     refuse_repeats([shown(trace) for trace in asked.traces], "TRACE")
@@ -76,7 +76,7 @@ def command(
         asked.share_table(),
         block_s,
     )
-    with carried_out(study, Keeping("compare", workers, resume, runs)) as result:
+    with executed(study, Keeping("compare", workers, resume, runs)) as result:
         if as_json:
             print_json(result)
         else:
@@ -93,7 +93,7 @@ _DAY_S = 86_400.0
 
 
 def show_comparison(result: dict[str, Any]) -> None:
-    """What `outrider_lab.running.run_all.run_study` returned for a `Comparison`."""
+    """Print the result of `outrider_lab.running.run_all.run_study` for a `Comparison`."""
     reference = result["settings"]["reference"]
     below_s = result["settings"]["interactive_below_s"]
     for trace in result["traces"]:
@@ -128,7 +128,7 @@ def _show_figures(trace: dict[str, Any], below_s: float) -> None:
 
 
 def _column(one: dict[str, Any], below_s: float) -> dict[str, str]:
-    """One policy as the table shows it: label with its unit, and the figure."""
+    """Return one policy as the table shows it: label with its unit, and the figure."""
     out = {"bounded slowdown, mean": figure(one["bounded_slowdown"]["all"]["mean"], digits=2)}
     for name, waits in one["wait_s"]["by_class"].items():
         out |= {
@@ -158,7 +158,7 @@ def _show_differences(trace: dict[str, Any], reference: str) -> None:
 def _show_less(
     name: str, trace: dict[str, Any], against: str, other: str, per: float = 1.0
 ) -> None:
-    """A table of differences from another policy."""
+    """Print a table of differences from another policy."""
     rows = []
     for one in trace["policies"]:
         found = one[against]
@@ -177,7 +177,7 @@ def _show_less(
 
 
 def _interval(one: dict[str, Any], per: float = 1.0) -> str:
-    """An interval, or that there is none."""
+    """Return an interval in words, or that there is none."""
     if one["interval"] is None:
         return MISSING
     low, high = one["interval"]

@@ -66,7 +66,7 @@ def command(
     Example:
       outrider drift --quick --world "load step"
     """
-    from outrider_lab.commands.many_runs import Keeping, carried_out, name_failures
+    from outrider_lab.commands.many_runs import Keeping, executed, name_failures
     from outrider_lab.drift import FULL, QUICK, WORLDS, DriftSuite, check_treatments
     from outrider_lab.running.run_all import check_policies
 
@@ -81,7 +81,7 @@ def command(
     check_policies(study)
     if report is not None:
         report.mkdir(parents=True, exist_ok=True)
-    with carried_out(study, Keeping("drift", workers, resume, runs, report)) as result:
+    with executed(study, Keeping("drift", workers, resume, runs, report)) as result:
         if report is not None:
             _write(result, report)
         if as_json:

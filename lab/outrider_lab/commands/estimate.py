@@ -65,7 +65,7 @@ def command(
     from outrider.plugins.finding import make_estimator
     from outrider.simulation.estimates import LEARNED
     from outrider.simulation.oracle_used import oracle_used
-    from outrider_lab.estimates import score, tell
+    from outrider_lab.estimates import collect_estimates, score
 
     names = estimators or _ESTIMATORS
     if len(set(names)) < len(names):
@@ -78,12 +78,12 @@ def command(
     with progress_bar("scoring") as progress:
         for number, workload in enumerate(workloads):
             made = {name: make_estimator(name, seed, "--estimator") for name in names}
-            told = tell(workload, made)
+            estimates = collect_estimates(workload, made)
             sources = {
                 "class_source": workload.class_source,
                 "truth": oracle_used(workload.class_source, LEARNED),
             }
-            results.append(score(workload, told, seed) | sources)
+            results.append(score(workload, estimates, seed) | sources)
             if progress is not None:
                 progress((number + 1) / len(traces))
     if as_json:

@@ -1,4 +1,4 @@
-"""Many runs for a command: where finished ones are kept, and what is told meanwhile."""
+"""Options of commands with many runs: where finished runs are stored, and their progress."""
 
 import os
 import sys
@@ -23,10 +23,10 @@ _KEY_DIGITS: Final = 12
 
 
 class Keeping(NamedTuple):
-    """What the options say.
+    """Options of a command with many runs.
 
     Attributes:
-        label: of the progress, as ``reproduce perez``.
+        label: name for the progress, as ``reproduce perez``.
         workers: processes; None: the cores there are.
         resume: go on with what is there; False: begin anew; None: nothing may be there.
         runs: where finished runs are kept; None: in the default place.
@@ -50,8 +50,8 @@ class Keeping(NamedTuple):
 
 
 @contextmanager
-def carried_out(study: Study[Row], keeping: Keeping) -> Iterator[dict[str, Any]]:
-    """The result of a study with its provenance; finished runs are kept until the block ends.
+def executed(study: Study[Row], keeping: Keeping) -> Iterator[dict[str, Any]]:
+    """Yield a study's result with its provenance; finished runs are kept until the block ends.
 
     The block is what tells the result. After a failure they stay: `--resume` then runs only what
     failed.
@@ -61,7 +61,7 @@ def carried_out(study: Study[Row], keeping: Keeping) -> Iterator[dict[str, Any]]
     """
     specs = specs_of(study)
     with ResumeFile(keeping.place(specs), keeping.resume) as kept:
-        with told_if_stopped(kept), progress_of(keeping.label) as progress:
+        with report_if_stopped(kept), progress_of(keeping.label) as progress:
             found = run_study(study, keeping.workers or cores(), kept, progress)
         result = provenance(files_of(specs)) | found
         yield result
@@ -76,7 +76,7 @@ def carried_out(study: Study[Row], keeping: Keeping) -> Iterator[dict[str, Any]]
 
 
 def files_of(specs: Sequence[RunSpec]) -> list[Path]:
-    """The files and folders that the runs read, each once."""
+    """Return the files and folders that the runs read, each once."""
     of_files = CampusFolder | WorkloadFile | WorkloadWindow
     read = (spec.trace for spec in specs if isinstance(spec.trace, of_files))
     return [Path(path) for path in dict.fromkeys(trace.path for trace in read)]
@@ -104,8 +104,8 @@ def _state_folder() -> Path:
 
 
 @contextmanager
-def told_if_stopped(kept: ResumeFile) -> Iterator[None]:
-    """Say where the finished runs are, when Ctrl-C ends the block."""
+def report_if_stopped(kept: ResumeFile) -> Iterator[None]:
+    """Report where the finished runs are stored, when Ctrl-C ends the block."""
     try:
         yield
     except KeyboardInterrupt:
@@ -120,7 +120,7 @@ def told_if_stopped(kept: ResumeFile) -> Iterator[None]:
 
 @contextmanager
 def progress_of(label: str) -> Iterator[Progress]:
-    """Progress of many runs on standard error: a bar on a terminal, now and then a line elsewhere.
+    """Yield progress on standard error: a bar on a terminal, elsewhere periodic lines.
 
     Args:
         label: what runs, in words.

@@ -23,12 +23,12 @@ _OPTIONS: Final = (
     ),
     click.option(
         "--resume/--no-resume", "resume", default=None,
-        help="Go on with the finished runs of the same command that was stopped; or begin anew. "
-        "Without either, finished runs that are there are refused.",
+        help="Continue with the finished runs of the same command that was stopped, or start over. "
+        "Without either option, existing finished runs are an error.",
     ),
     click.option(
         "--runs", type=file_path(dir_okay=False), metavar="FILE",
-        help="Where finished runs are kept until all are done. [default: runs.jsonl in the folder "
+        help="File for finished runs until all are done. [default: runs.jsonl in the folder "
         "of --report where there is one, else a file of this very command below "
         "~/.local/state/outrider]",
     ),
@@ -36,14 +36,14 @@ _OPTIONS: Final = (
 
 
 def many_runs_options(command: F) -> F:
-    """A command with these options; `Keeping` takes what they say."""
+    """Return a command with these options, whose values `Keeping` takes."""
     for option in reversed(_OPTIONS):
         command = option(command)
     return command
 
 
 class Asked(NamedTuple):
-    """What somebody asks of a reproduction; the options say what each means."""
+    """Options of a reproduction command, as the user gave them."""
 
     seeds: str
     quick: bool
@@ -57,7 +57,7 @@ class Asked(NamedTuple):
 def reproduction_options(
     seeds: str, full: str, quick_seeds: str, what_quick: str
 ) -> Callable[[Callable[..., int]], Callable[..., int]]:
-    """What the commands of all papers have: the command gets them as one `Asked`.
+    """Add the options shared by the commands of all papers, passed as one `Asked`.
 
     Args:
         seeds: what a seed stands for, in words.

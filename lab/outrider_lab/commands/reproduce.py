@@ -18,7 +18,7 @@ class Papers(click.Group):
     """One command for each paper, imported when it is asked for."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """The papers, by name."""
+        """Return the papers, by name."""
         return list(PAPERS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:

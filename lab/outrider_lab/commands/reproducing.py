@@ -1,4 +1,4 @@
-"""What the commands of all papers do: refuse what is wrong, run, tell."""
+"""Steps shared by the commands of all papers: validate, run, report."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from outrider.cli.printing import echo, print_json, print_table, shown
 from outrider.model.quantities import figure
-from outrider_lab.commands.many_runs import Keeping, carried_out, name_failures
+from outrider_lab.commands.many_runs import Keeping, executed, name_failures
 from outrider_lab.commands.options import Asked
 from outrider_lab.reporting.claims import in_words
 from outrider_lab.running.run_all import Row, Study, check_policies
@@ -14,22 +14,22 @@ from outrider_lab.running.run_all import Row, Study, check_policies
 Result = dict[str, Any]
 
 
-class Telling(NamedTuple):
-    """How the result of a paper is told.
+class Output(NamedTuple):
+    """Output of a paper's result.
 
     Attributes:
         page: the HTML page of a result.
         show: prints tables for people.
-        told: the result as machines get it.
+        report: the result as machines get it.
     """
 
     page: Callable[[Result], str]
     show: Callable[[Result], None]
-    told: Callable[[Result], Result] = dict
+    report: Callable[[Result], Result] = dict
 
 
-def reproduce(paper: str, study: Study[Row], asked: Asked, telling: Telling) -> int:
-    """Carry out a paper's study and tell what came of it.
+def reproduce(paper: str, study: Study[Row], asked: Asked, output: Output) -> int:
+    """Execute a paper's study and report its result.
 
     Returns:
         the exit code: 1 if a run failed.
@@ -41,8 +41,8 @@ def reproduce(paper: str, study: Study[Row], asked: Asked, telling: Telling) -> 
     check_policies(study)
     label = f"reproduce {paper}"
     keeping = Keeping(label, asked.workers, asked.resume, asked.runs, asked.report)
-    with carried_out(study, keeping) as result:
-        return conclude(result, asked.report, asked.as_json, telling)
+    with executed(study, keeping) as result:
+        return conclude(result, asked.report, asked.as_json, output)
 
 
 def make_folder(report: Path | None) -> None:
@@ -58,40 +58,42 @@ def make_folder(report: Path | None) -> None:
         report.mkdir(parents=True, exist_ok=True)
 
 
-def conclude(result: Result, report: Path | None, as_json: bool, telling: Telling) -> int:
+def conclude(result: Result, report: Path | None, as_json: bool, output: Output) -> int:
     """Write the report, print the result, name what failed.
 
     Args:
         result: of the reproduction.
         report: folder of ``index.html``, ``result.json`` and ``rows.csv``, or None.
         as_json: print one JSON document in place of tables.
-        telling: how.
+        output: page, tables and report of the result.
 
     Returns:
         The exit code: 1 if a run failed.
     """
     if report is not None:
-        _write(result, report, telling)
+        _write(result, report, output)
     if as_json:
-        print_json(telling.told(result))
+        print_json(output.report(result))
     else:
-        telling.show(result)
+        output.show(result)
         if report is not None:
             echo(f"report: {shown(report / 'index.html')}")
     return name_failures(result)
 
 
-def _write(result: Result, folder: Path, telling: Telling) -> None:
+def _write(result: Result, folder: Path, output: Output) -> None:
     import msgspec
 
     from outrider_lab.reporting.flat_rows import rows_as_csv
 
-    told = telling.told(result)
-    (folder / "result.json").write_bytes(msgspec.json.format(msgspec.json.encode(told), indent=2))
-    if result["rows"]:  # without any there is nothing to draw; the failures are told
-        rows = rows_as_csv(msgspec.to_builtins(told["rows"]))
+    reported = output.report(result)
+    (folder / "result.json").write_bytes(
+        msgspec.json.format(msgspec.json.encode(reported), indent=2)
+    )
+    if result["rows"]:  # without any there is nothing to draw; failures are listed
+        rows = rows_as_csv(msgspec.to_builtins(reported["rows"]))
         (folder / "rows.csv").write_text(rows, encoding="utf-8")
-        (folder / "index.html").write_text(telling.page(result), encoding="utf-8")
+        (folder / "index.html").write_text(output.page(result), encoding="utf-8")
 
 
 def size_in_words(result: Result) -> str:
@@ -100,7 +102,7 @@ def size_in_words(result: Result) -> str:
 
 
 def show_claims(result: Result) -> None:
-    """Every claim with what was measured and the verdict."""
+    """Print every claim with its measurement and the verdict."""
     claims = [
         (one["claim"], one["where"], figure(one["measured"], digits=3), one["verdict"])
         for one in result["claims"]

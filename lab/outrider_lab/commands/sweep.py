@@ -21,7 +21,7 @@ SECTION = "Judge"
 _RULES = ("estimates", "discipline", "class_by", "machines")
 """Keywords of options that replace axes of the file's workloads: `workload_axes.AXES`."""
 _SYSTEMS = ("htcondor", "slurm", "pbs", "local-dask")
-"""As `cluster_settings.SYSTEMS`; the help must not wait for all of the lab to be imported."""
+"""Names as in `cluster_settings.SYSTEMS`; the help must not wait for the import of the lab."""
 
 
 @click.command(
@@ -35,9 +35,9 @@ _SYSTEMS = ("htcondor", "slurm", "pbs", "local-dask")
 )  # fmt: skip
 @click.option(
     "--estimates", multiple=True, metavar="RULE",
-    help="Workload files: what policies are told of run times, in place of what FILE says; give it "
-    "again for more: exact, requested, lognormal:SIGMA or learned. exact and lognormal tell the "
-    "truth, and every output says so.",
+    help="Workload files: rule for the run times that policies know, in place of FILE's; give it "
+    "again for more: exact, requested, lognormal:SIGMA or learned. exact and lognormal use the "
+    "true run time, and every output says so.",
 )  # fmt: skip
 @click.option(
     "--discipline", multiple=True, type=click.Choice(DISCIPLINES),
@@ -60,8 +60,8 @@ _SYSTEMS = ("htcondor", "slurm", "pbs", "local-dask")
 )  # fmt: skip
 @click.option(
     "--figure", "figures", multiple=True, metavar="COLUMN",
-    help="A column of the results to compare by, less of which is better; give it again for more. "
-    "[default: mean wait, mean bounded slowdown, energy of what was thrown away]",
+    help="A column of the results to compare by, in which less is better; give it again for more. "
+    "[default: mean wait, mean bounded slowdown, energy of wasted runs]",
 )  # fmt: skip
 @click.option(
     "--plot", type=file_path(dir_okay=False), metavar="FILE.svg",
@@ -122,7 +122,7 @@ def command(
       outrider sweep sweep.toml --out results.parquet --cluster slurm --jobs 20 --resume
     """
     from outrider.cli.provenance import provenance
-    from outrider_lab.commands.many_runs import files_of, progress_of, told_if_stopped
+    from outrider_lab.commands.many_runs import files_of, progress_of, report_if_stopped
     from outrider_lab.commands.sweep_tables import write_chart
     from outrider_lab.sweep.file import read_sweep
     from outrider_lab.sweep.results import check_baseline, check_format, differences
@@ -139,16 +139,16 @@ def command(
     with (
         runs_file(out, resume) as kept,
         _place(system, sweep.cluster, workers, jobs, out) as place,
-        told_if_stopped(kept),
+        report_if_stopped(kept),
         progress_of(f"sweep {shown(file)}") as progress,
     ):
-        telling = SweepProgress(progress, _warn)
+        sweep_progress = SweepProgress(progress, _warn)
         made = provenance(files_of(sweep.specs))
-        swept = run_sweep(sweep.specs, place, out, kept, retries, made, telling)
+        swept = run_sweep(sweep.specs, place, out, kept, retries, made, sweep_progress)
     found = differences(sweep.specs, swept.rows, figures, baseline)
     if plot is not None:
         write_chart(plot, found)
-    _tell(swept, found, out, made if as_json else None)
+    _report(swept, found, out, made if as_json else None)
     return int(bool(swept.failed))
 
 
@@ -164,7 +164,7 @@ def _refuse_contradictions(system: str | None, workers: int | None, jobs: int | 
 def _place(
     system: str | None, settings: Any, workers: int | None, jobs: int | None, out: Path
 ) -> Iterator[Any]:
-    """Return where the runs are carried out: so many processes, or whoever else does the work."""
+    """Yield the place where the runs are executed: a number of processes, or a dask cluster."""
     from outrider_lab.running.workers import cores
 
     if system is None:
@@ -193,8 +193,10 @@ def _check_plot(plot: Path) -> None:
     require_matplotlib("--plot")
 
 
-def _tell(swept: Any, found: list[dict[str, Any]], out: Path, made: dict[str, Any] | None) -> None:
-    """What was done and found, as JSON with its provenance where that is given."""
+def _report(
+    swept: Any, found: list[dict[str, Any]], out: Path, made: dict[str, Any] | None
+) -> None:
+    """Print what was run and found, as JSON with its provenance where that is given."""
     from outrider_lab.commands.sweep_tables import show_differences
 
     failed = [
@@ -214,14 +216,14 @@ def _tell(swept: Any, found: list[dict[str, Any]], out: Path, made: dict[str, An
 
 
 # -- sweep progress --------------------------------------------------------------------------------
-# Progress of a sweep: as of all runs, and every failure told at once.
+# Progress of a sweep: that of all runs, and every failure reported immediately.
 
 
 class SweepProgress:
-    """Tells of failures as they come, for what fails is tried again.
+    """Progress that also reports failures as they come, because failed runs are tried again.
 
     Args:
-        progress: is told of all else.
+        progress: receives everything else.
         warn: takes a failure, in words.
     """
 
@@ -230,11 +232,11 @@ class SweepProgress:
         self._warn = warn
 
     def begin(self, runs: int, kept: int) -> None:
-        """See `Progress`."""
+        """Begin the wrapped progress."""
         self._progress.begin(runs, kept)
 
     def ended(self, end: "RunEnd", is_last_attempt: bool) -> None:
-        """See `Progress`."""
+        """Report a failure, and pass the end of the run on."""
         if end.error is not None:
             self._warn(f"{end.spec}: failed, attempt {end.attempts}: {end.error}")
         self._progress.ended(end, is_last_attempt)

@@ -1,4 +1,4 @@
-"""What a sweep says, as tables for people and as a chart."""
+"""Results of a sweep as tables for people and as a chart."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,20 +9,20 @@ from outrider.model.quantities import MISSING, count, figure
 from outrider.simulation.oracle_used import in_words
 
 _COLUMNS = ("", "mean", "pairs", "difference", "95 % interval", "verdict")
-_TOLD = " (TRUE RUN TIMES USED)"
+_ORACLE_USED = " (TRUE RUN TIMES USED)"
 _WHOLE_FROM = 1000.0
 
 
 def show_differences(found: Sequence[dict[str, Any]]) -> None:
-    """What `outrider_lab.sweep.results` found, a table for each figure."""
+    """Print the results of `outrider_lab.sweep.results`, a table for each figure."""
     for one in found:
         if len(one["treatments"]) < 2:
             continue
         title = f"{one['figure']}: less that of {one['baseline']}; a pair is {one['unit']}"
         print_table(title, _COLUMNS, [_line(row) for row in one["treatments"]])
         for truth in dict.fromkeys(row["truth"] for row in one["treatments"] if row["truth"]):
-            told = [row["treatment"] for row in one["treatments"] if row["truth"] == truth]
-            echo(f"{in_words([truth])}: {'; '.join(told)}")
+            names = [row["treatment"] for row in one["treatments"] if row["truth"] == truth]
+            echo(f"{in_words([truth])}: {'; '.join(names)}")
 
 
 def _line(row: dict[str, Any]) -> list[str]:
@@ -36,22 +36,24 @@ def _line(row: dict[str, Any]) -> list[str]:
 
 
 def _number(value: float | None) -> str:
-    """With cents, where they are not lost in what stands before them."""
+    """Format a number with two decimals below a thousand, else with none."""
     return figure(value, digits=2 if value is None or abs(value) < _WHOLE_FROM else 0)
 
 
 def write_chart(file: Path, found: Sequence[dict[str, Any]]) -> None:
-    """Differences with their intervals, a chart below the other for each figure, as SVG."""
+    """Draw differences with their intervals as SVG, one chart below the other for each figure."""
     from outrider_lab.reporting.drawing import Spread, interval_chart
 
     panels = {}
     for one in found:
-        told = any(r["truth"] for r in one["treatments"] if r["treatment"] == one["baseline"])
-        other = one["baseline"] + (_TOLD if told else "")
+        uses_oracle = any(
+            r["truth"] for r in one["treatments"] if r["treatment"] == one["baseline"]
+        )
+        other = one["baseline"] + (_ORACLE_USED if uses_oracle else "")
         label = f"{one['figure']} less that of {other}: mean and 95 % interval over pairs"
         panels[f"{label}; a pair is {one['unit']}"] = [
             Spread(
-                row["treatment"] + (_TOLD if row["truth"] else ""),
+                row["treatment"] + (_ORACLE_USED if row["truth"] else ""),
                 row["difference"],
                 row["interval"],
                 row["pairs"],

@@ -53,9 +53,9 @@ _SQLITE: Final = b"SQLite format 3\0"
 )  # fmt: skip
 @click.option(
     "--estimates", metavar="RULE",
-    help="What policies know of run times on workloads: exact, requested, lognormal:SIGMA. exact "
-    "and lognormal tell the truth, and the start file says so. [default: requested; without "
-    "requests exact]",
+    help="Rule for the run times that policies know on workloads: exact, requested, "
+    "lognormal:SIGMA. exact and lognormal use the true run time, and the start file says so. "
+    "[default: requested; without requests exact]",
 )  # fmt: skip
 @class_by_option
 @click.option(
@@ -127,7 +127,7 @@ def command(
     rule = None if estimates is None else estimate_rule(estimates, "--estimates")
     if rule is not None and rule.kind == LEARNED:
         raise ConfigurationError(
-            "--estimates learned: nobody estimates while a policy is trained; expected "
+            "--estimates learned: there is no estimator while a policy is trained; expected "
             "exact, requested or lognormal:SIGMA"
         )
     if not out.parent.is_dir():  # refuse what is wrong before a long run, not after it
@@ -168,14 +168,14 @@ def _drawn(
     rule: "EstimateRule | None",
     until_s: float | None,
 ) -> "list[Demonstration]":
-    """Synthetic grids, seed by seed, each row in turn."""
+    """Return synthetic grids, seed by seed, each row in turn."""
     if not rows:
         return []
     from outrider_lab.training import FIRST_SEED, WorkloadDemonstration
 
     if behaviour == _RECORDED:
         raise ConfigurationError(
-            "--behaviour recorded: nobody scheduled what --rows draws; expected a policy"
+            "--behaviour recorded: traces of --rows were never scheduled; expected a policy"
         )
     drawn = seed_range(seeds)
     if drawn[0] < FIRST_SEED:
@@ -224,7 +224,7 @@ def _of_trace(
         return WorkloadDemonstration(partial(read, path), str(path), behaviour or "edf", until_s)
     if behaviour not in (None, _RECORDED):
         raise ConfigurationError(
-            f"--behaviour {behaviour}: {path} tells what its own scheduler did; expected "
+            f"--behaviour {behaviour}: {path} records its own scheduler's decisions; expected "
             "recorded, or a workload file (.swf)"
         )
     if until_s is not None:

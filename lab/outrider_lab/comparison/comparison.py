@@ -33,7 +33,7 @@ Mask = NDArray[np.bool_]
 
 
 class JobOutcomes(NamedTuple):
-    """The jobs of a trace and what befell them in one run, by number; nan for what never came.
+    """Jobs of a trace and their outcomes in one run, by number; nan for missing ones.
 
     Attributes:
         submit_s: when each was submitted.
@@ -166,7 +166,7 @@ class TraceComparison:
         self.best_published = min(published, key=self.slowdown.mean) if published else None
 
     def differences(self, policy: str, other: str | None) -> dict[str, Any] | None:
-        """How a policy differs from another: bounded slowdown; waits, also by class and length."""
+        """Return differences from another policy: bounded slowdown; waits by class and length."""
         if other is None or other == policy or other not in self.jobs.policies:
             return None
         return {
@@ -186,7 +186,7 @@ class TraceComparison:
         }
 
     def report(self, reference: str) -> dict[str, Any]:
-        """As it is printed by ``outrider compare --json``."""
+        """Return the report as ``outrider compare --json`` prints it."""
         first = self._runs[0].report
         best = self.best_published
         return {
@@ -223,7 +223,7 @@ class TraceComparison:
 
 
 def mean_of(values: Sequence[Any]) -> Any:
-    """The mean of figures, part by part where they are tables; None where one is missing."""
+    """Return the mean of figures, part by part where they are tables; None where one is missing."""
     first = values[0]
     if isinstance(first, Mapping):
         parts = [name for name in first if all(name in value for value in values)]
@@ -239,7 +239,7 @@ _USUAL: Final = Conditions()
 
 
 class Row(NamedTuple):
-    """What runs that differ only in the seed have in common."""
+    """Common properties of runs that differ only in the seed."""
 
     trace: str
     policy: str
@@ -275,7 +275,7 @@ class Comparison:
         given = {spec.policy: spec for spec in policies}
         names = dict.fromkeys((reference, *PUBLISHED, *given))
         self.policies = {name: given.get(name, PolicySpec(name)) for name in names}
-        """Those in question, and before them the reference and the published baselines."""
+        """Policies to compare, after the reference and the published baselines."""
 
     @cached_property
     def files(self) -> dict[str, WorkloadFile]:
@@ -295,7 +295,7 @@ class Comparison:
             workload_of(file)
 
     def points(self) -> list[tuple[Row, int]]:
-        """Every policy on every trace, trace by trace and seed by seed."""
+        """Return every policy on every trace, trace by trace and seed by seed."""
         return [
             (Row(trace, policy), seed)
             for trace in self.traces
@@ -304,11 +304,11 @@ class Comparison:
         ]
 
     def spec_of(self, row: Row, seed: int) -> RunSpec:
-        """The run of a policy on a trace with a seed."""
+        """Return the run of a policy on a trace with a seed."""
         return self.conditions.spec(self.files[row.trace], self.policies[row.policy], seed)
 
     def sum_up(self, results: Mapping[Row, Mapping[int, Any]]) -> dict[str, Any]:
-        """The comparison of the policies whose runs all ended well.
+        """Return the comparison of the policies whose runs all ended well.
 
         A policy of which a run on a trace failed is left out of that trace, and what is said of
         it over several traces counts the others.
@@ -327,11 +327,11 @@ class Comparison:
         }
 
     def _origin(self, trace: str) -> dict[str, str]:
-        """The file of a trace and what is in it."""
+        """Return the file of a trace and what is in it."""
         return {"path": trace, "sha256": self.files[trace].digest}
 
     def _on(self, trace: str, results: Mapping[Row, Mapping[int, Any]]) -> TraceComparison | None:
-        """The comparison on one trace; None where no policy is left."""
+        """Return the comparison on one trace; None where no policy is left."""
         workload = workload_of(self.files[trace])
         job_class = np.array(workload.job_class, dtype=str)
         is_short = workload.run_s < self.conditions.short_below_s
@@ -369,7 +369,7 @@ class Comparison:
 
 
 def over_traces(traces: Sequence[TraceComparison], reference: str) -> list[dict[str, Any]]:
-    """A row for each policy, with its mean bounded slowdown against the reference and the best.
+    """Return rows of policies, with mean bounded slowdown against the reference and the best.
 
     Each row has `policy`, and `against_reference` and `against_best_published` (None where there
     is nobody else on any trace) with

@@ -21,7 +21,7 @@ WORSE: Final = "worse"
 UNDECIDED: Final = str(Verdict.UNDECIDED)
 TOO_SMALL: Final = str(Verdict.TOO_SMALL)
 RESAMPLES: Final = 1000
-"""Of which only the standard error is taken: it is known to 2 %."""
+"""Number of resamples for a standard error, which is then known to 2 %."""
 Floats = NDArray[np.float64]
 
 
@@ -37,12 +37,12 @@ class _Drawn(NamedTuple):
 
 
 class Stretches:
-    """Which jobs are drawn together where two policies are compared.
+    """Stretches of time whose jobs are resampled together when two policies are compared.
 
     Args:
         submit_s: shape (jobs,).
         wait_s: shape (jobs, policies), of the same jobs.
-        block_s: seconds, as somebody chose; None: chosen from the waits.
+        block_s: seconds, as configured; None: chosen from the waits.
     """
 
     def __init__(self, submit_s: Floats, wait_s: Floats, block_s: float | None = None) -> None:
@@ -52,14 +52,14 @@ class Stretches:
         self._chosen_s: dict[int, float] = {}
 
     def block_s(self, one: int, other: int) -> float:
-        """Seconds of a stretch for two policies, by column: the longer of what each needs.
+        """Return seconds of a stretch for two policies, by column: the longer of what each needs.
 
         Never below the mean wait under either, whoever chose.
         """
         return max(self._needed_s(one), self._needed_s(other))
 
     def blocks(self, one: int, other: int) -> Blocks:
-        """The stretch of each job, from 0 on without gaps."""
+        """Return the stretch of each job, from 0 on without gaps."""
         return blocks_of_time(self._submit_s, self.block_s(one, other))
 
     def _needed_s(self, policy: int) -> float:
@@ -96,7 +96,7 @@ class Differences:
         self._drawn: dict[tuple[int, int], _Drawn] = {}
 
     def mean(self, policy: str) -> float:
-        """The mean over the jobs."""
+        """Return the mean over the jobs."""
         return float(self.means[self._column[policy]])
 
     def blocks_n(self, policy: str, other: str) -> int:
@@ -104,7 +104,7 @@ class Differences:
         return self._draw(policy, other).blocks_n
 
     def log_ratios(self, policy: str, other: str) -> Floats | None:
-        """Logarithm of policy's mean over the other's in every resample; None: too few blocks."""
+        """Return log ratios of two policies' means in every resample; None: too few blocks."""
         means = self._draw(policy, other).means
         if means is None:
             return None
@@ -112,7 +112,7 @@ class Differences:
         return logs
 
     def between(self, policy: str, other: str) -> dict[str, Any]:
-        """The policy less the other.
+        """Return the difference of a policy less another.
 
         Returns:
             difference (of the means), interval (95 %; None: too few blocks of time), ratio (None
@@ -148,7 +148,7 @@ class Differences:
 def compared(
     found: tuple[float, float] | None, measured_n: int, fewest: int, more_is_better: bool = False
 ) -> str:
-    """What the interval of a difference says: ours less theirs.
+    """Return the verdict of the interval of a difference: ours less theirs.
 
     Args:
         found: the interval; None: there is none.

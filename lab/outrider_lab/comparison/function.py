@@ -8,7 +8,7 @@ from outrider.replay.grid_run import RECORDED
 from outrider.replay.workload_terms import WorkloadTerms
 from outrider_lab.comparison.comparison import Comparison
 from outrider_lab.comparison.watched_run import Conditions
-from outrider_lab.running.run_all import carry_out, run_study
+from outrider_lab.running.run_all import execute_run, run_study
 from outrider_lab.running.run_spec import PolicySpec, RunSpec
 from outrider_lab.running.workers import Finished
 
@@ -22,7 +22,7 @@ def study_of(
     shares: Mapping[str, float],
     block_s: float | None,
 ) -> Comparison:
-    """The study of a comparison, checked.
+    """Return the study of a comparison, checked.
 
     Args:
         traces: paths of workload files.
@@ -39,9 +39,9 @@ def study_of(
     """
     if RECORDED in policies:
         raise ConfigurationError(
-            f"{RECORDED}: what a trace's own scheduler did is no policy to compare with, for it "
-            "had other machines, limits and reservations than the trace tells; `outrider replay` "
-            "reports it"
+            f"{RECORDED}: the trace's own scheduler cannot be compared with policies, because it "
+            "had other machines, limits and reservations than the trace contains; "
+            "`outrider replay` reports it"
         )
     named = [PolicySpec.of(name, given, preset) for name, (given, preset) in policies.items()]
     study = Comparison(traces, named, baseline, seeds, Conditions.of(terms, shares), block_s)
@@ -59,7 +59,7 @@ def compare(
     block_s: float | None,
     workers: int,
 ) -> dict[str, Any]:
-    """The document of ``outrider compare --json`` without its provenance.
+    """Return the document of ``outrider compare --json`` without its provenance.
 
     Arguments and errors are those of `study_of`; `workers` are processes, 1: this one.
     """
@@ -68,10 +68,10 @@ def compare(
 
 
 def _here(specs: Sequence[RunSpec]) -> Iterator[Finished]:
-    """Every run in this process, one after the other."""
+    """Execute every run in this process, one after the other."""
     for number, spec in enumerate(specs):
         try:
-            yield Finished(number, carry_out(spec), None)
+            yield Finished(number, execute_run(spec), None)
         except OutriderError as error:
             yield Finished(number, None, str(error))
         except Exception as error:  # noqa: BLE001 - whatever it is, it belongs to this run

@@ -1,4 +1,4 @@
-"""One run of a comparison: a policy on a workload file, and what befell each job."""
+"""One run of a comparison: a policy on a workload file, and the outcome of each job."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
@@ -29,11 +29,11 @@ _NONE: Mapping[str, Any] = {}
 
 
 class Conditions(NamedTuple):
-    """What all policies of a comparison have in common; the options of ``outrider compare``.
+    """Conditions common to all policies of a comparison: the options of ``outrider compare``.
 
     Attributes:
-        estimates: what policies are told of run times, as `outrider.simulation.estimates` reads
-            it; None: what users requested, where any did.
+        estimates: rule for the run times that policies know, as `outrider.simulation.estimates`
+            reads it; None: what users requested, where any did.
         discipline: who may start before a job that does not fit: `outrider.model.modes`.
         machines: CPUs, in place of the header's.
         class_by: what makes a job interactive; None: what its users said best.
@@ -56,7 +56,7 @@ class Conditions(NamedTuple):
 
     @classmethod
     def of(cls, terms: WorkloadTerms, shares: Mapping[str, float]) -> "Conditions":
-        """What is asked of the traces, with shares, as conditions."""
+        """Return the conditions from workload terms and shares."""
         return cls(
             estimates=None if terms.estimates is None else terms.estimates.word,
             discipline=terms.discipline or STRICT,
@@ -70,14 +70,14 @@ class Conditions(NamedTuple):
         )
 
     def trace(self, path: str) -> WorkloadFile:
-        """A file as all policies meet it. Raises `OSError` where it cannot be read."""
+        """Return a file as all policies meet it. Raises `OSError` where it cannot be read."""
         return WorkloadFile(
             path, self.machines, self.class_by, self.vo, self.group_vos_below,
             file_sha256(Path(path)),
         )  # fmt: skip
 
     def spec(self, trace: WorkloadFile, policy: PolicySpec, seed: int) -> RunSpec:
-        """The run of a policy on a trace; the seed is of its chance and of the estimates'."""
+        """Return the run of a policy on a trace; the seed is for its and the estimates' draws."""
         utilities = {name: _declared(utility) for name, utility in self.utilities.items()}
         options = (
             ("estimates", self.estimates or "default"),
@@ -90,7 +90,7 @@ class Conditions(NamedTuple):
 
 
 def _declared(utility: TimeUtility) -> Options:
-    """The shape of a utility and its settings, as a configuration declares them."""
+    """Return the shape of a utility and its settings, as a configuration declares them."""
     kind = type(utility)
     shapes: dict[Any, str] = {found: name for name, found in SHAPES.items()}
     shapes |= {point.value: name for name, point in find(UTILITIES).items()}
@@ -99,13 +99,13 @@ def _declared(utility: TimeUtility) -> Options:
 
 
 class WatchedRun(GridRun):
-    """A run that remembers what befell each job.
+    """Run that records the outcome of each job.
 
     What it remembers is what the accounting has just written down: the numbers of the report.
     """
 
     def run(self, progress: Callable[[float], None] | None = None) -> dict[str, Any]:
-        """As `GridRun.run`; afterwards `wait_s` and `bounded_slowdown` are known, by job."""
+        """Run like `GridRun.run`, and set `wait_s` and `bounded_slowdown` by job."""
         self.wait_s = np.full(len(self.workload.submit_s), np.nan)
         self.bounded_slowdown = self.wait_s.copy()
         self._completed: list[int] = []
@@ -179,4 +179,4 @@ def run_watched(spec: RunSpec) -> dict[str, Any]:
 
 
 def _unwatched(ratio: float) -> None:
-    """Nobody watches the progress."""
+    """Ignore the progress of a run."""

@@ -20,7 +20,7 @@ _ROW_COLUMNS: Final = ("policy", "seeds", *(f"{label}, {w}" for w in ("before", 
 
 
 def html(result: Mapping[str, Any]) -> str:
-    """The page of what `run_suite` returned."""
+    """Return the page of what `run_suite` returned."""
     return page("Learning under drift", _parts(result))
 
 
@@ -57,12 +57,12 @@ def _parts(result: Mapping[str, Any]) -> Iterator[Markup]:
 
 
 def named(row: Mapping[str, Any]) -> str:
-    """A treatment: its policy and, if it can learn, when it does."""
+    """Return a treatment: its policy and, if it can learn, when it does."""
     return row["policy"] if row["mode"] == "static" else f"{row['policy']}, {row['mode']}"
 
 
 def verdict_cells(one: Mapping[str, Any]) -> list[str]:
-    """A verdict over worlds as cells of a table."""
+    """Return a verdict over worlds as cells of a table."""
     interval = "-" if one["interval"] is None else " to ".join(f"{x:.3f}" for x in one["interval"])
     ratio = "-" if one["ratio"] is None else f"{one['ratio']:.3f}"
     return [f"{one['policy']} ({one['kind']})", one["against"], one["figure"], ratio, interval,

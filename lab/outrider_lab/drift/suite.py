@@ -47,7 +47,7 @@ _STATICS: Final = {
 _LEARNERS: Final = {ORDERS: ("sarsa",), PLANS: ("fuzzy_td",)}
 
 WINDOWS: Final = ("before", "after", "soon", "late")
-"""By submission: before the change, after it, and of these the first third and the rest."""
+"""Windows by submission: before and after the change; soon is the first third after it."""
 SHORTEST_S: Final = 10.0
 """Run time below which a slowdown counts as if a job took so long."""
 
@@ -63,7 +63,7 @@ class Treatment(NamedTuple):
 
 
 def spec_of(world: str, treatment: Treatment, size: Size, seed: int) -> RunSpec:
-    """The run of a treatment in a world; the seed draws the jobs, and is the policy's too."""
+    """Return the run of a treatment in a world; the seed draws the jobs and the choices."""
     settings = ((LEARN, False),) if treatment.mode == FROZEN else ()
     drawn = DrawnWorkload("world", seed, (("world", world), *size._asdict().items()))
     policy = PolicySpec(treatment.policy, settings)
@@ -71,7 +71,7 @@ def spec_of(world: str, treatment: Treatment, size: Size, seed: int) -> RunSpec:
 
 
 def treatments_of(kind: str, learners: Iterable[str] = ()) -> list[Treatment]:
-    """Who meets in worlds of a kind: learners in three modes, then the rules that are installed.
+    """Return the treatments in worlds of a kind: learners in three modes, then installed rules.
 
     Args:
         kind: of the worlds.
@@ -99,8 +99,8 @@ def check_treatments(treatments: Iterable[Treatment]) -> None:
     for treatment in treatments:
         if treatment.mode != STATIC and not _can_freeze(treatment.policy):
             raise ConfigurationError(
-                f'--policy "{treatment.policy}": has no setting "{LEARN}" to freeze it by; right '
-                "would be a policy that learns and has one"
+                f'--policy "{treatment.policy}": has no setting "{LEARN}" to freeze it by; '
+                "expected a policy that learns and has one"
             )
 
 
@@ -110,7 +110,7 @@ class WatchedRun(GridRun):
     stop_learning_s: float = np.inf
 
     def run(self, progress: Callable[[float], None] | None = None) -> dict[str, Any]:
-        """As `GridRun.run`; afterwards `start_s` and `end_of_s` are known, by job."""
+        """Run like `GridRun.run`, and set `start_s` and `end_of_s` by job."""
         self.start_s = np.full(len(self.workload.submit_s), np.nan)
         self.end_of_s = self.start_s.copy()
         return super().run(progress or _unwatched)
@@ -159,7 +159,7 @@ def _changing(drawn: DrawnWorkload) -> Changing:
 def figures_of(
     changing: Changing, start_s: Floats, end_s: Floats, utilities: Mapping[str, TimeUtility]
 ) -> dict[str, dict[str, float | None]]:
-    """How jobs fared, by window; None where a window has no such jobs.
+    """Return figures of the jobs by window; None where a window has no such jobs.
 
     Returns:
         By window: ``slowdown``, mean of max(1, turnaround / max(run time, 10 s)), the run time
@@ -204,7 +204,7 @@ def _mean(values: Floats) -> float | None:
 
 
 def _unwatched(ratio: float) -> None:
-    """Nobody watches the progress."""
+    """Ignore the progress of a run."""
 
 
 # -- suite -----------------------------------------------------------------------------------------
@@ -212,13 +212,13 @@ def _unwatched(ratio: float) -> None:
 FIGURES: Final = ("slowdown", "interactive_wait_s", "batch_wait_s", "utility")
 _MORE_IS_BETTER: Final = frozenset({"utility"})
 PRIMARY: Final = {ORDERS: "slowdown", PLANS: "utility"}
-"""The one figure by which a verdict over all worlds of a kind is given; named before any run."""
+"""Figure of the verdict over all worlds of a kind, fixed before any run."""
 FEWEST_SEEDS: Final = 5
 
 Row = tuple[str, Treatment]
 """A world and who acts there."""
 Treatments = Mapping[str, Sequence[Treatment]]
-"""By world, in the order of the rows."""
+"""Treatments by world, in the order of the rows."""
 Runs = Mapping[Row, Mapping[int, Mapping[str, Mapping[str, float | None]]]]
 """Figures by row, then by seed, window and name."""
 
@@ -242,7 +242,7 @@ class DriftSuite:
         self.treatments = {name: treatments_of(WORLDS[name].kind, learners) for name in worlds}
 
     def points(self) -> list[tuple[Row, int]]:
-        """Every treatment, world by world and seed by seed."""
+        """Return every treatment, world by world and seed by seed."""
         return [
             ((world, treatment), seed)
             for world, here in self.treatments.items()
@@ -251,11 +251,11 @@ class DriftSuite:
         ]
 
     def spec_of(self, row: Row, seed: int) -> RunSpec:
-        """The run of a treatment in a world with a seed."""
+        """Return the run of a treatment in a world with a seed."""
         return spec_of(*row, self.size, seed)
 
     def sum_up(self, results: Runs) -> dict[str, Any]:
-        """What came of it.
+        """Summarise the results of all runs.
 
         Returns:
             settings; rows: world, policy, mode, and by window and figure the mean over seeds and
@@ -286,7 +286,7 @@ def _in_order(treatments: Treatments, runs: Runs) -> list[Row]:
 
 
 def _row(world: str, treatment: Treatment, by_seed: Mapping[int, Any]) -> dict[str, Any]:
-    """Means over seeds of each seed's own mean; worst: of the seeds."""
+    """Return means over seeds of each seed's own mean; worst: of the seeds."""
     out: dict[str, Any] = {
         "world": world,
         "kind": WORLDS[world].kind,
@@ -310,7 +310,7 @@ def _row(world: str, treatment: Treatment, by_seed: Mapping[int, Any]) -> dict[s
 
 
 def _comparisons(treatments: Treatments, runs: Runs) -> Iterable[dict[str, Any]]:
-    """Each learner against each other treatment of the same world, after the change."""
+    """Return each learner against each other treatment of the same world, after the change."""
     for world, here in treatments.items():
         for ours in here:
             if ours.mode != LEARNING:
@@ -337,7 +337,7 @@ def _comparisons(treatments: Treatments, runs: Runs) -> Iterable[dict[str, Any]]
 def _pairs(
     runs: Runs, world: str, ours: Treatment, theirs: Treatment, window: str, figure: str
 ) -> dict[int, tuple[float, float]]:
-    """The figure under both, by seed, where it is known of both."""
+    """Return the figure under both, by seed, where it is known of both."""
     first, second = runs.get((world, ours), {}), runs.get((world, theirs), {})
     found = {}
     for seed in first.keys() & second.keys():
@@ -366,7 +366,7 @@ def _difference(
 
 
 def _verdicts(treatments: Treatments, runs: Runs) -> Iterable[dict[str, Any]]:
-    """Does learning on line beat the frozen self under drift? One figure, all worlds that drift.
+    """Judge whether learning on line beats the frozen self over all worlds that drift.
 
     Once a seed: the mean over worlds of the logarithm of ours over theirs, after the change. Its
     95 % interval over seeds (Student's t) is turned back into a ratio.

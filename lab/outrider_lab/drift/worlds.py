@@ -1,4 +1,4 @@
-"""Worlds that change at a known moment which no policy is told of."""
+"""Worlds that change at a moment that is unknown to the policies."""
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
@@ -24,7 +24,7 @@ _GUEST: Final = "5"
 
 
 class Size(NamedTuple):
-    """How long worlds are.
+    """Sizes of the worlds, in jobs or steps.
 
     Attributes:
         jobs: of a world of `ORDERS`.
@@ -68,7 +68,7 @@ class World(NamedTuple):
 
 
 def _orders(seed: int, size: Size, parts: Sequence[tuple[float, float]]) -> Changing:
-    """Parts after each other, each with a row of Table I and a load."""
+    """Return parts after each other, each with a row of Table I and a load."""
     jobs = size.jobs // len(parts)
     made = [
         perez_grid(row, seed + number * _LATER, jobs=jobs, load=load)
@@ -78,7 +78,7 @@ def _orders(seed: int, size: Size, parts: Sequence[tuple[float, float]]) -> Chan
 
 
 def _one_after_the_other(parts: Sequence[Workload]) -> Changing:
-    """The parts' jobs, those of each coming when the last of the part before has come."""
+    """Return the parts' jobs, those of each coming when the last of the part before has come."""
     shifts = np.concatenate([[0.0], np.cumsum([part.submit_s[-1] for part in parts])])
 
     def column(name: str) -> Floats:
@@ -116,7 +116,7 @@ def _mix(seed: int, size: Size) -> Changing:
 
 
 def _run_times(seed: int, size: Size) -> Changing:
-    """Users keep their classes: what took ten minutes and was interactive now takes thirty."""
+    """Return a world where interactive jobs of ten minutes later take thirty; classes stay."""
     before, after = (
         perez_grid(_ROW, seed + number * _LATER, jobs=size.jobs // 2, load=_LOAD)
         for number in range(2)
@@ -125,7 +125,7 @@ def _run_times(seed: int, size: Size) -> Changing:
 
 
 def _stretched(workload: Workload, factor: float) -> Workload:
-    """Longer runs that come as much more seldom: the load stays."""
+    """Return a world with longer runs that come less often: the load stays."""
     return dataclasses.replace(
         workload,
         submit_s=workload.submit_s * factor,
@@ -135,7 +135,7 @@ def _stretched(workload: Workload, factor: float) -> Workload:
 
 
 def _guest_vo(seed: int, size: Size) -> Changing:
-    """A VO that had a share, but no jobs, brings three of ten jobs in the middle part."""
+    """Return a world where a VO without jobs brings three of ten in the middle part."""
     changing = _orders(seed, size, [(_ROW, _LOAD)] * 3)
     workload = changing.workload
     third = len(workload.vo) // 3
@@ -148,7 +148,7 @@ def _guest_vo(seed: int, size: Size) -> Changing:
 
 
 def _slow_nodes(seed: int, size: Size) -> Changing:
-    """Half of the machines work at half speed from the change on; runs that are on them, too."""
+    """Return a world where half of the machines, with their runs, slow to half speed."""
     changing = _orders(seed, size, [(_ROW, 0.75), (_ROW, 0.75)])
     slowed = range(len(changing.workload.machines) // 2)
     changes = [SpeedChange(changing.change_s, machine, 0.5) for machine in slowed]
@@ -156,7 +156,7 @@ def _slow_nodes(seed: int, size: Size) -> Changing:
 
 
 def _mixed_speeds(seed: int, size: Size) -> Changing:
-    """Speeds between half and one and a half, known from the start; nothing changes."""
+    """Return a world without change: speeds of half to one and a half, known from the start."""
     changing = _steady(seed, size)
     workload = changing.workload
     speeds: Floats = np.linspace(0.5, 1.5, len(workload.machines))
@@ -171,7 +171,7 @@ def _mixed_speeds(seed: int, size: Size) -> Changing:
 
 
 def _plans(seed: int, size: Size, rates: tuple[float, float]) -> tuple[Workload, Workload]:
-    """Two halves; in both, users take jobs away that can earn nothing any more."""
+    """Return a world of two halves; users remove jobs that can earn nothing any more."""
     before, after = (
         dataclasses.replace(
             vengerov_grid(
@@ -193,7 +193,7 @@ def _plans_load_step(seed: int, size: Size) -> Changing:
 
 
 def _plans_mix(seed: int, size: Size) -> Changing:
-    """Jobs of half the CPUs come twice as often."""
+    """Return a world where jobs of half the CPUs come twice as often."""
     before, after = _plans(seed, size, (_RATE, 2.0 * _RATE))
     narrow = dataclasses.replace(after, cpus=np.maximum(after.cpus // 2, 2))
     return _one_after_the_other([before, narrow])

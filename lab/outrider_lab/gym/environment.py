@@ -32,7 +32,7 @@ NAME = "agent"
 
 
 class Question(NamedTuple):
-    """Which job is tried next.
+    """Question to the agent: which job of the window is tried next.
 
     Attributes:
         observation: of the window.
@@ -56,7 +56,7 @@ class AgentPolicy(WindowPolicy[PolicySettings]):
         self.wants_scores = False
 
     def select(self, jobs: list[Job], observation: Observation) -> int:
-        """What the agent answers."""
+        """Return the answer of the agent."""
         return self._ask(Question(observation, len(jobs)))
 
 
@@ -169,12 +169,12 @@ class OutriderEnv(gymnasium.Env[Observation, np.int64]):
         self._figure = 0.0
         about = {"trace": episode.label, "policy": NAME, "seed": episode.seed, "until_s": until_s}
         self._handover = Handover(channel, partial(_run_to_the_end, self._run, digest, about))
-        told = self._handover.begin()
-        if isinstance(told, Finished):
+        received = self._handover.begin()
+        if isinstance(received, Finished):
             self._handover = None
             return None
-        self._question = told
-        return told
+        self._question = received
+        return received
 
     def step(self, action: np.int64 | int) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
         """Try the job of a row next, and run up to the next choice.
@@ -194,15 +194,15 @@ class OutriderEnv(gymnasium.Env[Observation, np.int64]):
         if not 0 <= row < self._window:
             raise ValueError(f"action {action}; expected a row, 0 to {self._window - 1}")
         try:
-            told = self._handover.answer(row if row < self._question.jobs_n else 0)
+            received = self._handover.answer(row if row < self._question.jobs_n else 0)
         except BaseException:
             self._handover = None
             raise
-        if isinstance(told, Finished):
-            return self._end(told.result)
-        self._question = told
+        if isinstance(received, Finished):
+            return self._end(received.result)
+        self._question = received
         reward = self._settle(self._reward.until_now(self._run, self._jobs_n))
-        return told.observation, reward, False, False, {"mask": self._mask(told)}
+        return received.observation, reward, False, False, {"mask": self._mask(received)}
 
     def _end(self, report: Report) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
         self._handover = self._question = None
@@ -214,7 +214,7 @@ class OutriderEnv(gymnasium.Env[Observation, np.int64]):
         return nothing, reward, not is_cut_off, is_cut_off, info
 
     def _settle(self, figure: float) -> float:
-        """The reward of a step: the change of the figure, with its sign."""
+        """Return the reward of a step: the change of the figure, with its sign."""
         change, self._figure = figure - self._figure, figure
         return self._reward.sign * change
 
@@ -231,7 +231,7 @@ class OutriderEnv(gymnasium.Env[Observation, np.int64]):
 
 
 def _run_to_the_end(run: TraceRun, digest: LedgerHash, about: Report) -> Report:
-    """In the thread of the episode: the run as `outrider.replay` reports it."""
+    """Execute the run in the episode's thread; return the report as `outrider.replay` does."""
     measured = run.run()
     return about | measured | {"ledger_sha256": digest.hexdigest()}
 
@@ -261,19 +261,19 @@ class _Failed(NamedTuple):
 
 
 class _GivenUp(BaseException):
-    """Nobody answers any more. No error of a policy: no guard against those may catch it."""
+    """Signal that the agent has left; no error of a policy, so that no guard may catch it."""
 
 
 class Channel(Generic[Asked]):
-    """Where the two threads meet: questions and the end one way, answers the other."""
+    """Channel between the two threads: questions and the end one way, answers the other."""
 
     def __init__(self) -> None:
-        self.told: SimpleQueue[Any] = SimpleQueue()
+        self.questions: SimpleQueue[Any] = SimpleQueue()
         self.answers: SimpleQueue[int] = SimpleQueue()
 
     def ask(self, question: Asked) -> int:
-        """In the episode's thread: wait for the answer to a question."""
-        self.told.put(question)
+        """Return send a question from the episode's thread, and wait for the answer."""
+        self.questions.put(question)
         answer = self.answers.get()
         if answer == _GIVE_UP:
             raise _GivenUp
@@ -292,7 +292,7 @@ class Handover(Generic[Asked, Result]):
     def __init__(self, channel: Channel[Asked], work: Callable[[], Result]) -> None:
         self._channel = channel
         self._thread = threading.Thread(
-            target=_carry_out, args=(channel, work), name="outrider-episode", daemon=True
+            target=_execute, args=(channel, work), name="outrider-episode", daemon=True
         )
         self._give_up = weakref.finalize(self, channel.answers.put, _GIVE_UP)
 
@@ -307,13 +307,13 @@ class Handover(Generic[Asked, Result]):
         return self._next()
 
     def _next(self) -> Asked | Finished[Result]:
-        told: Asked | Finished[Result] | _Failed = self._channel.told.get()
-        if isinstance(told, _Failed):
+        received: Asked | Finished[Result] | _Failed = self._channel.questions.get()
+        if isinstance(received, _Failed):
             self._thread.join()
-            raise told.error
-        if isinstance(told, Finished):
+            raise received.error
+        if isinstance(received, Finished):
             self._thread.join()
-        return told
+        return received
 
     def give_up(self) -> None:
         """End the episode where it stands; its thread is gone afterwards."""
@@ -321,13 +321,13 @@ class Handover(Generic[Asked, Result]):
         self._thread.join()
 
 
-def _carry_out(channel: Channel[Asked], work: Callable[[], Result]) -> None:
+def _execute(channel: Channel[Asked], work: Callable[[], Result]) -> None:
     try:
-        channel.told.put(Finished(work()))
+        channel.questions.put(Finished(work()))
     except _GivenUp:
         return
     except BaseException as error:  # noqa: BLE001 - raised again in the thread that waits
-        channel.told.put(_Failed(error))
+        channel.questions.put(_Failed(error))
 
 
 # -- rewards ---------------------------------------------------------------------------------------
@@ -376,7 +376,7 @@ def _utility(run: TraceRun, jobs_n: int) -> float:
 
 
 def _mean_over(jobs_n: int, summary: Mapping[str, Any]) -> float:
-    """The published mean; of jobs that have none yet, 0."""
+    """Return the published mean; 0 for jobs that have none yet."""
     mean: float | None = summary["mean"]
     return 0.0 if mean is None else mean * summary["n"] / jobs_n
 
@@ -388,38 +388,41 @@ def _published_energy_wh(report: Mapping[str, Any], jobs_n: int) -> float | None
 
 REWARDS: Final[Mapping[str, Reward]] = {
     "bounded_slowdown": Reward(
-        -1.0, _slowdown, lambda told, n: _mean_over(n, told["bounded_slowdown"]["all"]),
+        -1.0, _slowdown, lambda report, n: _mean_over(n, report["bounded_slowdown"]["all"]),
         "minus the mean bounded slowdown",
     ),
     "wait": Reward(
-        -1.0, _wait_s, lambda told, n: _mean_over(n, told["wait_s"]["all"]),
+        -1.0, _wait_s, lambda report, n: _mean_over(n, report["wait_s"]["all"]),
         "minus the mean wait, seconds",
     ),
     "utilisation": Reward(
-        1.0, _utilisation, lambda told, n: told["utilisation_ratio"] or 0.0,
+        1.0, _utilisation, lambda report, n: report["utilisation_ratio"] or 0.0,
         "the utilisation, 0 to 1",
     ),
     "energy": Reward(
         -1.0, _energy_wh, _published_energy_wh, "minus the energy of all purposes, watt-hours",
     ),
     "utility": Reward(
-        1.0, _utility, lambda told, n: told["utility"]["total"],
+        1.0, _utility, lambda report, n: report["utility"]["total"],
         "the utility of completed jobs, CPU-seconds",
     ),
 }  # fmt: skip
-"""By name. Means are over all jobs of the episode's trace: in an episode that is cut off, jobs that
-did not get so far count 0."""
+"""Rewards by name.
+
+Means are over all jobs of the episode's trace. In an episode that is cut off, jobs that were not
+reached count 0.
+"""
 
 
 def reward_named(name: str) -> Reward:
-    """The reward. Raises `ConfigurationError`."""
+    """Return the reward of a name. Raises `ConfigurationError`."""
     if name not in REWARDS:
         raise ConfigurationError(f'reward "{name}": {nearest(name, REWARDS)}')
     return REWARDS[name]
 
 
 def check_known(name: str, trace: Trace, label: str) -> None:
-    """Return whether a trace tells what a reward needs. Raises `ConfigurationError`."""
+    """Check that a trace contains what a reward needs. Raises `ConfigurationError`."""
     if name != "energy":
         return
     if isinstance(trace, Workload):
@@ -428,6 +431,6 @@ def check_known(name: str, trace: Trace, label: str) -> None:
         known = not np.isnan(trace.active_w).any()
     if not known:
         raise ConfigurationError(
-            f'reward "energy": {label} does not tell what its machines draw; expected a '
+            f'reward "energy": {label} has no watts of its machines; expected a '
             "campus with watts in machines.csv, or another reward"
         )

@@ -1,4 +1,4 @@
-"""Which trace an episode runs: the given one, a stretch of it, or one that a seed makes."""
+"""Traces of episodes: the given one, a stretch of it, or one generated from a seed."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -22,11 +22,11 @@ FIRST_SEED: Final = 10_000
 """Seeds of made traces are drawn from here on: those below are for judging."""
 _LAST_SEED: Final = 2**31 - 1
 SMALL_GRID_ESTIMATES: Final = "lognormal:0.5"
-"""What is told of run times on `small_grid`: the true ones would be more than any user knows."""
+"""Estimates on `small_grid`; the true run times would be more than any user knows."""
 
 
 def small_grid(seed: int) -> Workload:
-    """What ``gymnasium.make("Outrider-v0")`` runs: 300 jobs of one CPU on 10 machines.
+    """Return the grid of ``gymnasium.make("Outrider-v0")``: 300 jobs of one CPU on 10 machines.
 
     Two fifths of the jobs are interactive, and the offered work is what the machines can just do:
     that of Perez et al. (2008), smaller.
@@ -35,7 +35,7 @@ def small_grid(seed: int) -> Workload:
 
 
 class Episode(NamedTuple):
-    """What one episode runs.
+    """Trace and terms of one episode.
 
     Attributes:
         trace: the trace.
@@ -85,7 +85,7 @@ class EpisodeSource:
             self._check_jobs(jobs, *self._fixed)
 
     def draw(self, rng: np.random.Generator) -> Episode:
-        """The next episode. Raises `ConfigurationError`: what was made does not fit the terms."""
+        """Draw the next episode. Raises `ConfigurationError` if a trace does not fit the terms."""
         seed = int(rng.integers(FIRST_SEED, _LAST_SEED))
         if self._make is not None:
             found = self._make(seed)

@@ -1,1 +1,1 @@
-"""What runs brought, for people: intervals, verdicts on claims, pages and drawings."""
+"""Reports of results for people: intervals, verdicts on claims, pages and drawings."""

@@ -25,15 +25,18 @@ from outrider.model.student import student_quantile
 RESAMPLES: Final = 4000
 DAY_S: Final = 86_400.0
 LEVEL: Final = 0.97
-"""For an interval that is to hold 95 %. Blocks are independent only nearly, and their length is
-chosen from the same data; so of 500 trials of equals at most 6 % are called different."""
+"""Nominal level for an interval that is to cover 95 %.
+
+Blocks are independent only nearly, and their length is chosen from the same data; so of 500 trials
+of equals at most 6 % are called different.
+"""
 _DRAWN_AT_ONCE: Final = 1 << 22
 Floats = NDArray[np.float64]
 Blocks = NDArray[np.int64]
 
 
 class Interval(NamedTuple):
-    """Where a figure lies, with the probability that was asked for."""
+    """Interval of a figure, with the requested probability."""
 
     low: float
     high: float
@@ -45,7 +48,7 @@ class Interval(NamedTuple):
 
 
 def blocks_of_time(time_s: ArrayLike, block_s: float = DAY_S) -> Blocks:
-    """The block of each moment, from 0 on without gaps: stretches of `block_s` seconds.
+    """Return the block of each moment, from 0 on without gaps: stretches of `block_s` seconds.
 
     Stretches in which nothing lies are no blocks: there is nothing to draw.
     """
@@ -57,7 +60,7 @@ def blocks_of_time(time_s: ArrayLike, block_s: float = DAY_S) -> Blocks:
 def resampled_means(
     values: ArrayLike, seed: int, blocks: Blocks | None = None, resamples: int = RESAMPLES
 ) -> Floats:
-    """The means of the columns of `values`, again for every resample.
+    """Return the means of the columns of `values`, again for every resample.
 
     Args:
         values: shape (n,) or (n, columns): a row for each job (or seed), a column for each policy.
@@ -97,7 +100,7 @@ def _draws(blocks: int, seed: int, resamples: int) -> Iterator[Floats]:
 
 
 def interval(resampled: ArrayLike, blocks_n: int | None = None, level: float = 0.95) -> Interval:
-    """The percentile interval of a resampled figure.
+    """Return the percentile interval of a resampled figure.
 
     Args:
         resampled: shape (resamples,).
@@ -113,7 +116,7 @@ def interval(resampled: ArrayLike, blocks_n: int | None = None, level: float = 0
 
 
 def student_interval(resampled: ArrayLike, measured: float, blocks_n: int) -> Interval:
-    """The 95 % interval of a figure, by Student's t with the standard error of its resamples.
+    """Return the 95 % interval of a figure, by Student's t on its resamples' standard error.
 
     Means of a few long blocks are nearly normal, and a t test on them is right or careful even
     where blocks differ in spread (Ibragimov and Muller, "t-Statistic Based Correlation and
@@ -137,7 +140,7 @@ def student_interval(resampled: ArrayLike, measured: float, blocks_n: int) -> In
 def paired_interval(
     ours: ArrayLike, theirs: ArrayLike, seed: int = 0, blocks: Blocks | None = None
 ) -> Interval:
-    """The 95 % interval of the mean of ours - theirs, row by row on the same things.
+    """Return the 95 % interval of the mean of ours - theirs, over paired rows.
 
     Raises:
         ValueError: different lengths, or nothing in them.
@@ -170,7 +173,7 @@ _SHORTEST_SERIES: Final = 10
 
 
 def politis_white(series: ArrayLike) -> float:
-    """The block length, in values of the series, for which the mean's variance is found best.
+    """Return the block length, in values of the series, that finds the mean's variance best.
 
     Args:
         series: shape (n,), in order.
@@ -204,7 +207,7 @@ def politis_white(series: ArrayLike) -> float:
 
 
 def _autocovariances(values: Floats, most: int) -> Floats:
-    """At lags 0 to `most`, each over n; by Fourier transform, for traces are long."""
+    """Return autocovariances at lags 0 to `most`, each over n; by Fourier transform for speed."""
     n = len(values)
     transformed = np.fft.rfft(values - values.mean(), 2 * n)
     covariances: Floats = np.fft.irfft(np.abs(transformed) ** 2, 2 * n)[: most + 1] / n
@@ -212,7 +215,7 @@ def _autocovariances(values: Floats, most: int) -> Floats:
 
 
 def _last_correlated_lag(correlations: Floats, n: int) -> int:
-    """The lag after which several in a row are insignificant; the last one, if none is."""
+    """Return the lag after which several in a row are insignificant; the last one, if none is."""
     in_a_row = max(5, ceil(sqrt(log10(n))))
     small = np.abs(correlations[1:]) < 2.0 * sqrt(log10(n) / n)
     if len(small) < in_a_row:
@@ -222,7 +225,7 @@ def _last_correlated_lag(correlations: Floats, n: int) -> int:
 
 
 def block_of_waits(submit_s: ArrayLike, wait_s: ArrayLike) -> float:
-    """The length of a block of time, in seconds, for what is measured of these jobs.
+    """Return the length of a block of time, in seconds, for what is measured of these jobs.
 
     Args:
         submit_s: shape (jobs,), in any order.

@@ -21,7 +21,7 @@ import msgspec
 # on differences between policies, where the claim is that one is better than the other.
 
 NOT_COMPARABLE: Final = "not comparable"
-"""In the place of a verdict: nothing of ours can confirm or refute the claim; it is not tried."""
+"""Replaces a verdict: nothing here can confirm or refute the claim, which is not tried."""
 FEWEST_SEEDS: Final = 2
 """Independent seeds (years): Student's interval is right from two on, only wide."""
 FEWEST_BLOCKS: Final = 10
@@ -29,7 +29,7 @@ FEWEST_BLOCKS: Final = 10
 
 
 class Verdict(StrEnum):
-    """What an interval says of a claim."""
+    """Verdict of an interval on a claim."""
 
     REPRODUCED = "reproduced"
     OUTSIDE = "outside"
@@ -38,14 +38,14 @@ class Verdict(StrEnum):
 
     @property
     def sentence(self) -> str:
-        """What it means, for a reader."""
+        """Meaning of the verdict, for a reader."""
         return _SENTENCES[self]
 
 
 _SENTENCES: Final = {
     Verdict.REPRODUCED: "The whole interval lies where the claim holds: it is met or exceeded.",
     Verdict.OUTSIDE: "The whole interval lies where the claim does not hold.",
-    Verdict.UNDECIDED: "The interval lies only partly where the claim holds: more seeds may tell.",
+    Verdict.UNDECIDED: "The interval lies only partly where the claim holds: use more seeds.",
     Verdict.TOO_SMALL: "Too little was measured to judge the claim.",
 }
 
@@ -56,7 +56,7 @@ def verdict_of(
     measured_n: int,
     fewest: int = FEWEST_SEEDS,
 ) -> Verdict:
-    """The verdict.
+    """Return the verdict of an interval on a claim.
 
     Args:
         interval: low and high end of where the figure lies; None: there is none.
@@ -78,7 +78,7 @@ def verdict_of(
 
 
 def counted(claims: Iterable[Mapping[str, Any]]) -> dict[str, int]:
-    """Return how many claims were tried, how many got each verdict, and how many are not comparable.
+    """Return numbers of claims: tried, by verdict, and not comparable.
 
     Args:
         claims: as `outrider_lab.reporting.claims.judge` returns them.
@@ -93,19 +93,19 @@ def counted(claims: Iterable[Mapping[str, Any]]) -> dict[str, int]:
 
 
 def in_words(counts: Mapping[str, int]) -> str:
-    """What `counted` returned, as a sentence without its full stop."""
+    """Return the result of `counted` as a sentence without its full stop."""
     parts = ", ".join(f"{counts[verdict]} {verdict}" for verdict in Verdict)
     return f"{counts['tried']} claims tried: {parts}; {counts[NOT_COMPARABLE]} {NOT_COMPARABLE}"
 
 
 def rule() -> str:
-    """How a verdict comes about, in a paragraph for readers."""
+    """Return how a verdict is reached, in a paragraph for readers."""
     return "; ".join(
         f"{verdict}: {verdict.sentence[0].lower()}{verdict.sentence[1:-1]}" for verdict in Verdict
     ) + (
         ". Not comparable is no verdict: nothing here could confirm or refute such a claim. An "
         "interval of 95 % misses the truth once in twenty times, so some of many claims get a "
-        "verdict by chance."
+        "verdict at random."
     )
 
 
@@ -116,11 +116,11 @@ _T_975: Final = (
     2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056,
     2.052, 2.048, 2.045, 2.042,
 )  # fmt: skip
-"""Student's t, 97.5 %, for 1 to 30 degrees of freedom; beyond, the last is a little too wide."""
+"""Student's t, 97.5 %, for 1 to 30 degrees of freedom; beyond, the last is slightly too wide."""
 
 
 class Claim(msgspec.Struct, frozen=True):
-    """What a paper says, as something that can be measured.
+    """Claim of a paper in a form that can be measured.
 
     Attributes:
         claim: in words.
@@ -142,12 +142,12 @@ class Claim(msgspec.Struct, frozen=True):
 
 
 def standard_error(values: Sequence[float]) -> float | None:
-    """Of the mean; None for fewer than two values."""
+    """Return the standard error of the mean; None for fewer than two values."""
     return stdev(values) / sqrt(len(values)) if len(values) > 1 else None
 
 
 def interval_of(values: Sequence[float]) -> tuple[float, float] | None:
-    """The 95 % interval of the mean (Student's t); None for fewer than two values."""
+    """Return the 95 % interval of the mean (Student's t); None for fewer than two values."""
     error = standard_error(values)
     if error is None:
         return None
@@ -156,7 +156,7 @@ def interval_of(values: Sequence[float]) -> tuple[float, float] | None:
 
 
 def judge(claim: Claim, values: Sequence[float], too_small: str | None = None) -> dict[str, Any]:
-    """The claim as the output has it.
+    """Return the claim as the output has it.
 
     Args:
         claim: what is claimed.
@@ -186,7 +186,7 @@ def judge(claim: Claim, values: Sequence[float], too_small: str | None = None) -
 def _verdict(
     claim: Claim, interval: tuple[float, float] | None, seeds: int, too_small: str | None
 ) -> tuple[str, str]:
-    """The verdict and why."""
+    """Return the verdict and why."""
     if claim.incomparable:
         return NOT_COMPARABLE, claim.incomparable
     if too_small:
@@ -223,7 +223,7 @@ def region(low: float | None, high: float | None) -> str:
 
 Unit = TypeVar("Unit")
 Statistic = Callable[[Unit], float]
-"""Of one unit: nan where it is not known; raises `KeyError` where the unit lacks a run it needs."""
+"""Statistic of one unit: nan if unknown; raises `KeyError` if the unit lacks a run it needs."""
 
 
 class Stated(NamedTuple, Generic[Unit]):
@@ -237,7 +237,7 @@ class Stated(NamedTuple, Generic[Unit]):
 def judged(
     stated: Iterable[Stated[Unit]], units: Iterable[Unit], too_small: str | None
 ) -> list[dict[str, Any]]:
-    """Every claim with what was measured and the verdict.
+    """Return every claim with what was measured and the verdict.
 
     Args:
         stated: claims and their statistics.
@@ -262,12 +262,12 @@ def _measured(statistic: Statistic[Unit], unit: Unit) -> float:
 
 
 def unmeasured(unit: object) -> float:
-    """For a claim that no figure can confirm or refute."""
+    """Return nan, for a claim that no figure can confirm or refute."""
     return nan
 
 
 def ratio(above: Statistic[Unit], below: Statistic[Unit]) -> Statistic[Unit]:
-    """Of two statistics of one unit; nan over nothing."""
+    """Return the ratio of two statistics of one unit; nan over nothing."""
 
     def statistic(unit: Unit) -> float:
         whole = below(unit)
@@ -277,22 +277,22 @@ def ratio(above: Statistic[Unit], below: Statistic[Unit]) -> Statistic[Unit]:
 
 
 def less(first: Statistic[Unit], second: Statistic[Unit]) -> Statistic[Unit]:
-    """The first less the second."""
+    """Return the difference of two statistics."""
     return lambda unit: first(unit) - second(unit)
 
 
 def times(statistic: Statistic[Unit], factor: float) -> Statistic[Unit]:
-    """In another unit of measurement."""
+    """Return a statistic in another unit of measurement."""
     return lambda unit: factor * statistic(unit)
 
 
 def greatest(statistics: Iterable[Statistic[Unit]]) -> Statistic[Unit]:
-    """The greatest of several; nan if there is none."""
+    """Return the greatest of several statistics; nan if there is none."""
     several = list(statistics)
     return lambda unit: max((statistic(unit) for statistic in several), default=nan)
 
 
 def least(statistics: Iterable[Statistic[Unit]]) -> Statistic[Unit]:
-    """The least of several; nan if there is none."""
+    """Return the least of several statistics; nan if there is none."""
     several = list(statistics)
     return lambda unit: min((statistic(unit) for statistic in several), default=nan)

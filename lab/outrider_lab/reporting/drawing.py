@@ -13,7 +13,7 @@ _COLOURS: Final = (
     "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#999933",
     "#882255", "#44aa99", "#661100", "#888888",
 )  # fmt: skip
-"""Told apart also by those who see fewer colours (Okabe and Ito, then Tol)."""
+"""Colours that people who see fewer colours can distinguish too (Okabe and Ito, then Tol)."""
 _MOST_MARKERS: Final = 20
 """Along a longer line they hide each other."""
 _MOST_LEVEL_NAMES: Final = 6
@@ -48,7 +48,7 @@ class Spread(NamedTuple):
 
 
 def require_matplotlib(wanted_by: str) -> None:
-    """Raises `ConfigurationError` where charts cannot be drawn."""
+    """Check that charts can be drawn. Raises `ConfigurationError`."""
     if find_spec("matplotlib") is None:
         raise ConfigurationError(
             f"{wanted_by}: needs matplotlib, which is not installed; "
@@ -57,7 +57,7 @@ def require_matplotlib(wanted_by: str) -> None:
 
 
 def there(policies: Iterable[object], rows: Mapping[str, Row]) -> list[Row]:
-    """The rows of policies, by their words; one whose runs all failed has none."""
+    """Return the rows of policies, by their words; one whose runs all failed has none."""
     return [rows[str(policy)] for policy in policies if str(policy) in rows]
 
 
@@ -70,7 +70,7 @@ def line_chart(
     log_x: bool = False,
     level: tuple[str, float] | None = None,
 ) -> str:
-    """Lines, or points that are not `joined`.
+    """Return lines, or points that are not `joined`.
 
     Args:
         x_label: with its unit.
@@ -107,7 +107,7 @@ def bar_chart(
     stacked: bool = False,
     level: tuple[str, float] | None = None,
 ) -> str:
-    """Bars by group, beside each other or stacked.
+    """Return bars by group, next to each other or stacked.
 
     Args:
         x_label: with its unit.
@@ -135,7 +135,7 @@ def bar_chart(
 
 
 def interval_chart(panels: Mapping[str, Sequence[Spread]]) -> str:
-    """Intervals as horizontal bars around a point, one below the other, beside a line at 0.
+    """Return intervals as horizontal bars around a point, one below the other, with a line at 0.
 
     A figure without an interval is a hollow point.
 
@@ -181,7 +181,7 @@ def _axes(x_label: str, y_label: str) -> Any:
 
 
 def _svg(axes: Any) -> str:
-    """The drawing as one element, without the head of an XML file, to stand in a page."""
+    """Return the drawing as one element, without the head of an XML file, to stand in a page."""
     import matplotlib as mpl
     from matplotlib.backends.backend_svg import FigureCanvasSVG
 

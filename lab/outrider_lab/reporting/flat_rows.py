@@ -10,7 +10,7 @@ from outrider.model.printable import csv_cell
 
 
 def rows_as_csv(rows: Sequence[Mapping[str, Any]]) -> str:
-    """A line for each row, under the names of all their fields; what is not there is empty.
+    """Return a line for each row, under the names of all their fields; missing fields are empty.
 
     Args:
         rows: as JSON has them. The field ``mean`` of a field ``wait_s`` is the column
@@ -38,7 +38,7 @@ def _fields(before: str, row: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 
 
 def set_apart(result: dict[str, Any]) -> dict[str, Any]:
-    """A reproduction's result as it is printed and written.
+    """Return a reproduction's result as it is printed and written.
 
     Args:
         result: whose rows say by `plain` whether the promised fields name all that makes them what

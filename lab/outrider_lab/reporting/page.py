@@ -1,4 +1,4 @@
-"""What the lab's pages have beside prose and tables: charts, claims, failed runs."""
+"""Parts of the lab's pages besides prose and tables: charts, claims, failed runs."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from math import isfinite
@@ -28,26 +28,26 @@ class Drawing(NamedTuple):
 
 
 def all_rows(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[Markup]:
-    """The table that ends a page: everything that was measured."""
+    """Return the table that ends a page: everything that was measured."""
     yield heading("All rows")
     yield table(columns, rows)
 
 
 def drawing(one: Drawing) -> Markup:
-    """A chart with its caption; read aloud, it is its title."""
+    """Return a chart with its caption; read aloud, it is its title."""
     rest = Markup(one.svg.removeprefix("<svg"))  # noqa: S704 - drawn here, by the chart library
     return _TEMPLATES.piece("drawing", one.title, one.caption, rest)
 
 
 def failed_runs(failed: Sequence[Mapping[str, str]]) -> Iterator[Markup]:
-    """The runs that failed, each with its error; nothing if none did."""
+    """Return the runs that failed, each with its error; nothing if none did."""
     if failed:
         yield heading("Runs that failed")
         yield table(("run", "error"), [(one["run"], one["error"]) for one in failed])
 
 
 def claims_table(claims: Iterable[Mapping[str, Any]]) -> Markup:
-    """Claims, each with what was measured and the verdict."""
+    """Return claims, each with what was measured and the verdict."""
     columns = ("claim", "where", "the paper", "measured here", "expected", "verdict")
     return _TEMPLATES.piece("claims", columns, [_claim_row(one) for one in claims])
 
@@ -67,7 +67,7 @@ def _claim_row(one: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def shown(value: float | None) -> str:
-    """A figure to three digits; a dash where there is none."""
+    """Return a figure to three digits; a dash where there is none."""
     if value is None or not isfinite(value):
         return "-"
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
@@ -77,11 +77,11 @@ def shown(value: float | None) -> str:
 # The HTML page of a paper's reproduction: the same parts, in the same order, for every paper.
 
 Result = Mapping[str, Any]
-"""What `outrider_lab.running.run_all.run_study` returned, with at least one row."""
+"""Result of `outrider_lab.running.run_all.run_study`, with at least one row."""
 
 
 class PaperPage(NamedTuple):
-    """What is particular about the page of a paper; `html` makes the page of a result.
+    """Specific parts of the page of a paper; `html` renders the page of a result.
 
     Attributes:
         title: of the page.
@@ -100,7 +100,7 @@ class PaperPage(NamedTuple):
     tables: Callable[[Result], Iterable[Markup]]
 
     def html(self, result: Result) -> str:
-        """The page, from the result alone."""
+        """Return the page, from the result alone."""
         return page(self.title, self._parts(result))
 
     def _parts(self, result: Result) -> Iterator[Markup]:

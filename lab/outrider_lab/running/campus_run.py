@@ -23,7 +23,7 @@ _WORK: Final = f"{__name__}:run_on_campus"
 def campus_spec(
     trace: GeneratedCampus | CampusFolder, policy: PolicySpec, seed: int = 0
 ) -> RunSpec:
-    """The spec of a run on a campus."""
+    """Return the spec of a run on a campus."""
     return RunSpec(_WORK, trace, policy, seed)
 
 
@@ -64,9 +64,9 @@ _J_PER_WH: Final = 3600.0
 
 
 class Totals(msgspec.Struct, frozen=True):
-    """What a run has brought so far. A job's run counts when it ends, whenever it began.
+    """Totals of a run so far. A job's run counts when it ends, whenever it began.
 
-    `evictions` are all runs that were thrown away; `killed` are those of them whose job its user
+    `evictions` are all wasted runs; `killed` are those of them whose job its user
     or an administrator killed.
     """
 
@@ -79,7 +79,7 @@ class Totals(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, accounting: Accounting) -> "Totals":
-        """The accounting's own figures, at this moment."""
+        """Return the accounting's own figures, at this moment."""
         joules, evictions = accounting.energy.joules, accounting.evictions_by_reason()
         return cls(
             sum(joules[GOODPUT]) / _J_PER_WH,
@@ -91,7 +91,7 @@ class Totals(msgspec.Struct, frozen=True):
         )
 
     def since(self, earlier: "Totals") -> dict[str, Any]:
-        """What came between two moments, as plain data."""
+        """Return the change between two moments, as plain data."""
         before = msgspec.structs.asdict(earlier)
         return {name: v - before[name] for name, v in msgspec.structs.asdict(self).items()}
 
@@ -107,7 +107,7 @@ class SampledRun(CampusRun):
     """
 
     def run(self, progress: Callable[[float], None] | None = None) -> dict[str, Any]:
-        """As `CampusRun.run`, and `by_week` and `by_month`: lists of `Totals` of each stretch."""
+        """Run like `CampusRun.run`, and add `by_week` and `by_month`: lists of `Totals`."""
         self._end_s = self.simulation.until_s
         self._weeks = week_borders(self._end_s)
         self._months = month_borders(self.campus.start, self._end_s)
@@ -139,17 +139,17 @@ class SampledRun(CampusRun):
 
 
 def _unwatched(ratio: float) -> None:
-    """Nobody watches the progress."""
+    """Ignore the progress of a run."""
 
 
 def week_borders(end_s: float) -> list[float]:
-    """0, a week, two weeks, ... and the end of the trace."""
+    """Return 0, a week, two weeks, ... and the end of the trace."""
     weeks = int(-(-end_s // WEEK_S))
     return [*(float(n * WEEK_S) for n in range(weeks)), end_s]
 
 
 def month_borders(start: dt.datetime, end_s: float) -> list[float]:
-    """0, the first of every later month, and the end of the trace, in seconds of the trace.
+    """Return 0, the first of every later month, and the end, in seconds of the trace.
 
     >>> [s / 86_400 for s in month_borders(dt.datetime(2010, 1, 1), 40 * 86_400.0)]
     [0.0, 31.0, 40.0]

@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Meta
 
 from outrider.model.errors import ConfigurationError, OutriderError, PeerError
-from outrider_lab.running.run_all import Workers, carry_out
+from outrider_lab.running.run_all import Workers, execute_run
 from outrider_lab.running.run_spec import RunSpec
 from outrider_lab.running.workers import Finished
 
@@ -23,7 +23,7 @@ from outrider_lab.running.workers import Finished
 
 LOCAL: Final = "local-dask"
 SYSTEMS: Final = ("htcondor", "slurm", "pbs", LOCAL)
-"""Where a sweep's workers may run; `LOCAL` is dask on this machine, to try it."""
+"""Places where a sweep's workers may run; `LOCAL` is dask on this machine, to try it."""
 _ONLY: Final = {
     "queue": ("slurm", "pbs"),
     "account": ("slurm", "pbs"),
@@ -34,7 +34,7 @@ _ONLY: Final = {
 
 
 class ClusterSettings(msgspec.Struct, frozen=True):
-    """How a worker's job is asked for. Unset: what dask-jobqueue's own configuration says."""
+    """Settings of a worker's job. Unset: those of dask-jobqueue's own configuration."""
 
     memory: Annotated[str, Meta(description="Memory of a job.")] = "2 GB"
     cores: Annotated[int, Meta(ge=1, description="Cores of a job, one run at a time on each.")] = 1
@@ -55,7 +55,7 @@ class ClusterSettings(msgspec.Struct, frozen=True):
     ] = None
 
     def arguments(self, system: str) -> dict[str, Any]:
-        """What dask-jobqueue is told.
+        """Return the arguments of dask-jobqueue's cluster.
 
         Raises:
             ConfigurationError: a setting that this system has not.
@@ -65,10 +65,10 @@ class ClusterSettings(msgspec.Struct, frozen=True):
                 raise ConfigurationError(f"[cluster] {name}: {system} has no such setting")
         wanted: type = dict if system == "htcondor" else list
         if self.directives and not isinstance(self.directives, wanted):
-            right = "a table" if wanted is dict else "a list of lines"
-            raise ConfigurationError(f"[cluster] directives: for {system} expected {right}")
-        told = {"directives": "job_extra_directives", "prologue": "job_script_prologue"}
-        given = {told.get(name, name): v for name, v in msgspec.structs.asdict(self).items() if v}
+            expected = "a table" if wanted is dict else "a list of lines"
+            raise ConfigurationError(f"[cluster] directives: for {system} expected {expected}")
+        names = {"directives": "job_extra_directives", "prologue": "job_script_prologue"}
+        given = {names.get(name, name): v for name, v in msgspec.structs.asdict(self).items() if v}
         if system == "htcondor":
             given.setdefault("disk", "1 GB")
         return given | {"processes": self.cores}
@@ -89,7 +89,7 @@ def on_dask(
     files: Path,
     warn: Callable[[str], None],
 ) -> Iterator[Workers]:
-    """Workers of dask for as long as the block runs.
+    """Yield workers of dask for as long as the block runs.
 
     What they say to each other is encrypted, and only who holds the keys of this one sweep may
     give them work.
@@ -131,7 +131,7 @@ def on_dask(
 
 
 def _installed(name: str) -> Any:
-    """A module. Raises `ConfigurationError` where it is not installed."""
+    """Import and return a module. Raises `ConfigurationError` if it is not installed."""
     try:
         return import_module(name)
     except ImportError as error:
@@ -159,7 +159,7 @@ def _local(dask: Any, distributed: Any, workers: int) -> Iterator[Any]:
 def _batch(
     dask: Any, system: str, settings: ClusterSettings, files: Path, refusals: list[str]
 ) -> Any:
-    """A scheduler in this process; no jobs yet."""
+    """Return a scheduler in this process; no jobs yet."""
     on_interrupt = signal.getsignal(signal.SIGINT)
     kind = getattr(_installed("dask_jobqueue"), _CLASSES[system])
     # As it is imported, it makes Ctrl-C end the process as if all were done, with exit code 0.
@@ -173,8 +173,8 @@ def _batch(
             try:
                 await super().start()
             except (RuntimeError, OSError, ValueError) as error:
-                said = " ".join(str(error).split())
-                refusals.append(said.rpartition("stderr: ")[2] or said)
+                message = " ".join(str(error).split())
+                refusals.append(message.rpartition("stderr: ")[2] or message)
                 self.status = failed
                 raise
 
@@ -198,7 +198,7 @@ def _batch(
 
 
 class _Jobs:
-    """What becomes of the jobs that were asked for."""
+    """Watch over the requested jobs of a cluster."""
 
     def __init__(
         self,
@@ -215,11 +215,11 @@ class _Jobs:
         self._refusals = refusals
         self._files = files
         self._warn = warn
-        self._told = 0
+        self._reported = 0
         self._alone_s = 0.0
 
     def look(self) -> None:
-        """Tell of refusals and of long loneliness.
+        """Warn of refusals and of a long time without workers.
 
         Raises:
             PeerError: every job was refused.
@@ -227,9 +227,9 @@ class _Jobs:
         running = len(self._cluster.scheduler_info["workers"])
         if len(self._refusals) >= self._asked and not running:
             raise PeerError(f"{self._system} takes no job: {self._refusals[-1]}", transient=False)
-        if len(self._refusals) > self._told:
-            self._told = len(self._refusals)
-            self._warn(f"{self._system} refused {self._told} jobs: {self._refusals[-1]}")
+        if len(self._refusals) > self._reported:
+            self._reported = len(self._refusals)
+            self._warn(f"{self._system} refused {self._reported} jobs: {self._refusals[-1]}")
         self._alone_s = 0.0 if running else self._alone_s + _LOOK_EVERY_S
         if self._alone_s == _NOBODY_AFTER_S:
             self._warn(
@@ -242,9 +242,9 @@ class _Jobs:
 def _as_they_end(
     client: Any, specs: Sequence[RunSpec], look: Callable[[], None]
 ) -> Iterator[Finished]:
-    """See `run_all.Workers`; `look` is called about once in `_LOOK_EVERY_S` while none ends."""
+    """Execute specs as `run_all.Workers` does; call `look` periodically while none ends."""
     done: queue.SimpleQueue[Any] = queue.SimpleQueue()
-    futures = client.map(carry_out, specs, pure=False)
+    futures = client.map(execute_run, specs, pure=False)
     waiting = {future.key: (number, future) for number, future in enumerate(futures)}
     for future in futures:
         future.add_done_callback(done.put)

@@ -1,4 +1,4 @@
-"""How far many runs are, for who waits: runs done, failed, and the time that is left."""
+"""Progress of many runs: runs done, failed, and the time that is left."""
 
 import time
 from collections.abc import Callable
@@ -8,11 +8,11 @@ from outrider.model.quantities import duration
 from outrider_lab.running.run_all import RunEnd
 
 LINE_EVERY_S: Final = 30.0
-"""Between two lines of a log; the first comes after as long, so that what is short says nothing."""
+"""Seconds between two lines of a log and before the first, so that short commands log nothing."""
 
 
 class Count:
-    """Counts runs as they end; takes no notice of who watches.
+    """Counter of runs as they end, independent of any display.
 
     Args:
         clock: seconds that only go forward.
@@ -24,12 +24,12 @@ class Count:
         self._began_s = clock()
 
     def begin(self, runs: int, kept: int) -> None:
-        """So many runs there are, of which so many were known before."""
+        """Begin with a number of runs, some of which were known before."""
         self.runs, self.kept, self.done = runs, kept, kept
         self._began_s = self._clock()
 
     def ended(self, end: RunEnd, is_last_attempt: bool) -> None:
-        """A run ended; one that is tried again is not over yet."""
+        """Count the end of a run; one that is tried again is not over yet."""
         if is_last_attempt:
             self.done += 1
             self.failed += end.error is not None
@@ -43,7 +43,7 @@ class Count:
         return (self._clock() - self._began_s) / ran * (self.runs - self.done)
 
     def words(self) -> str:
-        """All of it: ``12 of 40 runs done (3 known before), 1 failed, 4.2 min left``."""
+        """Return words like ``12 of 40 runs done (3 known before), 1 failed, 4.2 min left``."""
         known = f" ({self.kept} known before)" if self.kept else ""
         failed = f", {self.failed} failed" if self.failed else ""
         left = "" if self.left_s is None else f", {duration(self.left_s)} left"
@@ -71,19 +71,19 @@ class LogProgress(Count):
         self._label = label
         self._write = write
         self._every_s = every_s
-        self._told_s = clock()
+        self._written_s = clock()
 
     def ended(self, end: RunEnd, is_last_attempt: bool) -> None:
-        """As `Count.ended`; now and then a line."""
+        """Count the end of a run, and periodically write a line."""
         super().ended(end, is_last_attempt)
         now_s = self._clock()
-        if now_s - self._told_s >= self._every_s:
-            self._told_s = now_s
+        if now_s - self._written_s >= self._every_s:
+            self._written_s = now_s
             self._write(f"{self._label}: {self.words()}")
 
 
 class BarProgress(Count):
-    """A bar and the same words, for a terminal.
+    """Progress bar and the same words, for a terminal.
 
     Args:
         show: takes the ratio that is done, 0 to 1, and the words.
@@ -94,11 +94,11 @@ class BarProgress(Count):
         self._show = show
 
     def begin(self, runs: int, kept: int) -> None:
-        """As `Count.begin`, shown."""
+        """Begin counting, and show it."""
         super().begin(runs, kept)
         self._show(self.done / max(runs, 1), self.words())
 
     def ended(self, end: RunEnd, is_last_attempt: bool) -> None:
-        """As `Count.ended`, shown."""
+        """Count the end of a run, and show it."""
         super().ended(end, is_last_attempt)
         self._show(self.done / max(self.runs, 1), self.words())

@@ -1,4 +1,4 @@
-"""The file of finished runs: what was stopped goes on with them, whatever stopped it."""
+"""File of finished runs, with which a stopped command resumes."""
 
 import fcntl
 import json
@@ -40,7 +40,7 @@ class ResumeFile:
 
     Args:
         path: of the file; its folder is made if need be.
-        resume: go on with the runs that are there; None: there must be none; False: begin anew.
+        resume: continue with existing runs; None: there must be none; False: start over.
     """
 
     def __init__(self, path: Path, resume: bool | None) -> None:
@@ -49,7 +49,7 @@ class ResumeFile:
         self._runs: dict[str, KeptRun] = {}
 
     def __enter__(self) -> Self:
-        """Lock the file and read what is there; a last line cut off by a kill is taken away.
+        """Lock the file and read it; a last line cut off by a kill is removed.
 
         Raises:
             ConfigurationError: another process writes there; runs are there and nobody said what
@@ -64,7 +64,7 @@ class ResumeFile:
             if self._file.lines and self._resume is None:
                 raise ConfigurationError(
                     f"{self.path}: holds {len(self._file.lines)} finished runs of a command that "
-                    "was stopped; --resume goes on with them, --no-resume begins anew"
+                    "was stopped; --resume continues with them, --no-resume starts over"
                 )
             for number, line in enumerate(self._file.lines, 1):
                 run = _read(line, f"{self.path}:{number}")
@@ -88,7 +88,7 @@ class ResumeFile:
         return len(self._runs)
 
     def known(self, specs: Mapping[str, RunSpec]) -> Mapping[str, KeptRun]:
-        """The runs that are there, by key.
+        """Return the runs that are there, by key.
 
         Args:
             specs: of the command, by key.
@@ -100,14 +100,14 @@ class ResumeFile:
         for run in self._runs.values():
             if run.key not in specs:
                 raise ConfigurationError(
-                    f"{self.path}: holds a run of {run.run}, with settings that are not asked for "
-                    "now or on a trace that has changed since; expected another file, or to "
-                    "begin anew"
+                    f"{self.path}: holds a run of {run.run}, with settings that are not requested "
+                    "now, or on a trace that has changed since; expected another file, or to "
+                    "start over"
                 )
             if run.version != __version__:
                 raise ConfigurationError(
                     f"{self.path}: {run.run} was made by Outrider {run.version}, this is "
-                    f"{__version__}, and the two cannot be compared; expected to begin anew"
+                    f"{__version__}, and the two cannot be compared; expected to start over"
                 )
         return self._runs
 
@@ -126,13 +126,13 @@ class ResumeFile:
         self._file.add(line.encode())
 
     def clear(self) -> None:
-        """What was made of the runs is where it belongs: they need not be kept any more."""
+        """Remove the runs from the file: their results are stored elsewhere now."""
         self._file.clear()
         self._runs.clear()
 
 
 def _read(line: bytes, where: str) -> KeptRun:
-    """A run from its line. Raises `ConfigurationError`, which names the place."""
+    """Return a run from its line. Raises `ConfigurationError`, which names the place."""
     right = "expected a finished run as the lab keeps it"
     try:
         given = json.loads(line)

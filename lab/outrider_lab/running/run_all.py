@@ -1,4 +1,4 @@
-"""Many runs: known ones are taken from a file, failures are named and hold up nobody."""
+"""Execution of many runs: known ones are read from a file, failures are reported and skipped."""
 
 import json
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
@@ -15,11 +15,11 @@ from outrider_lab.running.run_spec import RunSpec
 from outrider_lab.running.workers import Finished, side_by_side
 
 Workers = Callable[[Sequence[RunSpec]], Iterator[Finished]]
-"""Does `carry_out` on every spec and yields each as it ends; the order is its own."""
+"""Does `execute_run` on every spec and yields each as it ends; the order is its own."""
 
 
 class RunEnd(NamedTuple):
-    """How a run ended.
+    """End of a run, with its result or error.
 
     Attributes:
         spec: of the run.
@@ -35,24 +35,24 @@ class RunEnd(NamedTuple):
 
 
 class Progress(Protocol):
-    """Who is told how far many runs are."""
+    """Interface of the display of progress of many runs."""
 
     def begin(self, runs: int, kept: int) -> None:
-        """So many runs there are, of which so many were known before."""
+        """Begin with a number of runs, some of which were known before."""
         ...
 
     def ended(self, end: RunEnd, is_last_attempt: bool) -> None:
-        """A run ended; if it failed and this was not its last attempt, it is tried again."""
+        """Count the end of a run; a failure before its last attempt is tried again."""
         ...
 
 
 def local_workers(processes: int) -> Workers:
-    """Processes on this machine; each stays with a trace while it can.
+    """Return workers: processes on this machine, each with one trace while it can.
 
     Args:
         processes: at least 1.
     """
-    return lambda specs: side_by_side(specs, carry_out, processes, lambda spec: spec.trace)
+    return lambda specs: side_by_side(specs, execute_run, processes, lambda spec: spec.trace)
 
 
 def run_all(
@@ -62,13 +62,13 @@ def run_all(
     progress: Progress | None = None,
     retries: int = 0,
 ) -> list[RunEnd]:
-    """Carry out every spec that the file does not know.
+    """Execute every spec that the file does not contain.
 
     Args:
         specs: each once.
-        workers: processes on this machine, or who else does the work.
+        workers: processes on this machine, or a dask client.
         resume: open; what it knows is not run again, and what ends well is kept there.
-        progress: is told of every end.
+        progress: receives the end of every run.
         retries: how often a failed run is tried again, after all others.
 
     Returns:
@@ -106,19 +106,19 @@ def run_all(
 def _end_of(spec: RunSpec, finished: Finished, attempt: int) -> RunEnd:
     if finished.error is not None:
         return RunEnd(spec, None, finished.error, attempt)
-    carried: CarriedOut = finished.result
-    if carried.version != __version__:
-        error = f"its worker has Outrider {carried.version}; this is {__version__}"
+    output: RunOutput = finished.result
+    if output.version != __version__:
+        error = f"its worker has Outrider {output.version}; this is {__version__}"
         return RunEnd(spec, None, error, attempt)
-    return RunEnd(spec, json.loads(carried.text), None, attempt)
+    return RunEnd(spec, json.loads(output.text), None, attempt)
 
 
 # -- carrying out ----------------------------------------------------------------------------------
 # Carrying out one run, wherever this is called: the one function that workers do.
 
 
-class CarriedOut(NamedTuple):
-    """What a run brought.
+class RunOutput(NamedTuple):
+    """Output of a run.
 
     Attributes:
         version: of the Outrider that ran it.
@@ -129,7 +129,7 @@ class CarriedOut(NamedTuple):
     text: str
 
 
-def carry_out(spec: RunSpec) -> CarriedOut:
+def execute_run(spec: RunSpec) -> RunOutput:
     """Run a spec in this process.
 
     The result goes as text even to who asked: what is read back from a file of finished runs is
@@ -142,7 +142,7 @@ def carry_out(spec: RunSpec) -> CarriedOut:
     module, _, name = spec.work.partition(":")
     free_ended_runs()
     result = getattr(import_module(module), name)(spec)
-    return CarriedOut(__version__, json.dumps(result, default=_plain))
+    return RunOutput(__version__, json.dumps(result, default=_plain))
 
 
 def _plain(value: Any) -> Any:
@@ -158,7 +158,7 @@ def _plain(value: Any) -> Any:
 # they have in common.
 
 Row = TypeVar("Row", bound=Hashable)
-"""What runs that differ only in their seed have in common: what a row of the output is about."""
+"""Common part of runs that differ only in their seed: the subject of a row of the output."""
 Key = TypeVar("Key", bound=Hashable)
 Found = TypeVar("Found")
 
@@ -167,20 +167,20 @@ class Study(Protocol[Row]):
     """A question that many runs answer."""
 
     def points(self) -> list[tuple[Row, int]]:
-        """Every row with every seed, in the order in which the runs begin."""
+        """Return every row with every seed, in the order in which the runs begin."""
         ...
 
     def spec_of(self, row: Row, seed: int) -> RunSpec:
-        """The run of a row with a seed."""
+        """Return the run of a row with a seed."""
         ...
 
     def sum_up(self, results: Mapping[Row, Mapping[int, Any]]) -> dict[str, Any]:
-        """What is made of the results of runs that did not fail, by row and seed."""
+        """Summarise the results of runs that did not fail, by row and seed."""
         ...
 
 
 def specs_of(study: Study[Row]) -> list[RunSpec]:
-    """The runs of a study, in the order of its points."""
+    """Return the runs of a study, in the order of its points."""
     return [study.spec_of(row, seed) for row, seed in study.points()]
 
 
@@ -200,13 +200,13 @@ def run_study(
     resume: ResumeFile | None = None,
     progress: Progress | None = None,
 ) -> dict[str, Any]:
-    """Carry out a study.
+    """Execute the runs of a study, and return its result.
 
     Args:
         study: its runs.
         workers: processes, or who else does the work.
         resume: open; see `run_all`.
-        progress: is told of every end.
+        progress: receives the end of every run.
 
     Returns:
         what the study made of it, and `failed`: the runs that did, in words, each with its error.
@@ -224,7 +224,7 @@ def run_study(
 def by_seed(
     results: Mapping[Key, Mapping[int, Found]], seeds: Iterable[int]
 ) -> dict[int, dict[Key, Found]]:
-    """For each of the seeds, what every row brought that did not fail."""
+    """Return, for each seed, the result of every row that did not fail."""
     return {
         seed: {row: of_row[seed] for row, of_row in results.items() if seed in of_row}
         for seed in seeds
@@ -232,6 +232,6 @@ def by_seed(
 
 
 def failures(ends: list[RunEnd]) -> list[dict[str, str]]:
-    """The runs that failed, in words, each with its error."""
+    """Return the runs that failed, in words, each with its error."""
     failed = [{"run": str(end.spec), "error": end.error} for end in ends if end.error is not None]
     return sorted(failed, key=lambda failure: failure["run"])

@@ -38,26 +38,26 @@ class PolicySpec(msgspec.Struct, frozen=True):
     def of(
         cls, policy: str, settings: Mapping[str, Any], preset: str | None = None
     ) -> "PolicySpec":
-        """From settings as a configuration has them."""
+        """Return a specification from settings as a configuration has them."""
         return cls(policy, tuple((name, _frozen(v)) for name, v in settings.items()), preset)
 
     def __str__(self) -> str:
-        """In words: ``bandit literal epsilon=0.05``."""
+        """Describe the policy in words: ``bandit literal epsilon=0.05``."""
         words = [self.policy, *([self.preset] if self.preset else [])]
         return " ".join((*words, *(f"{name}={value}" for name, value in self.settings)))
 
     def make(self, seed: int, where: str) -> Policy:
-        """A fresh policy whose scores nobody reads. Raises `ConfigurationError`, `PluginError`."""
+        """Return a new policy without scores. Raises `ConfigurationError`, `PluginError`."""
         policy = make_policy(self.policy, dict(self.settings), seed, where, self.preset)
         policy.wants_scores = False
         return policy
 
 
 class RunSpec(msgspec.Struct, frozen=True):
-    """One run.
+    """Specification of one run.
 
     Attributes:
-        work: who carries it out: ``module:function``, from a spec to plain data.
+        work: the function that executes it: ``module:function``, from a spec to plain data.
         trace: where its jobs come from.
         policy: who decides, with which settings.
         seed: of the policy's chance.
@@ -72,12 +72,12 @@ class RunSpec(msgspec.Struct, frozen=True):
     options: Options = ()
 
     def __str__(self) -> str:
-        """In words: ``bandit epsilon=0.05, seed 1, on generated-3: estimates=exact``.
+        """Describe the run in words: ``bandit epsilon=0.05, seed 1, on kth.swf: estimates=exact``.
 
         Options that are tables (shares, utilities) are left out; they are in the key.
         """
-        told = [(name, value) for name, value in self.options if not isinstance(value, tuple)]
-        options = ", ".join(f"{name}={value}" for name, value in told)
+        shown = [(name, value) for name, value in self.options if not isinstance(value, tuple)]
+        options = ", ".join(f"{name}={value}" for name, value in shown)
         words = f"{self.policy}, seed {self.seed}, on {self.trace.name}"
         return f"{words}: {options}" if options else words
 
@@ -89,7 +89,7 @@ class RunSpec(msgspec.Struct, frozen=True):
         return sha256(text.encode()).hexdigest()[:_KEY_DIGITS]
 
     def option(self, name: str) -> Any:
-        """The value of an option. Raises `KeyError`."""
+        """Return the value of an option. Raises `KeyError`."""
         return dict(self.options)[name]
 
     @property
@@ -101,10 +101,10 @@ class RunSpec(msgspec.Struct, frozen=True):
         return self.trace
 
     def make_policy(self) -> Policy:
-        """A fresh policy. Raises `ConfigurationError`, `PluginError`, which name the run."""
+        """Return a new policy. Raises `ConfigurationError`, `PluginError`, which name the run."""
         return self.policy.make(self.seed, str(self))
 
 
 def _frozen(value: Any) -> Any:
-    """Lists as tuples: a spec can be a key."""
+    """Return lists as tuples: a spec can be a key."""
     return tuple(map(_frozen, value)) if isinstance(value, list | tuple) else value

@@ -1,4 +1,4 @@
-"""Where a run's trace comes from: small and hashable, where the trace itself is large."""
+"""Sources of a run's trace, which are small and hashable while a trace is large."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ from outrider.model.errors import TraceError
 
 
 class GeneratedCampus(msgspec.Struct, frozen=True, tag="generated campus"):
-    """A campus made by chance.
+    """Campus generated at random.
 
     Attributes:
         seed: of the generator.
@@ -29,11 +29,11 @@ class GeneratedCampus(msgspec.Struct, frozen=True, tag="generated campus"):
 
     @property
     def name(self) -> str:
-        """How reports call it: ``generated-3``, ``generated-3 machines=200 weeks=8``."""
+        """Name of the campus in reports: ``generated-3``, ``generated-3 machines=200 weeks=8``."""
         return " ".join((f"generated-{self.seed}", *(f"{k}={v}" for k, v in self.options)))
 
     def load(self) -> Campus:
-        """Make it. Raises `ConfigurationError`."""
+        """Generate the campus from its options. Raises `ConfigurationError`."""
         from outrider.simulation.generators.campus import generate_campus
 
         return generate_campus(self.seed, **dict(self.options))
@@ -57,11 +57,11 @@ class CampusFolder(msgspec.Struct, frozen=True, tag="campus folder"):
 
     @property
     def name(self) -> str:
-        """How reports call it."""
+        """Name of the campus in reports."""
         return self.shown or self.path
 
     def load(self) -> Campus:
-        """Read it. Raises `TraceError`."""
+        """Read the campus from its folder. Raises `TraceError`."""
         from outrider.formats.campus.files import read_campus
 
         return read_campus(Path(self.path), skip_bad=self.skip_bad)
@@ -88,11 +88,11 @@ class WorkloadFile(msgspec.Struct, frozen=True, tag="workload file"):
 
     @property
     def name(self) -> str:
-        """How reports call it: the path as it was given."""
+        """Name in reports: the path as it was given."""
         return self.path
 
     def load(self) -> Workload:
-        """Read it. Raises `TraceError`."""
+        """Read the workload from its file. Raises `TraceError`."""
         return read_swf(
             Path(self.path),
             machines=self.machines,
@@ -113,7 +113,7 @@ class NamedWorkloadFile(WorkloadFile, frozen=True, tag="named workload file"):
 
     @property
     def name(self) -> str:
-        """How reports call it."""
+        """Name of the workload in reports."""
         return self.shown or self.path
 
 
@@ -132,17 +132,17 @@ class WorkloadWindow(msgspec.Struct, frozen=True, tag="workload window"):
 
     @property
     def path(self) -> str:
-        """Of the file."""
+        """Path of the workload file."""
         return self.file.path
 
     @property
     def digest(self) -> str:
-        """Of the whole file."""
+        """Digest of the whole file."""
         return self.file.digest
 
     @property
     def name(self) -> str:
-        """How reports call it: ``kth.swf.gz days 30 to 40``."""
+        """Name of the window in reports: ``kth.swf.gz days 30 to 40``."""
         return f"{self.file.name} days {self.first_day:g} to {self.first_day + self.days:g}"
 
     def load(self) -> Workload:
@@ -152,7 +152,7 @@ class WorkloadWindow(msgspec.Struct, frozen=True, tag="workload window"):
 
 
 class DrawnWorkload(msgspec.Struct, frozen=True, tag="drawn workload"):
-    """A workload that whoever carries the run out draws by chance.
+    """Workload that the worker generates at random.
 
     Attributes:
         generator: by the name that its experiment gives it.
@@ -166,12 +166,12 @@ class DrawnWorkload(msgspec.Struct, frozen=True, tag="drawn workload"):
 
     @property
     def name(self) -> str:
-        """How reports call it: ``perez-3 row=0.2 jobs=6000``."""
+        """Name of the workload in reports: ``perez-3 row=0.2 jobs=6000``."""
         words = (f"{self.generator}-{self.seed}", *(f"{k}={v}" for k, v in self.options))
         return " ".join(words)
 
     def option(self, name: str) -> Any:
-        """The value of an option. Raises `KeyError`."""
+        """Return the value of an option. Raises `KeyError`."""
         return dict(self.options)[name]
 
 
@@ -180,19 +180,19 @@ TraceSource = GeneratedCampus | CampusFolder | WorkloadFile | WorkloadWindow | D
 
 @lru_cache(maxsize=1)
 def campus_of(source: GeneratedCampus | CampusFolder) -> Campus:
-    """The campus of a source; the last one is kept, for a year takes seconds and 400 MB."""
+    """Return the campus of a source; only the last one is cached: a year takes 400 MB."""
     return source.load()
 
 
 @lru_cache(maxsize=1)
 def workload_of(source: WorkloadFile | WorkloadWindow) -> Workload:
-    """The workload of a file or window; the last one is kept, for many policies run it."""
+    """Return the workload of a file or window; the last one is kept, for many policies run it."""
     return source.load()
 
 
 @lru_cache(maxsize=1)
 def whole_file(source: WorkloadFile) -> Workload:
-    """The file that windows are cut from; the last one is kept, for it has many windows."""
+    """Return the file that windows are cut from; the last one is kept, for it has many windows."""
     return source.load()
 
 
@@ -204,7 +204,7 @@ Value = TypeVar("Value")
 
 
 def within(workload: Workload, begin_s: float, end_s: float, name: str) -> Workload:
-    """The jobs submitted from one moment on and before another, on the same machines.
+    """Return the jobs submitted from one moment on and before another, on the same machines.
 
     Args:
         workload: not changed.
@@ -227,7 +227,7 @@ def within(workload: Workload, begin_s: float, end_s: float, name: str) -> Workl
 
 
 def part_of(workload: Workload, first: int, last: int, name: str) -> Workload:
-    """The jobs of these rows, from the first and before the last, on the same machines.
+    """Return the jobs of these rows, from the first and before the last, on the same machines.
 
     Args:
         workload: not changed.

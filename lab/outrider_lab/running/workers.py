@@ -1,4 +1,4 @@
-"""Tasks side by side on the cores, each in a process of its own; a failure names its task.
+"""Parallel tasks, each in a dedicated process; a failure names its task.
 
 Not `concurrent.futures`: there the death of one process (out of memory, say) fails every task
 that waits and does not tell whose it was, and a task cannot go where its trace is loaded.
@@ -18,7 +18,7 @@ from outrider.model.errors import OutriderError
 
 
 class Finished(NamedTuple):
-    """How a task ended.
+    """End of a task, with its result or error.
 
     Attributes:
         number: position in the list of tasks.
@@ -93,7 +93,7 @@ class _Queue:
         return any(self._waiting.values())
 
     def take(self, group: Hashable) -> int | None:
-        """A task for a process that was at `group`: of that group, else of the least visited."""
+        """Return a task for a process at `group`: of that group, else of the least visited."""
         waiting = self._waiting.get(group)
         if not waiting:
             left = [name for name, numbers in self._waiting.items() if numbers]
@@ -127,7 +127,7 @@ class _Worker:
             self.pipe.send(task)
 
     def answer(self) -> Finished:
-        """How the task ended; waits for that."""
+        """Wait for the end of the task, and return it."""
         try:
             result, error = self.pipe.recv()
         except (EOFError, ConnectionResetError):
@@ -143,7 +143,7 @@ class _Worker:
 
 
 def _serve(pipe: Connection, work: Callable[[Any], Any]) -> None:
-    """In the process: do each task that comes; end when nobody asks any more."""
+    """Execute each task that arrives in the process; end when the pipe closes."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's; it ends this process
     threading.Thread(target=_end_with_parent, daemon=True).start()
     while True:
@@ -162,7 +162,7 @@ def _serve(pipe: Connection, work: Callable[[Any], Any]) -> None:
 
 
 def _end_with_parent() -> None:
-    """A parent that was killed could not end its processes; none may work on for nobody."""
+    """End this process with its parent, which a kill could have kept from ending it."""
     parent = mp.parent_process()
     if parent is not None:
         parent.join()
@@ -170,7 +170,7 @@ def _end_with_parent() -> None:
 
 
 def cores() -> int:
-    """Processor cores this process may use."""
+    """Return processor cores this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

@@ -35,14 +35,14 @@ from outrider_lab.sweep.workload_run import DEFAULT, workload_spec
 # What of a sweep's file is about workload files: files, windows of them, and the axes of runs.
 
 AXES: Final = ("estimates", "discipline", "class_by", "machines")
-"""Keys of a table of traces with a value or a list of them; options of the command, too."""
+"""Keys of a table of traces with one or more values, and options of the command."""
 
 _Machines = Annotated[int, Meta(ge=1)]
 _Days = Annotated[float, Meta(gt=0)]
 
 
 class _Windows(msgspec.Struct, frozen=True):
-    """Which windows: each `days` long, the next one begins `every_days` later."""
+    """Windows of `days` each; the next one begins `every_days` later."""
 
     days: _Days
     first_day: Annotated[float, Meta(ge=0)] = 0.0
@@ -61,7 +61,7 @@ class _Table(msgspec.Struct, frozen=True):
 
 
 class Ground(NamedTuple):
-    """Where policies are run: a trace, and what they are told there and may do."""
+    """Trace on which policies run, with their knowledge of run times and the discipline."""
 
     trace: WorkloadFile | WorkloadWindow
     estimates: str
@@ -69,16 +69,16 @@ class Ground(NamedTuple):
 
 
 def grounds(
-    table: Mapping[str, Any], axes: Mapping[str, Any], beside: Path, where: str
+    table: Mapping[str, Any], axes: Mapping[str, Any], base: Path, where: str
 ) -> Iterator[Ground]:
-    """Every ground of a table of traces; disciplines run fastest, then estimates.
+    """Return every ground of a table of traces; disciplines run fastest, then estimates.
 
     Files are read, so that what cannot be run is refused before a long sweep.
 
     Args:
         table: of the sweep's file.
         axes: values of `AXES` that the command was given, in place of the table's.
-        beside: the folder that paths are relative to.
+        base: the folder that paths are relative to.
         where: the table, for errors.
 
     Raises:
@@ -87,58 +87,58 @@ def grounds(
     """
     asked = build(_Table, {**table, **axes}, where)
     paths = asked.workload if isinstance(asked.workload, list) else [asked.workload]
-    told = [word or DEFAULT for word in _values(asked.estimates, f"{where}: estimates")]
+    rules = [word or DEFAULT for word in _values(asked.estimates, f"{where}: estimates")]
     disciplines = _values(asked.discipline, f"{where}: discipline")
     places = product(
         paths,
         _values(asked.machines, f"{where}: machines"),
         _values(asked.class_by, f"{where}: class_by"),
     )
-    for word in told:
+    for word in rules:
         if word != DEFAULT:
             estimate_rule(word, f"{where}: estimates")
     for path, machines, classes in places:
         rule = None if classes is None else class_rule(classes, f"{where}: class_by")
-        file = beside / path
+        file = base / path
         try:
             digest = file_sha256(file)
         except OSError as error:
             raise ConfigurationError(
-                f'{where}: "workload" = "{path}": {file} cannot be read: {error.strerror}; right '
-                "would be a file in Standard Workload Format (.swf, .swf.gz)"
+                f'{where}: "workload" = "{path}": {file} cannot be read: {error.strerror}; '
+                "expected a file in Standard Workload Format (.swf, .swf.gz)"
             ) from error
         whole = NamedWorkloadFile(str(file.resolve()), machines, rule, asked.vo, 0.0, digest, path)
-        _check_requests(whole, told, where)
+        _check_requests(whole, rules, where)
         for trace in _windows(whole, asked.windows, where):
-            for estimates, discipline in product(told, disciplines):
+            for estimates, discipline in product(rules, disciplines):
                 yield Ground(trace, estimates, discipline)
 
 
 def _values(given: Any, where: str) -> list[Any]:
-    """The values of an axis. Raises `ConfigurationError` where that is an empty list."""
+    """Return the values of an axis. Raises `ConfigurationError` where that is an empty list."""
     values = given if isinstance(given, list) else [given]
     if not values:
         raise ConfigurationError(f"{where} = [] leaves no run; name a value")
     return values
 
 
-def _check_requests(file: WorkloadFile, told: Sequence[str], where: str) -> None:
-    """Refuse a file that cannot be read, and one without the requests that are to be told."""
+def _check_requests(file: WorkloadFile, rules: Sequence[str], where: str) -> None:
+    """Refuse an unreadable file, and one without the requests that the rules need."""
     try:
         asked_for = default_rule(whole_file(file)).kind == REQUESTED
     except OutriderError as error:
         raise type(error)(f"{where}: {error}") from error
-    if REQUESTED in told and not asked_for:
+    if REQUESTED in rules and not asked_for:
         raise ConfigurationError(
             f'{where}: estimates = "{REQUESTED}": no user of {file.name} requested a run time; '
-            "expected learned, or exact, which tells the truth"
+            "expected learned, or exact, which uses the true run time"
         )
 
 
 def _windows(
     file: WorkloadFile, asked: _Windows | None, where: str
 ) -> Iterator[WorkloadFile | WorkloadWindow]:
-    """The file, or its windows; without a count all whole ones. None may be empty."""
+    """Return the file, or its windows; without a count all whole ones. None may be empty."""
     if asked is None:
         yield file
         return
@@ -167,7 +167,7 @@ Seed = Annotated[int, Meta(ge=0)]
 
 
 class Sweep(NamedTuple):
-    """What a sweep's file asks for: `specs` in the order of the results, and jobs' settings."""
+    """Runs and job settings of a sweep's file; `specs` are in the order of the results."""
 
     specs: list[RunSpec]
     cluster: ClusterSettings
@@ -264,7 +264,7 @@ def _check(specs: list[RunSpec], path: Path) -> None:
 
 
 def _traces(
-    table: Mapping[str, Any], axes: Mapping[str, Any], beside: Path, where: str
+    table: Mapping[str, Any], axes: Mapping[str, Any], base: Path, where: str
 ) -> Iterator[Ground | GeneratedCampus | CampusFolder]:
     if sum(kind in table for kind in ("folder", "generated", "workload")) != 1:
         raise ConfigurationError(
@@ -272,12 +272,12 @@ def _traces(
             "workload = a file or a list of files (.swf, .swf.gz)"
         )
     if "workload" in table:
-        yield from grounds(table, axes, beside, where)
+        yield from grounds(table, axes, base, where)
         return
     if misplaced := next((name for name in AXES if name in table and name != "machines"), None):
         raise ConfigurationError(f"{where}: {misplaced} is for workload files, and no campus")
     if "folder" in table:
-        yield _folder(build(_Folder, table, where), beside, where)
+        yield _folder(build(_Folder, table, where), base, where)
         return
     options = {name: value for name, value in table.items() if name != "generated"}
     asked = build(_Generated, table, where)
@@ -289,8 +289,8 @@ def _traces(
         yield GeneratedCampus(seed, tuple(options.items()))
 
 
-def _folder(asked: _Folder, beside: Path, where: str) -> CampusFolder:
-    folder = (beside / asked.folder).resolve()
+def _folder(asked: _Folder, base: Path, where: str) -> CampusFolder:
+    folder = (base / asked.folder).resolve()
     if not (folder / "site.toml").is_file():
         raise ConfigurationError(
             f'{where}: "folder" = "{asked.folder}": {folder} is no campus folder: it has no '
@@ -303,7 +303,7 @@ def _folder(asked: _Folder, beside: Path, where: str) -> CampusFolder:
 
 
 def _policies(table: Mapping[str, Any], where: str) -> Iterator[PolicySpec]:
-    """Each point of a policy's grid; the last setting runs fastest."""
+    """Return each point of a policy's grid; the last setting runs fastest."""
     asked = build(_Policy, table, where)
     presets = asked.preset if isinstance(asked.preset, list) else [asked.preset]
     choices = {

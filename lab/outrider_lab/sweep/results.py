@@ -20,11 +20,11 @@ Row = dict[str, Any]
 """Scalars by column name, or None where there is no value."""
 FORMATS: Final = (".json", ".parquet")
 _FIRST: Final = ("cell", "trace", "policy", "preset", "seed", "error", "attempts", "version")
-_SAID: Final = ("truth", "estimates", "discipline", "class_source", "cpus")
+_DESCRIBED: Final = ("truth", "estimates", "discipline", "class_source", "cpus")
 
 
 def flat(report: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, Any]]:
-    """Every scalar of a report under its path: ``wait_s.all.mean``.
+    """Return every scalar of a report under its path: ``wait_s.all.mean``.
 
     Lists are left out, except those that are settings: they are there as JSON text.
 
@@ -55,7 +55,7 @@ def check_format(out: Path) -> None:
 
 
 def read_row(line: bytes, place: str) -> Row:
-    """A row from its JSON. Raises `LedgerError`, which names the place."""
+    """Return a row from its JSON. Raises `LedgerError`, which names the place."""
     try:
         row: Row = msgspec.json.decode(line, type=dict[str, Any])
     except msgspec.MsgspecError as error:
@@ -71,7 +71,7 @@ def _checked(row: Row, place: str) -> Row:
 
 
 def read_rows(out: Path) -> list[Row]:
-    """The rows of a file of results. Raises `LedgerError`, `ConfigurationError`."""
+    """Return the rows of a file of results. Raises `LedgerError`, `ConfigurationError`."""
     if out.suffix == ".parquet":
         return _read_parquet(out)
     try:
@@ -99,10 +99,10 @@ def write_rows(out: Path, rows: Sequence[Row]) -> None:
 
 
 def _place(name: str) -> int:
-    """Return where a column stands: what was run, what was asked and said of it, settings, figures."""
+    """Return the order of a column: the run, its terms and labels, settings, figures."""
     if name in _FIRST:
         return 0
-    if name in _SAID or name.startswith("asked."):
+    if name in _DESCRIBED or name.startswith("asked."):
         return 1
     return 2 if name.startswith("settings.") else 3
 
@@ -138,11 +138,11 @@ FIGURES: Final = {
     "campuses": ("wait_s.all.mean", "energy_wh.badput"),
     "workloads": ("wait_s.all.mean", "bounded_slowdown.all.mean"),
 }
-"""Without a choice, by kind of trace; less is better in each. One that no run has is left out."""
+"""Default columns by kind of trace; less is better in each. One that no run has is left out."""
 
 
 class Treatment(NamedTuple):
-    """What is held against the baseline; all but the policy are None on a campus.
+    """Treatment to compare with the baseline; all but the policy are None on a campus.
 
     Attributes:
         machines: None: those of the file's header.
@@ -156,10 +156,10 @@ class Treatment(NamedTuple):
     machines: int | None = None
 
     def __str__(self) -> str:
-        """In words: ``fifo, easy, lognormal:1, 128 machines``."""
-        told = self.estimates if self.estimates != DEFAULT else None
+        """Describe the treatment in words: ``fifo, easy, lognormal:1, 128 machines``."""
+        estimates = self.estimates if self.estimates != DEFAULT else None
         cpus = None if self.machines is None else f"{self.machines} machines"
-        words = (str(self.policy), self.discipline, told, self.class_by, cpus)
+        words = (str(self.policy), self.discipline, estimates, self.class_by, cpus)
         return ", ".join(word for word in words if word is not None)
 
 
@@ -168,7 +168,7 @@ Measured = dict[Treatment, dict[Any, dict[int, float]]]
 
 
 def check_baseline(specs: Sequence[RunSpec], baseline: str) -> None:
-    """Raises `ConfigurationError` where no run of a sweep is of this policy."""
+    """Check that a run of a sweep is of this policy. Raises `ConfigurationError`."""
     policies = list(dict.fromkeys(spec.policy.policy for spec in specs))
     if baseline not in policies:
         raise ConfigurationError(
@@ -182,7 +182,7 @@ def differences(
     figures: Sequence[str] = (),
     baseline: str | None = None,
 ) -> list[dict[str, Any]]:
-    """Every treatment against the baseline, for each figure; campuses apart from workloads.
+    """Return every treatment against the baseline, for each figure; campuses apart from workloads.
 
     Args:
         specs: of the sweep.
@@ -227,9 +227,9 @@ def _of_figure(
                 continue
             treatment = _treatment(spec)
             measured.setdefault(treatment, {}).setdefault(_unit(spec), {})[spec.seed] = value
-            told = truths.setdefault(treatment, {})
+            labels = truths.setdefault(treatment, {})
             if row["truth"]:
-                told[row["truth"]] = None
+                labels[row["truth"]] = None
             here.append(spec)
         first = [t for t in measured if baseline in (None, t.policy.policy)]
         if not first:
@@ -268,7 +268,7 @@ def _row(ours: Treatment, other: Treatment, measured: Measured, truth: str) -> d
 def _paired(
     here: Mapping[Any, Mapping[int, float]], there: Mapping[Any, Mapping[int, float]]
 ) -> Iterator[float]:
-    """Ours less theirs on each trace that both ran: the mean over the seeds that both have."""
+    """Return ours less theirs on each trace of both: the mean over the seeds of both."""
     for unit, by_seed in here.items():
         both = by_seed.keys() & there.get(unit, {}).keys()
         if both:
@@ -293,7 +293,7 @@ def _treatment(spec: RunSpec) -> Treatment:
 
 
 def _unit(spec: RunSpec) -> Any:
-    """What two treatments have to have in common to be a pair: the same jobs."""
+    """Return what two treatments need in common to be a pair: the same jobs."""
     trace = spec.trace
     if isinstance(trace, WorkloadWindow):
         return trace.file.path, trace.file.vo, trace.first_day, trace.days

@@ -1,4 +1,4 @@
-"""Running a sweep: what is known is kept, what failed is tried again, what still fails is told."""
+"""Execution of a sweep: known runs are kept, failed ones are tried again, then reported."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -18,7 +18,7 @@ _READ: Final = (CampusFolder, WorkloadFile, WorkloadWindow)
 
 
 class Swept(NamedTuple):
-    """How a sweep ended: rows in the order of the runs, and how many were there before."""
+    """Result of a sweep: rows in the order of the runs, and the number known before."""
 
     rows: list[Row]
     kept: int
@@ -30,7 +30,7 @@ class Swept(NamedTuple):
 
 
 def runs_file(out: Path, resume: bool) -> ResumeFile:
-    """The file of finished runs beside the results.
+    """Return the file of finished runs beside the results.
 
     Args:
         out: the file of the results, which may be there from an earlier sweep.
@@ -57,7 +57,7 @@ def run_sweep(
     made: Mapping[str, Any],
     progress: Progress | None = None,
 ) -> Swept:
-    """Carry out the runs that neither the results nor the file know, and write the results.
+    """Execute the runs that neither the results nor the file contain, and write the results.
 
     Args:
         specs: of the sweep.
@@ -66,7 +66,7 @@ def run_sweep(
         resume: open; what ends well is kept there until the results are written.
         retries: how often a failed run is tried again, after all others.
         made: how: version, command and date, for the rows that are new.
-        progress: is told of every end.
+        progress: receives the end of every run.
 
     Raises:
         ConfigurationError: rows that are there belong to other runs, or were made by another
@@ -87,7 +87,7 @@ def run_sweep(
 
 
 def _known_rows(out: Path, specs: Mapping[str, RunSpec]) -> dict[str, Row]:
-    """Rows that an earlier sweep wrote, by key, of runs that did not fail.
+    """Return rows that an earlier sweep wrote, by key, of runs that did not fail.
 
     Rows that are no part of this sweep would be lost with it, or compared with its own.
     """
@@ -111,7 +111,7 @@ def _known_rows(out: Path, specs: Mapping[str, RunSpec]) -> dict[str, Row]:
 
 
 def _row(end: RunEnd, made: Mapping[str, Any]) -> Row:
-    """What a run brought, flat; of one that failed, the settings as they were given."""
+    """Return a run's result as a flat row; for a failed one, the settings as given."""
     spec = end.spec
     head: Row = {
         "cell": spec.key,
@@ -129,13 +129,13 @@ def _row(end: RunEnd, made: Mapping[str, Any]) -> Row:
     head |= _ground(spec)
     if end.error is not None:
         return head | dict(flat({"settings": dict(spec.policy.settings)}))
-    told = end.result.get("truth", [])
-    head["truth"] = "; ".join(told)
+    labels = end.result.get("truth", [])
+    head["truth"] = "; ".join(labels)
     return head | {name: value for name, value in flat(end.result) if name not in head}
 
 
 def _ground(spec: RunSpec) -> Row:
-    """What was asked of a workload: null where its default holds. Of a campus nothing is."""
+    """Return the terms of a workload: null where its default applies; none on a campus."""
     if not isinstance(spec.trace, WorkloadFile | WorkloadWindow):
         return {}
     window = spec.trace if isinstance(spec.trace, WorkloadWindow) else None

@@ -16,14 +16,17 @@ from outrider_lab.running.traces import WorkloadFile, WorkloadWindow, workload_o
 _WORK: Final = f"{__name__}:run_on_workload"
 
 DEFAULT: Final = "default"
-"""Estimates: what users requested where any did, else the true run time, which is then told."""
+"""Rule of estimates: what users requested if any did, else the true run time.
+
+The use of the true run time is then reported.
+"""
 
 
 def workload_spec(
     trace: WorkloadFile | WorkloadWindow, policy: PolicySpec, seed: int = 0,
     estimates: str = DEFAULT, discipline: str = STRICT,
 ) -> RunSpec:  # fmt: skip
-    """The spec of a run on a workload.
+    """Return the spec of a run on a workload.
 
     Args:
         trace: the jobs, with their classes and machines.

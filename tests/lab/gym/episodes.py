@@ -16,7 +16,7 @@ COLUMN = {name: n for n, name in enumerate(WINDOW_FEATURES)}
 
 
 class Played(NamedTuple):
-    """What came of it."""
+    """Result of an episode."""
 
     seen: list[Observation]
     masks: list[NDArray[np.int8]]

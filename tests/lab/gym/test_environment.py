@@ -124,7 +124,7 @@ def test_so_does_energy_on_a_campus_that_knows_its_watts() -> None:
 
 
 def test_energy_without_watts_is_refused(serial: Workload) -> None:
-    with pytest.raises(ConfigurationError, match="does not tell what its machines draw"):
+    with pytest.raises(ConfigurationError, match="has no watts of its machines"):
         OutriderEnv(serial, reward="energy").reset()
 
 

@@ -26,7 +26,7 @@ def test_the_figures_are_printed_for_every_rule_and_the_net(repository: Path) ->
 def test_what_the_example_with_stable_baselines_takes_of_outrider_is_there(
     repository: Path,
 ) -> None:
-    """It is not run: it would need torch."""
+    """Check the example without running it, because it would need torch."""
     path = repository / "examples" / "gymnasium" / "with_stable_baselines3.py"
     tree = ast.parse(path.read_text(encoding="utf-8"))
     taken = [

@@ -28,7 +28,7 @@ JUDGED = range(20, 26)
 
 
 def busy_grid(seed: int) -> Workload:
-    """80 jobs on 4 machines, more than these can do at once."""
+    """Return 80 jobs on 4 machines, more than these can run together."""
     return outrider.generate_grid(seed, row=0.4, jobs=80, machines=4, load=1.3)
 
 
@@ -66,7 +66,7 @@ def slowdown(seed: int, policy: str, **settings: str) -> float:
 
 
 def test_a_training_improves_on_what_it_began_with(nets: tuple[Path, Path]) -> None:
-    """On grids that it has not seen, seeds below those that train."""
+    """Check on unseen grids, with seeds below those of training."""
     before, after = (
         np.mean([slowdown(seed, "window_net", weights=str(file)) for seed in JUDGED])
         for file in nets

@@ -19,7 +19,7 @@ _SHOWN = {
 
 @click.command("automata", short_help="Learning automata on users and nodes (LAJS, two-way).")
 @reproduction_options(
-    "Arrivals and chance, drawn anew for each.",
+    "Arrivals and random choices, drawn again for each.",
     "1-20",
     "1-2",
     "Few jobs, polls and seeds: shows that it runs, decides no claim.",
@@ -36,14 +36,14 @@ def command(asked: Asked) -> int:
     Example:
       outrider reproduce automata --quick --report report
     """
-    from outrider_lab.commands.reproducing import Telling, reproduce
+    from outrider_lab.commands.reproducing import Output, reproduce
     from outrider_lab.papers.automata import Reproduction
     from outrider_lab.papers.automata.grid import FULL, QUICK
     from outrider_lab.papers.automata.page import PAGE
 
     drawn = seed_range(asked.seeds)
     study = Reproduction(QUICK if asked.quick else FULL, drawn)
-    return reproduce("automata", study, asked, Telling(PAGE.html, _show))
+    return reproduce("automata", study, asked, Output(PAGE.html, _show))
 
 
 # -- for people ---------------------------------------------------------------------------------

@@ -29,14 +29,14 @@ def command(asked: Asked) -> int:
     Example:
       outrider reproduce mcgough --quick --report report
     """
-    from outrider_lab.commands.reproducing import Telling, reproduce
+    from outrider_lab.commands.reproducing import Output, reproduce
     from outrider_lab.papers.mcgough import Reproduction
     from outrider_lab.papers.mcgough.grid import FULL, QUICK
     from outrider_lab.papers.mcgough.page import PAGE
 
     drawn = seed_range(asked.seeds)
     study = Reproduction(QUICK if asked.quick else FULL, drawn)
-    return reproduce("mcgough", study, asked, Telling(PAGE.html, _show))
+    return reproduce("mcgough", study, asked, Output(PAGE.html, _show))
 
 
 # -- for people ---------------------------------------------------------------------------------

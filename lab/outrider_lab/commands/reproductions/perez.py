@@ -1,4 +1,4 @@
-"""``outrider reproduce perez``: SARSA on utility and fairness in a grid site's queue."""
+"""The command ``outrider reproduce perez``: SARSA on utility and fairness at a grid site."""
 
 from itertools import groupby
 from pathlib import Path
@@ -20,7 +20,7 @@ from outrider_lab.commands.options import Asked, reproduction_options
     "section VI.C; may be given several times.",
 )  # fmt: skip
 @reproduction_options(
-    "Arrivals are drawn anew for each seed.",
+    "Arrivals are drawn again for each seed.",
     "1-20",
     "1-2",
     "Few jobs and seeds: shows that it runs, decides no claim.",
@@ -37,7 +37,7 @@ def command(asked: Asked, traces: tuple[Path, ...]) -> int:
     Example:
       outrider reproduce perez --quick --report report
     """
-    from outrider_lab.commands.reproducing import Telling, reproduce
+    from outrider_lab.commands.reproducing import Output, reproduce
     from outrider_lab.papers.perez import Reproduction
     from outrider_lab.papers.perez.grid import FULL, QUICK
     from outrider_lab.papers.perez.page import PAGE
@@ -49,7 +49,7 @@ def command(asked: Asked, traces: tuple[Path, ...]) -> int:
     files = tuple(str(trace) for trace in dict.fromkeys(traces))
     study = Reproduction(QUICK if asked.quick else FULL, drawn, files)
     study.check_traces()
-    return reproduce("perez", study, asked, Telling(PAGE.html, _show, set_apart))
+    return reproduce("perez", study, asked, Output(PAGE.html, _show, set_apart))
 
 
 # -- for people ---------------------------------------------------------------------------------

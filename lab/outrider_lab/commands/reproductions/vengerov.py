@@ -12,7 +12,7 @@ from outrider_lab.commands.options import Asked, reproduction_options
 
 @click.command("vengerov", short_help="Preemption and shrinking by learned values (2005).")
 @reproduction_options(
-    "Arrivals are drawn anew for each seed.",
+    "Arrivals are drawn again for each seed.",
     "1-50",
     "1-2",
     "Few steps: shows that it runs, decides no claim.",
@@ -29,7 +29,7 @@ def command(asked: Asked) -> int:
     Example:
       outrider reproduce vengerov --quick --report report
     """
-    from outrider_lab.commands.reproducing import Telling, reproduce
+    from outrider_lab.commands.reproducing import Output, reproduce
     from outrider_lab.papers.vengerov import Reproduction
     from outrider_lab.papers.vengerov.grid import FULL, QUICK
     from outrider_lab.papers.vengerov.machine_run import TRAINING_SEEDS
@@ -38,7 +38,7 @@ def command(asked: Asked) -> int:
 
     drawn = seed_range(asked.seeds, below=TRAINING_SEEDS)
     study = Reproduction(QUICK if asked.quick else FULL, drawn)
-    return reproduce("vengerov", study, asked, Telling(PAGE.html, _show, set_apart))
+    return reproduce("vengerov", study, asked, Output(PAGE.html, _show, set_apart))
 
 
 # -- for people ---------------------------------------------------------------------------------

@@ -51,23 +51,23 @@ class Seed(NamedTuple):
 def of(
     experiment: str, scheme: str, figure: str, pattern: str = "", poll: str = ""
 ) -> Statistic[Seed]:
-    """A figure of one run."""
+    """Return a figure of one run."""
     key = (experiment, pattern, poll, scheme)
     return lambda seed: float(seed.runs[key][figure])
 
 
 def on_grid(scheme: str, figure: str) -> Statistic[Seed]:
-    """A figure of the grid."""
+    """Return a figure of the grid."""
     return of(GRID, scheme, figure)
 
 
 def in_drift(scheme: str, figure: str) -> Statistic[Seed]:
-    """A figure of the grid whose capacities change."""
+    """Return a figure of the grid whose capacities change."""
     return of(DRIFT, scheme, figure)
 
 
 def of_users(scheme: str, figure: str, pattern: str, poll: str) -> Statistic[Seed]:
-    """A figure of polling."""
+    """Return a figure of polling."""
     return of(USERS, scheme, figure, pattern, poll)
 
 
@@ -79,7 +79,7 @@ _NOT_BUILT: Final = "it is neither described here nor measured in the paper, whi
 
 
 def judged(quick: bool, seeds: Mapping[int, Mapping[Key, Figures]]) -> list[dict[str, Any]]:
-    """Every claim with what was measured and the verdict.
+    """Return every claim with what was measured and the verdict.
 
     Args:
         quick: the run is too small for verdicts.
@@ -91,7 +91,7 @@ def judged(quick: bool, seeds: Mapping[int, Mapping[Key, Figures]]) -> list[dict
 
 
 def _of_schemes() -> Iterator[Stated[Seed]]:
-    """Section 1.2.2 names the families; what they come to is theory."""
+    """Yield claims of section 1.2.2, which names the families; their limits are theory."""
     yield Stated(
         Claim(
             "L_R-P plays actions in inverse proportion to their penalties",
@@ -135,7 +135,7 @@ def _of_schemes() -> Iterator[Stated[Seed]]:
 
 
 def sum_as_printed(users: int, polls: int, a: float = 0.1, n: int = 1) -> float:
-    """What equation 4.1 makes of the sum of the probabilities, users polled in turns.
+    """Return the sum of the probabilities under equation 4.1, users polled in turns.
 
     ``p_i = (p_i + n a (1 - p_i)) / (k + 1)`` for the user polled at step k = 0, 1, ..., and
     ``p_j = (1 - a) p_j`` for the others. The policy does not use it: see its learner.
@@ -151,14 +151,14 @@ def sum_as_printed(users: int, polls: int, a: float = 0.1, n: int = 1) -> float:
 
 
 def _of_what_is_not_there() -> Iterator[Stated[Seed]]:
-    """Claims that nothing of ours can confirm or refute."""
+    """Yield claims that nothing here can confirm or refute."""
     for claim, where, why in (
         ("LAJS improves makespan, flowtime and balance over FPSO and GJS", "3.1.3", _NOT_BUILT),
         ("two-way outperforms FPSO and GJS", "5", _NOT_BUILT),
         (
             "the processors are utilised fully",
             "4",
-            "jobs arrive from outside: utilisation is the load, whoever schedules",
+            "jobs arrive from outside: utilisation is the load under any scheduler",
         ),
         (
             "other methods do not scale with the size of the grid, this one does",
@@ -187,7 +187,7 @@ _MOSTLY = 0.95
 
 
 def claims_of_nodes() -> Iterator[Stated[Seed]]:
-    """LAJS beside simple rules, two-way beside LAJS, and what happens under change."""
+    """Yield claims on LAJS against simple rules, two-way against LAJS, and changes."""
     yield from _of_lajs()
     yield from _of_two_way()
     yield from _of_change()
@@ -286,7 +286,7 @@ _TAKES = {"one": "a poll takes one job", "backlog": "a poll takes the whole back
 
 
 def claims_of_users() -> Iterator[Stated[Seed]]:
-    """The automaton beside round robin, the reward by jobs, and the floor."""
+    """Yield claims on the automaton against round robin, the reward by jobs, and the floor."""
     for poll in POLLS:
         yield Stated(
             Claim(
@@ -296,7 +296,7 @@ def claims_of_users() -> Iterator[Stated[Seed]]:
                 "polls in vain, automaton (L_R-P) over round robin",
                 high=1.0,
             ),
-            _beside_turns("empty_ratio", STEADY, poll),
+            _relative_to_turns("empty_ratio", STEADY, poll),
         )
         for pattern in PATTERNS:
             yield Stated(
@@ -307,7 +307,7 @@ def claims_of_users() -> Iterator[Stated[Seed]]:
                     "mean wait, automaton (L_R-P) over round robin",
                     high=1.0,
                 ),
-                _beside_turns("wait", pattern, poll),
+                _relative_to_turns("wait", pattern, poll),
             )
     heavy = "heavy_wait_ratio"
     yield Stated(
@@ -335,7 +335,7 @@ def claims_of_users() -> Iterator[Stated[Seed]]:
     )
 
 
-def _beside_turns(figure: str, pattern: str, poll: str) -> Statistic[Seed]:
+def _relative_to_turns(figure: str, pattern: str, poll: str) -> Statistic[Seed]:
     return ratio(
         of_users("L_R-P", figure, pattern, poll), of_users(ROUND_ROBIN, figure, pattern, poll)
     )

@@ -1,4 +1,4 @@
-"""What is run: experiments, the treatments in each, and how large they are."""
+"""Experiments of the reproduction, the treatments in each, and their size."""
 
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
@@ -32,11 +32,11 @@ COME_AND_GO: Final = "come and go"
 PATTERNS: Final = (STEADY, BURSTY, COME_AND_GO)
 POLLS: Final = ("one", "backlog")
 STEPS: Final = (0.01, 0.02, 0.1, 0.2)
-"""Reward steps beside the default, so that nobody must believe in it."""
+"""Reward steps besides the default, so that the choice of one can be checked."""
 
 
 class Size(NamedTuple):
-    """How large the experiments are.
+    """Sizes of the experiments.
 
     Attributes:
         quick: too small for verdicts.
@@ -60,7 +60,7 @@ QUICK: Final = Size(True, 500, 20, 300, 1, 600, (0.1,))
 
 
 class Treatment(NamedTuple):
-    """Who schedules.
+    """Scheduler of an experiment, with its settings.
 
     Attributes:
         scheme: the name in rows and figures.
@@ -83,7 +83,7 @@ class Treatment(NamedTuple):
 
 
 class Case(NamedTuple):
-    """What a row of the output is about; its runs differ only in the seed.
+    """Subject of a row of the output; its runs differ only in the seed.
 
     Attributes:
         experiment: one of four.
@@ -98,7 +98,7 @@ class Case(NamedTuple):
 
     @property
     def key(self) -> "Key":
-        """By which claims name it."""
+        """Key by which claims name the case."""
         return self.experiment, self.pattern, self.poll, self.treatment.scheme
 
 
@@ -107,7 +107,7 @@ def _automata(name: str, preset: str | None = None, **settings: Any) -> Treatmen
 
 
 def _environment(name: str, **settings: Any) -> Treatment:
-    """The node automaton alone, rewarded by endings."""
+    """Return the node automaton alone, rewarded by endings."""
     settings |= {"level": "computer", "response": "ending", "floor_ratio": 0.0}
     return _automata(name, None, **settings)
 
@@ -142,7 +142,7 @@ POLLERS: Final = (
 
 
 def cases(size: Size) -> list[Case]:
-    """Every case; each has a row."""
+    """Return every case; each has a row."""
     several = _automata(SEVERAL, "lajs")._replace(schedulers=4)
     by_step = [_automata(f"{LAJS}, a = {a:g}", "lajs", reward_step=a) for a in size.steps_of_a]
     return [
@@ -159,7 +159,7 @@ def cases(size: Size) -> list[Case]:
 
 
 Figures = Mapping[str, Any]
-"""What a run measured: numbers by name, and lists for the charts."""
+"""Measurements of a run: numbers by name, and lists for the charts."""
 
 Key = tuple[str, str, str, str]
-"""What makes a row: experiment, pattern of the users, what a poll takes, scheme."""
+"""Key of a row: experiment, pattern of the users, what a poll takes, scheme."""

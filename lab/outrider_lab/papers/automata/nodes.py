@@ -30,7 +30,7 @@ BINS: Final = 40
 
 
 def play_on_nodes(spec: RunSpec) -> dict[str, Any]:
-    """Times in units of the mean work of a job, so that a node of capacity 1 needs 1 for it.
+    """Run the grid experiment; times are in units of the mean work of a job.
 
     Returns:
         `flowtime` (mean of completion - submission), `makespan_ratio` (last completion over last
@@ -70,7 +70,7 @@ class _Watch:
         self._queues = np.zeros(BINS)
 
     def follow(self, run: GridRun) -> None:
-        """Until every job is done."""
+        """Follow the run until every job is done."""
         before_s, at_nodes, bin_s = 0.0, 0, self._last_s / BINS
         for time_s, kind, job, extra in run.stream():
             if kind not in (STARTED, COMPLETED):
@@ -89,7 +89,7 @@ class _Watch:
                 at_nodes -= 1
 
     def figures(self) -> dict[str, Any]:
-        """What `play_on_nodes` returns."""
+        """Return the figures of `play_on_nodes`."""
         workload = self._workload
         submit_s, jobs, nodes = workload.submit_s, len(workload.submit_s), len(workload.machines)
         capacity = np.array([spec.speed for spec in workload.machines])
@@ -117,15 +117,15 @@ class _Watch:
 # Several schedulers over the same nodes: the many-to-many grid of LAJS, section 3.
 
 
-class Told(Protocol):
-    """A scheduler that is told of jobs which others sent to the nodes, and how its own ended."""
+class NotifiedScheduler(Protocol):
+    """Scheduler that learns of jobs that others sent to the nodes, and of the ends of its own."""
 
     def sent(self, job: Job, machine: int, view: SiteView, own: bool = True) -> None:
-        """A job was sent to a machine, by itself or by another scheduler."""
+        """Record a job that was sent to a machine, by itself or by another scheduler."""
         ...
 
     def observe(self, outcome: Outcome, view: SiteView, on_policy: bool) -> Sequence[float]:
-        """As `Learns.observe`."""
+        """Learn from an outcome like `Learns.observe`."""
         ...
 
 
@@ -147,21 +147,21 @@ class SeveralSchedulers(Learns, Policy):
         self._of_user: dict[str, int] = {}
 
     def choose(self, job: Job, evaluation: Any, view: SiteView, may_defer: bool) -> Choice:
-        """Its user's scheduler decides; the others see the queue grow."""
+        """Let the user's scheduler decide; the others see the queue grow."""
         mine = self._of_user.setdefault(job.spec.user, len(self._of_user) % len(self._schedulers))
         choice = self._schedulers[mine].choose(job, evaluation, view, may_defer)
         for number, scheduler in enumerate(self._schedulers):
-            cast(Told, scheduler).sent(job, choice.machine, view, own=number == mine)
+            cast(NotifiedScheduler, scheduler).sent(job, choice.machine, view, own=number == mine)
         return choice
 
     def group_key(self, job: Job, view: SiteView) -> Any:
-        """As the schedulers say."""
+        """Return the key of the schedulers."""
         return self._schedulers[0].group_key(job, view)
 
     def observe(self, outcome: Outcome, view: SiteView, on_policy: bool) -> tuple[()]:
-        """All see the queue shrink."""
+        """Let all schedulers see the queue shrink."""
         for scheduler in self._schedulers:
-            cast(Told, scheduler).observe(outcome, view, on_policy)
+            cast(NotifiedScheduler, scheduler).observe(outcome, view, on_policy)
         return ()
 
 
@@ -175,7 +175,7 @@ CAPACITIES = (1, 10)
 
 
 def node_grid(seed: int, nodes: int, jobs: int, permuted: bool = False) -> Workload:
-    """Poisson arrivals at a load of .8, exponential work, capacities drawn from 1 to 10.
+    """Return Poisson arrivals at a load of .8, exponential work, capacities drawn from 1 to 10.
 
     Args:
         seed: 0 or more; of capacities, arrivals, work, users and the permutation, each from its
@@ -183,7 +183,7 @@ def node_grid(seed: int, nodes: int, jobs: int, permuted: bool = False) -> Workl
         nodes: how many; a node of capacity c does c seconds of work a second, first in first out.
         jobs: how many, of 10 users.
         permuted: half way through the arrivals the nodes swap their capacities at random. Nobody
-            is told: schedulers go on knowing the old ones.
+            unknown to the schedulers, which keep the old ones.
     """
     children = np.random.SeedSequence(seed).spawn(5)
     capacity_rng, gap_rng, run_rng, user_rng, swap_rng = map(np.random.default_rng, children)
@@ -220,14 +220,14 @@ def node_grid(seed: int, nodes: int, jobs: int, permuted: bool = False) -> Workl
 # The node automaton alone, in an environment whose penalties never change.
 
 PENALTIES: Final = (0.8, 0.6, 0.4, 0.2)
-"""With which chance each node throws a job away; the last is the best."""
+"""Probability with which each node wastes a job; the last is the best."""
 BEST_OF_LRP: Final = (1 / PENALTIES[-1]) / sum(1 / c for c in PENALTIES)
-"""Theory: under L_R-P probabilities go towards 1 / c_i over the sum of them, as a goes to 0."""
+"""Theoretical probability of the best node under L_R-P, as a goes to 0."""
 _SAMPLES: Final = 100
 
 
 def play_stationary(spec: RunSpec) -> dict[str, Any]:
-    """p(best): averaged over the last half, and by step; over the runs of a seed.
+    """Return p(best): averaged over the last half, and by step; over the runs of a seed.
 
     `locked_ratio`, for L_R-I, which rests only when it is certain: the share of runs that ended
     with less than 1/2 on the best node.
@@ -243,7 +243,7 @@ def play_stationary(spec: RunSpec) -> dict[str, Any]:
 
 
 def _run(spec: RunSpec, repeat: int) -> Sequence[float]:
-    """p(best) at `_SAMPLES` moments of one run."""
+    """Return p(best) at `_SAMPLES` moments of one run."""
     seed, steps = spec.seed * 1000 + repeat, spec.option("steps")
     policy = spec.policy.make(seed, str(spec))
     policy.wants_scores = True

@@ -63,9 +63,9 @@ def _how(settings: Mapping[str, Any]) -> Iterator[str]:
         f"{settings['jobs']} Poisson arrivals of exponential work at a load of .8, on the engine "
         "that also runs live. Times are in units of the mean work of a job. Random and round "
         "robin overload the slow nodes: their flowtime grows with the length of the run, so "
-        "ratios to them hold for this length. Drift: half way the nodes swap capacities and "
-        "nobody is told. Least loaded and the greedy rule are told queue lengths and capacities; "
-        "LAJS learns from queue lengths alone."
+        "ratios to them hold for this length. Drift: half way the nodes swap capacities, "
+        "unknown to the schedulers. Least loaded and the greedy rule know queue lengths and "
+        "capacities; LAJS learns from queue lengths alone."
     )
     yield (
         f"Users: one user is asked at a time, {settings['polls']} polls. Stationary: the node "
@@ -120,7 +120,7 @@ _OVER_TIME = (CAPACITY_RANDOM, LEAST_LOADED, LAJS, LAJS_EP, LAJS_I, TWO_WAY)
 
 
 def drawings(rows: Sequence[Row]) -> Iterator[Drawing]:
-    """Every chart whose rows are there."""
+    """Return every chart whose rows are there."""
     yield from _of_stationary([row for row in rows if row["experiment"] == STATIONARY])
     yield from _of_grid([row for row in rows if row["experiment"] == GRID])
     yield from _of_drift([row for row in rows if row["experiment"] == DRIFT])
@@ -128,7 +128,7 @@ def drawings(rows: Sequence[Row]) -> Iterator[Drawing]:
 
 
 def _curves(rows: Iterable[Row], name: str, step: float) -> list[Series]:
-    """A line for each row, its points `step` apart."""
+    """Return a line for each row, its points `step` apart."""
     return [
         Series(row["scheme"], [step * (n + 1) for n in range(len(row[name]))], row[name])
         for row in rows
@@ -182,8 +182,8 @@ def _of_drift(rows: Sequence[Row]) -> Iterator[Drawing]:
     if shown:
         yield Drawing(
             "After all capacities changed",
-            "Flowtime by arrival; half way the nodes swap their capacities and nobody is told. "
-            "Capacity random goes on with the old ones.",
+            "Flowtime by arrival; half way the nodes swap their capacities, unknown to the "
+            "schedulers. Capacity random keeps the old ones.",
             _over_time(shown, "flowtime_by_arrival", "flowtime [mean work of a job]"),
         )
 
@@ -207,7 +207,7 @@ def _of_users(rows: Sequence[Row]) -> Iterator[Drawing]:
 
 
 def _by_pattern(rows: Sequence[Row], name: str) -> dict[str, list[float]]:
-    """By scheme, a bar for each pattern; a scheme that lacks a pattern is left out."""
+    """Return a bar for each pattern by scheme; a scheme that lacks a pattern is left out."""
     found: dict[str, dict[str, Any]] = {}
     for row in rows:
         found.setdefault(row["scheme"], {})[row["users"]] = row[name]["mean"]

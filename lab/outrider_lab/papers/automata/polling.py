@@ -26,10 +26,10 @@ FORGET: Final = 2000.0
 
 
 class Poller(Protocol):
-    """Who decides which user is asked."""
+    """Interface of the object that decides which user is polled."""
 
     def poll(self, ready_n: Mapping[str, int], now: float) -> str | None:
-        """Ask one user; who it was if a job was ready, else None."""
+        """Poll one user; return the user if a job was ready, else None."""
         ...
 
 
@@ -64,7 +64,7 @@ class _User(NamedTuple):
 
 
 def play_polls(spec: RunSpec) -> dict[str, Any]:
-    """Times in polls.
+    """Run the polling experiment; times are counted in polls.
 
     Returns:
         `wait` (from ready until taken, mean over the jobs; those never taken until the end),
@@ -103,7 +103,7 @@ def _poller(spec: RunSpec) -> Poller:
 
 
 def _arrivals(drawn: DrawnWorkload) -> tuple[list[list[str]], set[str]]:
-    """Users whose jobs get ready before each poll, and the busiest quarter of them.
+    """Return users whose jobs get ready before each poll, and the busiest quarter of them.
 
     Rates fall as 1 / rank. A bursty user's jobs come in its busy stretches only, at four times
     the rate. The same for every poller of a seed.
@@ -132,7 +132,7 @@ def _arrivals(drawn: DrawnWorkload) -> tuple[list[list[str]], set[str]]:
 
 
 def _busy(rng: np.random.Generator, polls: int) -> NDArray[np.float64]:
-    """The factor on a bursty user's rate before each poll: 4 or 0, 1 in the mean."""
+    """Return the factor on a bursty user's rate before each poll: 4 or 0, 1 in the mean."""
     out, at = np.zeros(polls), 0
     on = bool(rng.random() < _ON / (_ON + _OFF))
     while at < polls:
@@ -143,7 +143,7 @@ def _busy(rng: np.random.Generator, polls: int) -> NDArray[np.float64]:
 
 
 class _Waits:
-    """What is counted while users are polled."""
+    """Counts of waits and polls while users are polled."""
 
     def __init__(self, busiest: set[str]) -> None:
         self._busiest = busiest
@@ -155,11 +155,11 @@ class _Waits:
         self._empty = 0
 
     def ready(self, user: str, now: int) -> None:
-        """From now on the user waits to be asked, if not before."""
+        """Note that the user waits to be polled from now on, if not before."""
         self._unasked_since.setdefault(user, now)
 
     def polled(self, user: str | None, now: int) -> None:
-        """One was asked while somebody had a job."""
+        """Count a poll that was made while some user had a job."""
         self._polls += 1
         if user is None:
             self._empty += 1
@@ -167,17 +167,17 @@ class _Waits:
             self._starvation = max(self._starvation, now - self._unasked_since.pop(user))
 
     def taken(self, user: str, wait: int) -> None:
-        """A job was taken."""
+        """Count a job that was taken."""
         (self._heavy if user in self._busiest else self._light).append(wait)
 
     def left(self, user: str, jobs: Iterable[int], end: int) -> None:
-        """These were never taken."""
+        """Count jobs that were never taken."""
         for ready_at in jobs:
             self.taken(user, end - ready_at)
         self._starvation = max(self._starvation, end - self._unasked_since[user])
 
     def figures(self) -> dict[str, Any]:
-        """What `play_polls` returns."""
+        """Return the figures of `play_polls`."""
         waits = np.array(self._heavy + self._light, dtype=float)
         light = np.mean(self._light)
         return {

@@ -39,15 +39,15 @@ class Reproduction:
     seeds: Sequence[int]
 
     def points(self) -> list[tuple[Case, int]]:
-        """Every case, seed by seed."""
+        """Return every case, seed by seed."""
         return [(case, seed) for seed in self.seeds for case in cases(self.size)]
 
     def spec_of(self, row: Case, seed: int) -> RunSpec:
-        """The run of a case with a seed."""
+        """Return the run of a case with a seed."""
         return spec_of(row, self.size, seed)
 
     def sum_up(self, results: Mapping[Case, Mapping[int, Figures]]) -> dict[str, Any]:
-        """Rows and claims; a row has the seeds that did not fail."""
+        """Return rows and claims; a row has the seeds that did not fail."""
         measured = {case.key: of_case for case, of_case in results.items()}
         claims = judged(self.size.quick, by_seed(measured, self.seeds))
         return {
@@ -69,7 +69,7 @@ class Reproduction:
 
 
 def _settings(case: Case) -> dict[str, Any]:
-    """As they take effect; of the users' experiment without what the experiment itself asks for."""
+    """Return the effective settings; in the users' experiment without those it sets itself."""
     policy = case.treatment.policy_spec.make(0, case.treatment.scheme)
     settings: dict[str, Any] = msgspec.to_builtins(policy.settings)
     return settings
@@ -82,7 +82,7 @@ _PACKAGE: Final = __name__.rpartition(".")[0]
 
 
 def spec_of(case: Case, size: Size, seed: int) -> RunSpec:
-    """The run; the seed is of the arrivals and of the scheduler's chance."""
+    """Return the run; the seed is of the arrivals and of the scheduler's chance."""
     if case.experiment == STATIONARY:
         return _stationary(case, size, seed)
     return _polls(case, size, seed) if case.experiment == USERS else _nodes(case, size, seed)
@@ -126,7 +126,7 @@ _MORE_IS_BETTER: Final = {"p_best", "capacity_correlation", "within_mean_ratio"}
 
 
 def row_of(case: Case, settings: Mapping[str, Any], runs: Sequence[Figures]) -> dict[str, Any]:
-    """A row of the output.
+    """Return a row of the output.
 
     Args:
         case: what ran.

@@ -17,11 +17,11 @@ from outrider_lab.papers.mcgough.rows import (
 from outrider_lab.reporting.claims import Claim, Stated, Statistic, less
 
 Part = Callable[[list[float]], list[float]]
-"""Which of a year's stretches count."""
+"""Selection of the stretches of a year that count."""
 
 
 def claims_of_levels(choices: Choices) -> Iterator[Stated[Year]]:
-    """Each level at the epsilon that suits the case, then over the year."""
+    """Return each level at the epsilon that suits the case, then over the year."""
     yield from _levels(choices)
     yield from _over_the_year(choices)
 
@@ -29,7 +29,7 @@ def claims_of_levels(choices: Choices) -> Iterator[Stated[Year]]:
 def _against_the_rest(
     choices: Choices, case: str, level: str, name: str, best: Callable[..., float]
 ) -> Statistic[Year]:
-    """A level's figure less the best of the other levels'."""
+    """Return a level's figure less the best of the other levels'."""
 
     def statistic(year: Year) -> float:
         others = (choices[case][other] for other in LEVELS if other != level)
@@ -46,7 +46,7 @@ def _chosen(choices: Choices, case: str, level: str, name: str) -> Statistic[Yea
 
 
 def _levels(choices: Choices) -> Iterator[Stated[Year]]:
-    """The four levels, each at the epsilon that suits the case."""
+    """Return the four levels, each at the epsilon that suits the case."""
     yield Stated(
         Claim(
             "the computer level has the lowest overhead of all",
@@ -123,7 +123,7 @@ def _levels(choices: Choices) -> Iterator[Stated[Year]]:
 
 
 def _mean_over(stretches: Mapping[float, Mapping[str, float]], name: str, part: Part) -> float:
-    """The mean of a figure over a part of a year's months or weeks, where it is defined."""
+    """Return the mean of a figure over a part of a year's months or weeks."""
     values = [stretches[start_s][name] for start_s in sorted(stretches)]
     known = [value for value in part(values) if isfinite(value)]
     return fmean(known) if known else nan
@@ -142,7 +142,7 @@ def _from_september(values: list[float]) -> list[float]:
 
 
 def _over_the_year(choices: Choices) -> Iterator[Stated[Year]]:
-    """Evictions week by week, and the energy month by month."""
+    """Return evictions week by week, and the energy month by month."""
 
     def evicted(year: Year, part: Part) -> float:
         weeks = year[choices[RANDOMS_OVERHEAD]["cluster"]].by_week

@@ -1,4 +1,4 @@
-"""Which runs the reproduction consists of: every policy, on every year."""
+"""Runs of the reproduction: every policy, on every year."""
 
 from collections.abc import Iterable, Mapping
 from itertools import product
@@ -20,7 +20,7 @@ EPSILON: Final = 0.1
 def paper_bandit(
     level: str = "cluster", epsilon: float = EPSILON, sigma: float = SIGMA, **more: Any
 ) -> PolicySpec:
-    """The paper's bandit as printed (no starvation guard), at one of its four levels."""
+    """Return the paper's bandit as printed (no starvation guard), at one of its four levels."""
     settings = {"level": level, "epsilon": epsilon, "sigma": sigma, **more}
     return PolicySpec("bandit", tuple(sorted(settings.items())), "literal")
 
@@ -33,7 +33,7 @@ COMPARED: Final = tuple(
         "clairvoyant_jobs", "clairvoyant",
     )
 )  # fmt: skip
-"""Not in the paper: static rules, other learners and bounds, each with its own defaults."""
+"""Policies that are not in the paper: static rules, learners and bounds, by their defaults."""
 
 OPTIONS: Final[Mapping[str, Mapping[str, Any]]] = {
     "a high epsilon for a state's first 50 rewards": {"first_n": 50},
@@ -45,7 +45,7 @@ OPTIONS: Final[Mapping[str, Mapping[str, Any]]] = {
 
 
 class Size(msgspec.Struct, frozen=True):
-    """How large the reproduction is.
+    """Sizes of the reproduction.
 
     Attributes:
         quick: too small for verdicts.
@@ -86,33 +86,33 @@ QUICK: Final = Size(
 
 
 def sweep(size: Size) -> list[PolicySpec]:
-    """Figures 7 to 11: the cluster level, epsilon by sigma."""
+    """Return figures 7 to 11: the cluster level, epsilon by sigma."""
     return [paper_bandit(epsilon=e, sigma=s) for e, s in product(size.epsilons, size.sigmas)]
 
 
 def at_level(size: Size, level: str) -> list[PolicySpec]:
-    """Figures 12 to 17: one level, by epsilon."""
+    """Return figures 12 to 17: one level, by epsilon."""
     return [paper_bandit(level, epsilon) for epsilon in size.epsilons]
 
 
 def history(size: Size, weights: str) -> list[PolicySpec]:
-    """Figures 18 and 19: the last n rewards, weighted alike (``plain``) or ``gaussian``."""
+    """Return figures 18 and 19: the last n rewards, weighted alike (``plain``) or ``gaussian``."""
     return [paper_bandit(history_n=n, history_weights=weights) for n in size.histories]
 
 
 def epochs(size: Size) -> list[PolicySpec]:
-    """Return how long a job that was kept queued waits before it is decided again; not in the paper."""
+    """Return the bandit at several decision epochs of a queued job; not in the paper."""
     pairs = product(size.epoch_epsilons, size.epochs_s)
     return [paper_bandit(epsilon=e, reconsider_s=s) for e, s in pairs]
 
 
 def options() -> list[PolicySpec]:
-    """The three further options of section 7.5."""
+    """Return the three further options of section 7.5."""
     return [paper_bandit(**more) for more in OPTIONS.values()]
 
 
 def policies(size: Size) -> list[PolicySpec]:
-    """All of them, each once; random first."""
+    """Return all policies, each once; random first."""
     parts: list[Iterable[PolicySpec]] = [[RANDOM], sweep(size)]
     parts += [at_level(size, level) for level in LEVELS]
     parts += [history(size, "plain"), history(size, "gaussian"), options(), epochs(size), COMPARED]
@@ -120,5 +120,5 @@ def policies(size: Size) -> list[PolicySpec]:
 
 
 def spec_of(policy: PolicySpec, size: Size, seed: int) -> RunSpec:
-    """One run: the seed makes the year, and is the policy's too."""
+    """Return one run: the seed makes the year, and is the policy's too."""
     return campus_spec(GeneratedCampus(seed, size.campus), policy, seed)

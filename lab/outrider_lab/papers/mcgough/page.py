@@ -48,7 +48,7 @@ def series(
     y: Callable[[Row], float],
     error: Callable[[Row], float | None] = lambda row: None,
 ) -> Series:
-    """A line of points (x, policy); one without a row is not drawn."""
+    """Return a line of points (x, policy); one without a row is not drawn."""
     known = [(x, rows[str(policy)]) for x, policy in points if str(policy) in rows]
     return Series(
         label,
@@ -61,12 +61,12 @@ def series(
 def energy_series(
     label: str, points: Iterable[tuple[float, PolicySpec]], rows: Rows, name: str
 ) -> Series:
-    """A line of one of the energies, MWh, with its standard errors."""
+    """Return a line of one of the energies, MWh, with its standard errors."""
     return series(label, points, rows, lambda row: row[name], lambda row: row[f"{name}_se"])
 
 
 def overhead_series(label: str, points: Iterable[tuple[float, PolicySpec]], rows: Rows) -> Series:
-    """A line of mean overheads, minutes, with their standard errors."""
+    """Return a line of mean overheads, minutes, with their standard errors."""
     return series(
         label,
         points,
@@ -77,7 +77,7 @@ def overhead_series(label: str, points: Iterable[tuple[float, PolicySpec]], rows
 
 
 def energy_by_overhead(label: str, policies: Sequence[PolicySpec], rows: Rows) -> Series:
-    """Points (mean overhead in minutes, energy in MWh)."""
+    """Return points (mean overhead in minutes, energy in MWh)."""
     known = there(policies, rows)
     overheads = [row["overhead_min"]["mean"] for row in known]
     return Series(label, overheads, [row["total_mwh"] for row in known])
@@ -86,7 +86,7 @@ def energy_by_overhead(label: str, policies: Sequence[PolicySpec], rows: Rows) -
 def percent_series(
     label: str, points: Iterable[tuple[float, PolicySpec]], rows: Rows, name: str
 ) -> Series:
-    """A line of one of the ratios to random, in per cent, with its standard errors."""
+    """Return a line of one of the ratios to random, in per cent, with its standard errors."""
 
     def error(row: Row) -> float | None:
         known: float | None = row[f"{name}_se"]
@@ -96,7 +96,7 @@ def percent_series(
 
 
 def saving_by_overhead(label: str, policy: PolicySpec, rows: Rows) -> Series:
-    """The point (overhead, saving) of one policy, both in per cent."""
+    """Return the point (overhead, saving) of one policy, both in per cent."""
     known = there([policy], rows)
     overheads = [100.0 * row["overhead_ratio"] for row in known]
     return Series(label, overheads, [100.0 * row["saving_ratio"] for row in known])
@@ -112,7 +112,7 @@ _COLUMNS: Final = (
 
 
 def drawings(result: Mapping[str, Any]) -> list[Drawing]:
-    """Every figure of the page."""
+    """Return every figure of the page."""
     size = QUICK if result["settings"]["quick"] else FULL
     rows: Rows = {row["variant"]: row for row in result["rows"]}
     return [
@@ -189,7 +189,7 @@ _ERRORS = "bars are standard errors over the years"
 
 
 def figures_of_epsilon(size: Size, rows: Rows) -> Iterator[Drawing]:
-    """Overhead and energies by epsilon and sigma, then one against the other."""
+    """Return overhead and energies by epsilon and sigma, then one against the other."""
     random = rows[str(RANDOM)]
     points = {
         f"sigma {s:g}": [(e, paper_bandit(epsilon=e, sigma=s)) for e in size.epsilons]
@@ -246,7 +246,7 @@ Epsilons = Mapping[str, Mapping[str, float]]
 
 
 def figures_of_levels(rows: Rows, epsilons: Epsilons) -> Iterator[Drawing]:
-    """Each level at the epsilon chosen for each case."""
+    """Return each level at the epsilon chosen for each case."""
     yield from _whole_year(rows, epsilons)
     chosen = {
         case: [paper_bandit(level, epsilon) for level, epsilon in by_level.items()]
@@ -266,13 +266,13 @@ def _whole_year(rows: Rows, epsilons: Epsilons) -> Iterator[Drawing]:
         for level in LEVELS
         if all(level in epsilons[case] for case in groups)
     }
-    told = "; ".join(
+    choices_text = "; ".join(
         f"{case}: " + ", ".join(f"{level} {e:g}" for level, e in epsilons[case].items())
         for case in groups
     )
     yield Drawing(
         "Figure 12: overhead of the four levels",
-        f"Sigma {SIGMA:g}. Epsilon of each: {told}.",
+        f"Sigma {SIGMA:g}. Epsilon of each: {choices_text}.",
         bar_chart(
             "the epsilon that gives",
             MEAN_OVERHEAD,
@@ -333,7 +333,7 @@ def _by_month(number: int, case: str, rows: Rows, chosen: Sequence[PolicySpec]) 
 
 
 def _stretches(policy: PolicySpec, rows: Rows, which: str, name: str) -> Series:
-    """A ratio of one policy, in per cent, by the number of the week or month."""
+    """Return a ratio of one policy, in per cent, by the number of the week or month."""
     row = rows.get(str(policy))
     numbered = enumerate([] if row is None else row[which], 1)
     known = [(number, one) for number, one in numbered if one[name] is not None]

@@ -51,15 +51,15 @@ class Reproduction:
     seeds: Sequence[int]
 
     def points(self) -> list[tuple[PolicySpec, int]]:
-        """Every policy, year by year, random first."""
+        """Return every policy, year by year, random first."""
         return [(policy, seed) for seed in self.seeds for policy in policies(self.size)]
 
     def spec_of(self, row: PolicySpec, seed: int) -> RunSpec:
-        """The run of a policy in a year."""
+        """Return the run of a policy in a year."""
         return spec_of(row, self.size, seed)
 
     def sum_up(self, results: Reports) -> dict[str, Any]:
-        """Rows and claims; a row has the years that did not fail."""
+        """Return rows and claims; a row has the years that did not fail."""
         size, years = self.size, _years(results)
         rows = {}
         for policy in policies(size):
@@ -88,7 +88,7 @@ class Reproduction:
 
 
 def _years(results: Reports) -> dict[int, Year]:
-    """Figures by year, of years in which random ran: all others are held against it."""
+    """Return figures by year, of years in which random ran: all others are held against it."""
     random = results.get(RANDOM, {})
     return {
         seed: {
@@ -101,7 +101,7 @@ def _years(results: Reports) -> dict[int, Year]:
 
 
 def _named(choices: Choices) -> dict[str, dict[str, float]]:
-    """The epsilon chosen for every case and level."""
+    """Return the epsilon chosen for every case and level."""
     return {
         case: {level: dict(policy.settings)["epsilon"] for level, policy in chosen.items()}
         for case, chosen in choices.items()
@@ -119,7 +119,7 @@ LEAST_WEEKS: Final = 26
 
 
 def judged(size: Size, choices: Choices, years: Mapping[int, Year]) -> list[dict[str, Any]]:
-    """Every claim with what was measured and the verdict.
+    """Return every claim with what was measured and the verdict.
 
     Args:
         size: of the reproduction; one too small decides nothing.
@@ -139,7 +139,7 @@ def judged(size: Size, choices: Choices, years: Mapping[int, Year]) -> list[dict
 
 
 def claims_of_epsilon(size: Size) -> Iterator[Stated[Year]]:
-    """Random as the point of reference, and the effect of epsilon and sigma."""
+    """Return random as the point of reference, and the effect of epsilon and sigma."""
     absolute = "absolute figures of a generated campus say nothing about the paper's own"
     yield Stated(
         Claim(
@@ -312,7 +312,7 @@ def claims_of_epsilon(size: Size) -> Iterator[Stated[Year]]:
 
 
 def claims_of_options(size: Size) -> Iterator[Stated[Year]]:
-    """History, initial and rising epsilon, and local knowledge."""
+    """Return history, initial and rising epsilon, and local knowledge."""
     whole = paper_bandit()
     total, mean = "total_mwh", "overhead_min.mean"
     shortest = history(size, "plain")[0]

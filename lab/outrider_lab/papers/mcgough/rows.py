@@ -1,4 +1,4 @@
-"""From run reports to rows: figures of each year against random in the same year, then means."""
+"""Rows from run reports: figures of each year against random in the same year, then means."""
 
 from collections.abc import Callable, Mapping, Sequence
 from math import isfinite, nan
@@ -21,7 +21,7 @@ _OF_A_STRETCH: Final = (
 
 
 class YearFigures(NamedTuple):
-    """What one policy brought in one year.
+    """Figures of one policy in one year.
 
     Attributes:
         scalars: figures by name; those of the overhead as ``overhead_min.mean``.
@@ -38,7 +38,7 @@ Year = Mapping[PolicySpec, YearFigures]
 
 
 def year_figures(report: Report, random: Report) -> YearFigures:
-    """Figures of a run, and their ratios to `random`, which ran the same year.
+    """Return figures of a run, and their ratios to `random`, which ran the same year.
 
     Energy is that of the jobs, good and wasted, as the paper counts it; the overhead is in
     minutes; `evictions` are all runs thrown away, `killed` those of them whose job was killed.
@@ -64,7 +64,7 @@ def year_figures(report: Report, random: Report) -> YearFigures:
 
 
 def row_of(policy: PolicySpec, years: Sequence[YearFigures], report: Report) -> dict[str, Any]:
-    """A row of the output.
+    """Return a row of the output.
 
     Args:
         policy: what ran.
@@ -113,7 +113,7 @@ def _energy(energy_wh: Mapping[str, float | None]) -> dict[str, float]:
 def _stretches(
     stretches: Sequence[Report], random: Sequence[Report]
 ) -> dict[float, dict[str, float]]:
-    """Figures of weeks or months; both runs had the same year, so the same stretches."""
+    """Return figures of weeks or months; both runs had the same year, so the same stretches."""
     out = {}
     for ours, theirs in zip(stretches, random, strict=True):
         good, bad = (ours[k] / _WH_PER_MWH for k in ("goodput_wh", "badput_wh"))
@@ -132,7 +132,7 @@ def _stretches(
 
 
 def _over_years(years: Sequence[Mapping[float, Mapping[str, float]]]) -> list[dict[str, Any]]:
-    """Means by stretch over the years in which the figure is defined, `_se` beside the ratios."""
+    """Return means by stretch over the years with the figure, and `_se` of the ratios."""
     out = []
     for start_s in sorted({start_s for year in years for start_s in year}):
         stretch: dict[str, Any] = {"start_s": start_s}
@@ -158,19 +158,22 @@ def _ratio(part: float, whole: float) -> float:
 # Statistics of one year, put together from figures of its runs; claims are judged by them.
 
 POINTS: Final = 0.05
-"""A saving is met within so much of what the paper prints, for the paper contradicts itself: by
-2 points (28 % in 7.1, 30 % in the abstract) and by 6 (57 of 121 MWh is called 53 %)."""
+"""Tolerance of a saving.
+
+The paper contradicts itself: by 2 points (28 % in 7.1, 30 % in the abstract) and by 6 (57 of 121
+MWh is called 53 %).
+"""
 NO_EFFECT: Final = 0.05
 """A ratio of two runs shows no effect within so much of 1."""
 
 
 def of(policy: PolicySpec, name: str) -> Statistic[Year]:
-    """A figure of one run."""
+    """Return a figure of one run."""
     return lambda year: year[policy].scalars[name]
 
 
 def share_of_random(statistic: Statistic[Year]) -> Statistic[Year]:
-    """Of two energies: their share of all that random used that year."""
+    """Return an energy's share of all that random used that year."""
     return ratio(statistic, of(RANDOM, "total_mwh"))
 
 
@@ -185,7 +188,7 @@ CRITERIA: Final[Mapping[str, Callable[[Mapping[str, Any]], float]]] = {
     LOWEST_ENERGY: lambda row: float(row["total_mwh"]),
     RANDOMS_OVERHEAD: lambda row: abs(row["overhead_ratio"] - 1.0),
 }
-"""What is least, by the paper's three cases (7.2): LO, LE and RC of its figures 12 and 13."""
+"""Quantity to minimise in the paper's three cases (7.2): LO, LE and RC of figures 12 and 13."""
 Choices = Mapping[str, Mapping[str, PolicySpec]]
 """The policy chosen for a case and a level."""
 

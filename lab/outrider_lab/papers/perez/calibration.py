@@ -34,14 +34,14 @@ _RESAMPLING_SEED: Final = 0
 
 
 def spec_of(situation: Situation, size: Size, seed: int) -> RunSpec:
-    """The calibration of sarsa on a window: its first half calibrates, its second judges."""
+    """Return the calibration of sarsa on a window: its first half calibrates, its second judges."""
     options = (("calibration", True), ("estimates", situation.estimates))
     trace = trace_of(situation, size, seed)
     return RunSpec(_WORK, trace, PolicySpec("sarsa"), seed, options)
 
 
 class Outcome(NamedTuple):
-    """What each job of the second half met under one policy; means over the policy's seeds."""
+    """Outcome of each job of the second half under one policy; means over the policy's seeds."""
 
     wait_s: Floats
     slowdown: Floats
@@ -72,7 +72,7 @@ def run_calibration(spec: RunSpec) -> dict[str, Any]:
 
 
 def halves(workload: Workload) -> tuple[Workload, Workload]:
-    """The jobs that came first, and as many that came last."""
+    """Return the jobs that came first, and as many that came last."""
     middle = len(workload.submit_s) // 2
     return _part(workload, slice(middle)), _part(workload, slice(middle, None))
 
@@ -83,7 +83,7 @@ def _part(workload: Workload, rows: slice) -> Workload:
 
 
 def behaviour_policy_of(workload: Workload) -> str:
-    """Its own scheduler where the trace has its waits, else FIFO, the nearest (section II.A)."""
+    """Return the trace's own scheduler if its waits are known, else FIFO, the nearest (II.A)."""
     return "fifo" if np.isnan(workload.wait_s).all() else RECORDED
 
 

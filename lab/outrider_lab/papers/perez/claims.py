@@ -25,11 +25,11 @@ _CONSERVED: Final = (
 
 
 def claims_of_waits() -> Iterator[Stated[Unit]]:
-    """Every claim about waits and overheads on table I's workloads."""
+    """Return every claim about waits and overheads on table I's workloads."""
     yield from _of_interactive_waits()
     yield from _of_batch_waits()
     yield from _of_overheads()
-    yield from _beside_classical_schedulers()
+    yield from _relative_to_classical_schedulers()
 
 
 def _of_interactive_waits() -> Iterator[Stated[Unit]]:
@@ -85,7 +85,7 @@ def _of_batch_waits() -> Iterator[Stated[Unit]]:
         for name, word in (("std", "standard deviation"), ("max", "maximum")):
             yield Stated(
                 Claim(
-                    f"the {word} of batch waits is reduced: nobody starves ({words})",
+                    f"the {word} of batch waits is reduced: no job starves ({words})",
                     "VI.A, table II",
                     "reduced at all rows",
                     f"greatest ratio of the batch {word} of {learner} to FIFO's over the rows",
@@ -146,7 +146,7 @@ def _of_overheads() -> Iterator[Stated[Unit]]:
     )
 
 
-def _beside_classical_schedulers() -> Iterator[Stated[Unit]]:
+def _relative_to_classical_schedulers() -> Iterator[Stated[Unit]]:
     for rival, word in ((SJF, "shortest job first"), (EDF, "earliest deadline first")):
         for name in ("interactive", "batch"):
             yield Stated(
@@ -178,7 +178,7 @@ _PAPER_RATIOS: Final = {
 
 
 def claims_of_windows(targets: str) -> Iterator[Stated[Unit]]:
-    """Every claim of the section.
+    """Return every claim of the section.
 
     Args:
         targets: of the windows' situation: ``intended`` or ``equal``.
@@ -186,7 +186,7 @@ def claims_of_windows(targets: str) -> Iterator[Stated[Unit]]:
     yield from _of_table_iii(targets)
     yield Stated(
         Claim(
-            "jobs accepted as short-deadline jobs hardly wait: nobody outperforms the native "
+            "jobs accepted as short-deadline jobs hardly wait: no policy outperforms the native "
             "scheduler on them",
             "VI.C, II.B",
             "very small waiting time",
@@ -281,7 +281,7 @@ def _of_the_course(targets: str) -> Iterator[Stated[Unit]]:
     half = STRETCHES // 2
 
     def gained(unit: Unit, stretches: slice) -> float:
-        """Seconds by which interactive jobs wait less than under the native scheduler."""
+        """Return seconds by which interactive jobs wait less than under the native scheduler."""
         native, ours = (
             unit[WINDOW, targets, policy].course_s["interactive"][stretches]
             for policy in (NATIVE, SARSA)

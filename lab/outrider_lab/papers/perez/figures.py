@@ -1,4 +1,4 @@
-"""What one run brought: waits, relative overheads and fairness, from its jobs' first starts."""
+"""Figures of one run: waits, relative overheads and fairness, from its jobs' first starts."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -17,20 +17,20 @@ PARTS: Final = ("mean", "std", "median", "p90", "p95", "max")
 ACCEPTABLE_S: Final = 120.0
 """The paper calls a wait of two minutes acceptable for human interaction (VI.A)."""
 EARLY_S: Final = 50_000.0
-"""When the paper looks at how fast fairness converges (VI.A)."""
+"""Time at which the paper reports how fast fairness converges (VI.A)."""
 QUANTILES: Final = np.linspace(0.0, 1.0, 101)
-"""At which the distributions of a run are kept, for their curves."""
+"""Quantiles at which the distributions of a run are stored, for their curves."""
 STRETCHES: Final = 12
-"""Of equally many arrivals, in which the course of the waits is kept."""
+"""Number of stretches of equally many arrivals for the course of the waits."""
 REFUSED: Final = "refused"
-"""The reason that `sdj` gives for an interactive job that it could not start at once."""
+"""Reason of `sdj` for an interactive job that it could not start immediately."""
 _STARTS: Final = (START, SHRINK)
 MOMENTS: Final = 60
-"""At which the fairness is kept, over the part of the run that is drawn."""
+"""Number of moments at which fairness is stored, over the part of the run that is drawn."""
 
 
 class RunFigures(msgspec.Struct, frozen=True):
-    """What a run brought; of the jobs that are reported.
+    """Figures of a run over the reported jobs.
 
     Attributes:
         scalars: by name: ``interactive.mean`` and so on for `PARTS` of the waits of `CLASSES`, in
@@ -50,7 +50,7 @@ class RunFigures(msgspec.Struct, frozen=True):
 
 
 class FirstStarts:
-    """When each job of a workload first started; hand `keep` to its run.
+    """First start of each job of a workload; pass `keep` to its run.
 
     Attributes:
         start_s: (jobs,) seconds; nan for one that did not.
@@ -116,7 +116,7 @@ def figures_of(
 def fairness_at(
     moments_s: Floats, workload: Workload, start_s: Floats, targets: Mapping[str, float]
 ) -> Floats:
-    """F (equation 4) at each moment, from the CPU-seconds delivered until then; nan before any."""
+    """Return F (equation 4) at each moment, from the CPU-seconds until then; nan before any."""
     of_vo = np.array(workload.vo)
     ran_s = np.clip(moments_s[:, None] - start_s, 0.0, workload.run_s)
     service = {vo: ran_s[:, of_vo == vo].sum(axis=1) for vo in (*targets, *sorted(set(of_vo)))}
@@ -128,7 +128,7 @@ def fairness_at(
 
 
 def _of_class(wait_s: Floats, run_s: Floats) -> dict[str, float]:
-    """`PARTS` of the waits, and what the paper measures beside.
+    """Return `PARTS` of the waits, and the paper's further measures.
 
     ``le_1``, ``acceptable``: ratios of jobs that waited no longer than they ran, and no longer
     than `ACCEPTABLE_S`; ``overhead``, ``overhead_median``: of wait over run time.
@@ -166,7 +166,7 @@ def _course(wait_s: Floats, is_member: Any) -> list[float]:
 # Statistics of one seed (or one window), put together from its runs; claims are judged by them.
 
 A_QUARTER: Final = 1.25
-"""A wait is met if it is at most a quarter above what the paper prints of its one run."""
+"""Tolerance of a wait: a quarter above what the paper prints of its one run."""
 NO_EFFECT: Final = 0.05
 """A ratio of two runs shows no effect within so much of 1."""
 Unit = Mapping[tuple[str, str, PolicySpec], RunFigures]
@@ -174,5 +174,5 @@ Unit = Mapping[tuple[str, str, PolicySpec], RunFigures]
 
 
 def of(row: str, policy: PolicySpec, name: str, targets: str = FEASIBLE) -> Statistic[Unit]:
-    """A figure of one run."""
+    """Return a figure of one run."""
     return lambda unit: unit[row, targets, policy].scalars[name]

@@ -1,4 +1,4 @@
-"""Which runs the reproduction consists of: every policy, in every situation, with every seed."""
+"""Runs of the reproduction: every policy, in every situation, with every seed."""
 
 from collections.abc import Iterator
 from itertools import product
@@ -34,7 +34,7 @@ COMPARED: Final = (FIFO, SJF, EDF, SARSA, LITERAL, FROZEN, NATIVE)
 
 
 class Situation(NamedTuple):
-    """What jobs come, what their VOs are promised, and what policies know of run times.
+    """Arrivals of jobs, target shares of their VOs, and policies' knowledge of run times.
 
     Attributes:
         row: of Table I, or `WINDOW`.
@@ -50,13 +50,13 @@ class Situation(NamedTuple):
     trace: str = ""
 
     def __str__(self) -> str:
-        """In words: ``row 0.2, feasible, exact``."""
+        """Describe the situation in words: ``row 0.2, feasible, exact``."""
         place = self.trace or (self.row if self.row == WINDOW else f"row {self.row}")
         return f"{place}, {self.targets}, {self.estimates}"
 
 
 class Size(msgspec.Struct, frozen=True):
-    """How large the reproduction is.
+    """Sizes of the reproduction.
 
     Attributes:
         quick: too small for verdicts.
@@ -81,7 +81,7 @@ QUICK: Final = Size(True, 600, 50, 50, 600, (EXACT, "lognormal:1.0"))
 
 
 class Row(NamedTuple):
-    """What a row of the output is about; its runs differ only in the seed.
+    """Subject of a row of the output; its runs differ only in the seed.
 
     Attributes:
         situation: in which the policy is tried.
@@ -93,13 +93,16 @@ class Row(NamedTuple):
 
 
 def policies_of(situation: Situation) -> tuple[PolicySpec, ...]:
-    """What runs there. The learner without a start runs where its learning curve is drawn."""
+    """Return the policies of a situation.
+
+    The learner without a start runs where its learning curve is drawn.
+    """
     is_plain = situation.targets == FEASIBLE and situation.estimates == EXACT
     return (*COMPARED, UNTRAINED) if is_plain else COMPARED
 
 
 def situations(size: Size, traces: tuple[str, ...] = ()) -> Iterator[Situation]:
-    """All of them; the generated windows unless the user has given traces."""
+    """Return all situations; the generated windows unless the user has given traces."""
     for row, targets, estimates in product(ROWS, TARGETS, size.estimates):
         yield Situation(row, targets, estimates)
     if not traces:
@@ -109,7 +112,7 @@ def situations(size: Size, traces: tuple[str, ...] = ()) -> Iterator[Situation]:
 
 
 def points(size: Size, seeds: range, traces: tuple[str, ...] = ()) -> list[tuple[Row, int]]:
-    """Every row with every seed, FIFO first in each situation; a file once, with the first seed."""
+    """Yield every row with every seed, FIFO first in each situation; a file with one seed."""
     return [
         (Row(situation, policy), seed)
         for seed in seeds

@@ -71,13 +71,13 @@ class DecisionClock:
         return choice
 
     def percentiles(self) -> dict[str, float]:
-        """``decision_s.p50`` and ``decision_s.p99``; nan where nothing was decided."""
+        """Return ``decision_s.p50`` and ``decision_s.p99``; nan where nothing was decided."""
         p50, p99 = np.percentile(self.seconds, (50, 99)) if self.seconds else (np.nan, np.nan)
         return {"decision_s.p50": float(p50), "decision_s.p99": float(p99)}
 
 
 def spec_of(situation: Situation, policy: PolicySpec, size: Size, seed: int) -> RunSpec:
-    """The run of a policy in a situation; the seed draws the jobs, and is the policy's too."""
+    """Return the run of a policy in a situation; the seed draws the jobs and the choices."""
     options = (
         ("row", situation.row),
         ("targets", situation.targets),
@@ -89,7 +89,7 @@ def spec_of(situation: Situation, policy: PolicySpec, size: Size, seed: int) -> 
 
 
 def trace_of(situation: Situation, size: Size, seed: int) -> DrawnWorkload | WorkloadFile:
-    """The jobs of a situation: drawn, or the user's file."""
+    """Return the jobs of a situation: drawn, or the user's file."""
     if situation.trace:
         digest = file_sha256(Path(situation.trace))
         return WorkloadFile(situation.trace, class_by=PROXY, digest=digest)
@@ -128,7 +128,7 @@ def run_on_grid(spec: RunSpec) -> dict[str, Any]:
 
 
 def arrivals(spec: RunSpec) -> Workload:
-    """The workload of a run; the same for every policy on that trace."""
+    """Return the workload of a run; the same for every policy on that trace."""
     return estimated(_arrivals(spec.trace), estimate_rule(spec.option("estimates")), spec.seed)
 
 
@@ -144,7 +144,7 @@ def _arrivals(trace: TraceSource) -> Workload:
 
 
 def targets_of(spec: RunSpec, workload: Workload) -> Mapping[str, float]:
-    """What each VO is promised; of a trace that says nothing, all the same."""
+    """Return each VO's target share; equal ones where the trace has none."""
     if spec.option("row") != WINDOW:
         return TARGETS[spec.option("targets")]
     vos = sorted(set(workload.vo))
@@ -152,7 +152,7 @@ def targets_of(spec: RunSpec, workload: Workload) -> Mapping[str, float]:
 
 
 def _refusals(workload: Workload, starts: FirstStarts) -> dict[str, float]:
-    """Of interactive jobs: the ratio refused an immediate start, and how the others waited."""
+    """Return the ratio of interactive jobs refused an immediate start, and the others' waits."""
     interactive = np.array([name == "interactive" for name in workload.job_class])
     refused = np.zeros(len(interactive), dtype=bool)
     refused[list(starts.refused)] = True
@@ -202,7 +202,7 @@ class _Streams(NamedTuple):
 
 
 def egee_window(seed: int, jobs: int = JOBS) -> Workload:
-    """A window of one seed: below 10000 to judge with, from there on to train with.
+    """Return a window of one seed: below 10000 to judge with, from there on to train with.
 
     Args:
         seed: of everything that is drawn.
@@ -242,7 +242,7 @@ def egee_window(seed: int, jobs: int = JOBS) -> Workload:
 
 
 def _bursts(rng: np.random.Generator, jobs: int) -> tuple[np.ndarray, np.ndarray]:
-    """The burst of each job, ascending, and whether it is short; exactly `SHORT_RATIO` are."""
+    """Return each job's burst, ascending, and whether it is short: exactly `SHORT_RATIO` are."""
     shorts = round(SHORT_RATIO * jobs)
     sizes: list[int] = []
     for wanted in (shorts, jobs - shorts):
@@ -256,7 +256,7 @@ def _bursts(rng: np.random.Generator, jobs: int) -> tuple[np.ndarray, np.ndarray
 
 
 def _submissions(rng: np.random.Generator, burst: np.ndarray, span_s: float) -> Floats:
-    """Seconds: each burst begins at a moment by the hour of day and week, its jobs follow soon."""
+    """Return submission times: bursts by hour of day and week, their jobs soon after."""
     bursts = int(burst[-1]) + 1
     begin_s = np.empty(bursts)
     for number in range(bursts):
@@ -270,7 +270,7 @@ def _submissions(rng: np.random.Generator, burst: np.ndarray, span_s: float) -> 
 
 
 def _activity(time_s: float) -> float:
-    """How busy the hour is, from 0 to 1."""
+    """Return the activity of the hour, from 0 to 1."""
     at = START + dt.timedelta(seconds=time_s)
     by_day = 1.0 if 8 <= at.hour < 20 else _NIGHT_RATIO
     return by_day * (_WEEKEND_RATIO if at.weekday() >= 5 else 1.0)
@@ -279,7 +279,7 @@ def _activity(time_s: float) -> float:
 def _run_times(
     rng: np.random.Generator, burst: np.ndarray, is_short: np.ndarray, span_s: float
 ) -> Floats:
-    """Seconds: alike within a burst; the long ones scaled so that the window has its load."""
+    """Return run times: similar within a burst; the long ones are scaled to the load."""
     bursts = int(burst[-1]) + 1
     near = np.exp(_WITHIN_A_BURST * rng.standard_normal(len(burst)))
     short = np.exp(rng.uniform(np.log(_SMALLEST_RUN_S), np.log(PROXY.below_s), bursts))[burst]

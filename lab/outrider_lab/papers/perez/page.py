@@ -46,7 +46,7 @@ def _how(settings: Mapping[str, Any]) -> Iterator[str]:
     yield in_words(settings["truth"]) + ". They are the paper's proxies for what users declare."
     seeds = ", ".join(map(str, settings["seeds"]))
     yield (
-        f"Rows 0.2, 0.4 and 0.5 of table I: {settings['jobs']} jobs on 50 processors, drawn anew "
+        f"Rows 0.2, 0.4 and 0.5 of table I: {settings['jobs']} jobs on 50 processors, drawn again "
         f"for each seed ({seeds}); all policies meet the same arrivals. The last "
         f"{settings['unreported']} arrivals are not reported, as in the paper. Figures are means "
         "over the seeds of each seed's own statistic, the maximum too; se is the standard error "
@@ -59,8 +59,8 @@ def _how(settings: Mapping[str, Any]) -> Iterator[str]:
     if windows == "generated":
         yield (
             "Section VI.C: the EGEE trace is not public; a generated window for each seed has "
-            "what the paper tells of it: 6000 sequential jobs on 100 processors, 62 % shorter "
-            "than 15 minutes with less than 3 % of the work. The native scheduler is sdj."
+            "the properties that the paper reports: 6000 sequential jobs on 100 processors, 62 % "
+            "shorter than 15 minutes with less than 3 % of the work. The native scheduler is sdj."
         )
     else:
         yield "Section VI.C: the traces " + ", ".join(windows) + "; the native scheduler is sdj."
@@ -100,7 +100,7 @@ def _past_cells(row: Mapping[str, Any]) -> list[str]:
 
 
 def _by_situation(rows: list[Mapping[str, Any]]) -> dict[str, list[Mapping[str, Any]]]:
-    """Rows by situation, in their order."""
+    """Return rows by situation, in their order."""
     tables: dict[str, list[Mapping[str, Any]]] = {}
     for row in rows:
         place = row["trace"] or ("EGEE-like" if row["row"] == WINDOW else f"Row {row['row']}")
@@ -173,7 +173,7 @@ _HOUR_S: Final = 3600.0
 
 
 def drawings(rows: Sequence[Row]) -> Iterator[Drawing]:
-    """Every figure that the rows have runs for."""
+    """Return every figure that the rows have runs for."""
     for row in ROWS:
         if feasible := _exact(rows, row, FEASIBLE):
             yield _waits(feasible, row)
@@ -200,7 +200,7 @@ def _exact(rows: Sequence[Row], row: str, targets: str) -> dict[str, Row]:
 
 
 def _distribution(row: Row, what: str, name: str, least: float) -> Series:
-    """A cumulative distribution; values below `least` stand at it, for the axis is logarithmic."""
+    """Return a cumulative distribution; values below `least` count as `least` (log axis)."""
     values = row["curves"][what][name]
     known = [(max(v, least), q) for v, q in zip(values, _RATIO, strict=False) if v is not None]
     return Series(row["variant"], [v for v, _ in known], [100 * q for _, q in known])
@@ -308,13 +308,13 @@ def _of_window(rows: Mapping[str, Row], trace: str | None) -> Iterator[Drawing]:
 
 
 def _gain(native: Row, learner: Row) -> Series:
-    """By how much less interactive jobs wait under the learner."""
+    """Return the reduction of interactive waits under the learner."""
     gained = _less(_course(native, "interactive"), _course(learner, "interactive"))
     return gained._replace(label=learner["variant"])
 
 
 def _less(first: Series, second: Series) -> Series:
-    """The first less the second, where both are known."""
+    """Return the first less the second, where both are known."""
     at = dict(zip(second.x, second.y, strict=True))
     both = [(x, y - at[x]) for x, y in zip(first.x, first.y, strict=True) if x in at]
     return Series(first.label, [x for x, _ in both], [y for _, y in both])

@@ -50,7 +50,7 @@ from outrider_lab.reporting.claims import (
 from outrider_lab.running.run_spec import PolicySpec, RunSpec
 
 Results = Mapping[Row, Mapping[int, Any]]
-"""What runs brought, by row and seed."""
+"""Results of runs, by row and seed."""
 Figures = Mapping[Situation, Mapping[int, Mapping[PolicySpec, RunFigures]]]
 
 _MOST_CALIBRATED: Final = 4
@@ -72,7 +72,7 @@ class Reproduction:
     traces: tuple[str, ...] = ()
 
     def points(self) -> list[tuple[Row, int]]:
-        """Every row, seed by seed, then the calibrations."""
+        """Return every row, seed by seed, then the calibrations."""
         return [*points(self.size, self.seeds, self.traces), *self._calibrations()]
 
     def _calibrations(self) -> Iterator[tuple[Row, int]]:
@@ -82,16 +82,16 @@ class Reproduction:
                 yield from ((Row(situation, None), seed) for seed in drawn)
 
     def spec_of(self, row: Row, seed: int) -> RunSpec:
-        """The run of a row with a seed."""
+        """Return the run of a row with a seed."""
         if row.policy is None:
             return calibration.spec_of(row.situation, self.size, seed)
         return grid_run.spec_of(row.situation, row.policy, self.size, seed)
 
     def _oracle_used(self) -> list[str]:
-        """What policies are told of the truth in some run: the paper's proxies."""
+        """Return the oracle information of policies in some run: the paper's proxies."""
         rules = dict.fromkeys(one.estimates for one in situations(self.size, self.traces))
-        told = (oracle_used(PROXY.source, rule) for rule in rules)
-        return list(dict.fromkeys(sentence for sentences in told for sentence in sentences))
+        labels = (oracle_used(PROXY.source, rule) for rule in rules)
+        return list(dict.fromkeys(sentence for sentences in labels for sentence in sentences))
 
     def check_traces(self) -> None:
         """Read the user's files. Raises `TraceError` before a long run, not after it."""
@@ -99,7 +99,7 @@ class Reproduction:
             read_swf(Path(trace), class_by=PROXY)
 
     def sum_up(self, results: Results) -> dict[str, Any]:
-        """Rows, claims and calibrations; a row has the seeds that did not fail."""
+        """Return rows, claims and calibrations; a row has the seeds that did not fail."""
         figures = _figures(results)
         there = list(situations(self.size, self.traces))
         of_rows, of_windows = _units(figures)
@@ -132,7 +132,7 @@ class Reproduction:
 
 
 def _figures(results: Results) -> Figures:
-    """Figures of runs by situation, seed and policy."""
+    """Return figures of runs by situation, seed and policy."""
     figures: dict[Situation, dict[int, dict[PolicySpec, RunFigures]]] = defaultdict(
         lambda: defaultdict(dict)
     )
@@ -146,14 +146,14 @@ def _figures(results: Results) -> Figures:
 
 
 def _settings(results: Results, policy: PolicySpec) -> dict[str, Any]:
-    """The settings of a policy as they took effect in one of its runs."""
+    """Return the settings of a policy as they took effect in one of its runs."""
     of_row = next(of_row for row, of_row in results.items() if row.policy == policy)
     settings: dict[str, Any] = next(iter(of_row.values()))["settings"]
     return settings
 
 
 def _units(figures: Figures) -> tuple[dict[int, Unit], dict[str, Unit]]:
-    """What claims are judged by: runs with exact estimates, by seed and by window."""
+    """Return the units of claims: runs with exact estimates, by seed and by window."""
     seeds: dict[int, dict[tuple[str, str, PolicySpec], RunFigures]] = defaultdict(dict)
     windows: dict[str, dict[tuple[str, str, PolicySpec], RunFigures]] = defaultdict(dict)
     for situation, by_seed in figures.items():
@@ -174,7 +174,7 @@ def _units(figures: Figures) -> tuple[dict[int, Unit], dict[str, Unit]]:
 def judged(
     size: Size, seeds: Mapping[int, Unit], windows: Mapping[str, Unit], targets: str
 ) -> list[dict[str, Any]]:
-    """Every claim with what was measured and the verdict.
+    """Return every claim with what was measured and the verdict.
 
     Args:
         size: of the reproduction; one too small decides nothing.
@@ -198,12 +198,12 @@ def judged(
 _LEARNERS: Final = {"as printed": LITERAL, "sarsa's defaults": SARSA}
 _BEST_INFEASIBLE: Final = 0.625
 _NEARLY: Final = 0.015
-"""What still counts as 3 % off, as comparable, or as nearly the best: half of the paper's 3 %."""
-_WEAK: Final = "a weak test: the arrivals set it, and whoever keeps machines busy gets it"
+"""Tolerance for 3 % off, for comparable and for nearly best: half of the paper's 3 %."""
+_WEAK: Final = "a weak test: the arrivals set it, and every busy scheduler reaches it"
 
 
 def claims_of_fairness() -> Iterator[Stated[Unit]]:
-    """Every claim about fair shares."""
+    """Return every claim about fair shares."""
     for words, learner in _LEARNERS.items():
         yield Stated(
             Claim(
@@ -313,7 +313,7 @@ _FIFO_S: Final = {"0.2": (923, 825), "0.4": (690, 642), "0.5": (740, 718)}
 
 
 def claims_of_setup() -> Iterator[Stated[Unit]]:
-    """Every claim about the workloads, the learner itself and the cost of a decision."""
+    """Return every claim about the workloads, the learner itself and the cost of a decision."""
     yield from _of_the_workload()
     yield from _of_the_learner()
 

@@ -1,4 +1,4 @@
-"""From the figures of single runs to rows of the output: means over seeds, beside FIFO's."""
+"""Rows from the figures of single runs: means over seeds, next to FIFO's."""
 
 from collections.abc import Mapping, Sequence
 from math import isfinite
@@ -15,7 +15,7 @@ from outrider_lab.reporting.claims import standard_error
 from outrider_lab.running.run_spec import PolicySpec
 
 Seed = Mapping[PolicySpec, RunFigures]
-"""What the policies brought on the same arrivals."""
+"""Figures of the policies on the same arrivals."""
 
 _BOOTSTRAP_SEED: Final = 0
 _INTERACTIVE, _BATCH = CLASSES
@@ -28,7 +28,7 @@ def row_of(
     seeds: Mapping[int, Seed],
     settings: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """A row of the output.
+    """Return a row of the output.
 
     Args:
         situation: in which it ran.
@@ -69,7 +69,7 @@ def row_of(
         "decision_s": {part: _mean(_known(ours, f"decision_s.{part}")) for part in ("p50", "p99")},
         "cpu_s": _mean(_known(ours, "cpu_s")),
     }
-    return row | _beside_fifo(policy, seeds) | {"curves": _curves(ours)}
+    return row | _relative_to_fifo(policy, seeds) | {"curves": _curves(ours)}
 
 
 def _waits(name: str, ours: Sequence[RunFigures]) -> dict[str, Any]:
@@ -85,7 +85,7 @@ def _waits(name: str, ours: Sequence[RunFigures]) -> dict[str, Any]:
 
 
 def _overheads(ours: Sequence[RunFigures]) -> dict[str, Any]:
-    """Of interactive jobs as the paper has it, and by class."""
+    """Return overheads of interactive jobs, as the paper reports them, and by class."""
     le_1 = {name: _known(ours, f"{name}.le_1") for name in CLASSES}
     return {
         "overhead_le_1_ratio": _mean(le_1[_INTERACTIVE]),
@@ -102,8 +102,8 @@ def _overheads(ours: Sequence[RunFigures]) -> dict[str, Any]:
     }
 
 
-def _beside_fifo(policy: PolicySpec, seeds: Mapping[int, Seed]) -> dict[str, Any]:
-    """Runs that collapsed, and ratios of mean waits, on the same arrivals.
+def _relative_to_fifo(policy: PolicySpec, seeds: Mapping[int, Seed]) -> dict[str, Any]:
+    """Return the runs that collapsed, and ratios of mean waits, on the same arrivals.
 
     A ratio is that of the means over all seeds, its interval from a paired bootstrap over the
     seeds; `worst` is the worst seed's own ratio.
@@ -126,7 +126,7 @@ def _beside_fifo(policy: PolicySpec, seeds: Mapping[int, Seed]) -> dict[str, Any
 
 
 def _compared(pairs: Sequence[tuple[float, float]], worst: Any) -> dict[str, Any] | None:
-    """Ratio of the means of the first and the second, its interval, and the worst single one."""
+    """Return the ratio of two means, its interval, and the worst single ratio."""
     single = [above / below for above, below in pairs if below > 0]
     if not single:
         return None
@@ -139,7 +139,7 @@ def _compared(pairs: Sequence[tuple[float, float]], worst: Any) -> dict[str, Any
 
 
 def _curves(ours: Sequence[RunFigures]) -> dict[str, Any]:
-    """Means over the seeds, for the drawings: quantiles, the course of the waits, fairness."""
+    """Return means over the seeds for the drawings: quantiles, course of waits, fairness."""
     return {
         "wait_s": {name: _mean_curve([one.wait_s[name] for one in ours]) for name in CLASSES},
         "overhead": {name: _mean_curve([one.overhead[name] for one in ours]) for name in CLASSES},

@@ -1,4 +1,4 @@
-"""Which experiments the reproduction consists of: every treatment, on every seed."""
+"""Experiments of the reproduction: every treatment, on every seed."""
 
 from collections.abc import Iterable
 from typing import Final, NamedTuple
@@ -22,7 +22,7 @@ FROZEN: Final = "bad, frozen"
 
 
 class Scene(NamedTuple):
-    """Where a policy is tried.
+    """Setting of an experiment.
 
     Attributes:
         rate: mean arrivals a step.
@@ -42,7 +42,7 @@ BASE: Final = Scene()
 
 
 class Deeds(NamedTuple):
-    """What a policy may do for jobs that do not fit: shrink them, and preempt others for them."""
+    """Permissions of a policy for jobs that do not fit: shrinking them, preempting others."""
 
     over: bool
     preempt: bool
@@ -89,39 +89,42 @@ class Treatment(NamedTuple):
         return words if self.start == ZERO else f"{words}, start {self.start}"
 
     def __str__(self) -> str:
-        """All of it in words: the key of its row."""
+        """Return the treatment in words: the key of its row."""
         rate, steps, shape, drop_hopeless = self.scene
         more = ", hopeless jobs dropped" if drop_hopeless else ""
         return f"{self.label} at {rate:g}, {steps}, {shape}{more}"
 
 
 def none(scene: Scene = BASE) -> Treatment:
-    """Best fit alone."""
+    """Return the treatment of best fit alone."""
     return Treatment(NONE, scene)
 
 
 def replan(scene: Scene = BASE) -> Treatment:
-    """All CPUs anew at every change, in the order of utility per CPU-second."""
+    """Return the treatment that reallocates all CPUs at every change, by utility per CPU-second."""
     return Treatment(REPLAN, scene, BOTH)
 
 
 def aggressive(scene: Scene = BASE, deeds: Deeds = BOTH) -> Treatment:
-    """The smallest waiting job, whenever one waits."""
+    """Return the treatment that serves the smallest waiting job, whenever one waits."""
     return Treatment(AGGRESSIVE, scene, deeds)
 
 
 def learned(inputs: int, scene: Scene = BASE, deeds: Deeds = BOTH, start: str = ZERO) -> Treatment:
-    """By the value of the machine's state."""
+    """Return the treatment that decides by the value of the machine's state."""
     return Treatment(LEARNED, scene, deeds, inputs, start)
 
 
 def beyond(scene: Scene = BASE) -> Treatment:
-    """With 5 inputs, no CPU for what can earn nothing any more, and weighing `replan` too."""
+    """Return the treatment beyond the paper.
+
+    It has 5 inputs, no CPU for jobs that can earn nothing any more, and weighs `replan` too.
+    """
     return learned(5, scene)._replace(beyond=True)
 
 
 class Size(msgspec.Struct, frozen=True):
-    """How large the reproduction is.
+    """Sizes of the reproduction.
 
     Attributes:
         quick: too small for verdicts.
@@ -146,7 +149,7 @@ SHAPES: Final = ("concave", "linear", "convex")
 
 
 def bars(scene: Scene) -> list[Treatment]:
-    """Figures 2 and 3, and beside them 5 inputs, beyond the paper, and `replan`."""
+    """Return figures 2 and 3, and beside them 5 inputs, beyond the paper, and `replan`."""
     return [
         none(scene),
         *(aggressive(scene, deeds) for deeds in ONE_OR_BOTH.values()),
@@ -158,7 +161,7 @@ def bars(scene: Scene) -> list[Treatment]:
 
 
 def curves(size: Size) -> dict[str, list[Treatment]]:
-    """Figure 4: productivity by arrival rate, one line for each label."""
+    """Return figure 4: productivity by arrival rate, one line for each label."""
     scenes = [Scene(rate=rate) for rate in size.rates]
     return {
         "none": [none(scene) for scene in scenes],
@@ -173,7 +176,7 @@ def curves(size: Size) -> dict[str, list[Treatment]]:
 
 
 def by_shape() -> dict[str, list[Treatment]]:
-    """Figure 5: by the shape of the time utility function, and section 6's rising one."""
+    """Return figure 5: by the shape of the time utility function, and section 6's rising one."""
     scenes = [Scene(shape=shape) for shape in (*SHAPES, "rising")]
     return {
         "none": [none(scene) for scene in scenes],
@@ -183,12 +186,12 @@ def by_shape() -> dict[str, list[Treatment]]:
 
 
 def recovery() -> list[Treatment]:
-    """Section 3.4: a value function that begins by preferring bad states."""
+    """Return section 3.4: a value function that begins by preferring bad states."""
     return [learned(3, BUSY, start=start) for start in (BAD, FROZEN)]
 
 
 def treatments(size: Size) -> list[Treatment]:
-    """All of them, each once."""
+    """Return all treatments, each once."""
     parts: list[Iterable[Treatment]] = [bars(scene) for scene in CELLS]
     parts += [*curves(size).values(), *by_shape().values(), recovery()]
     return list(dict.fromkeys(treatment for part in parts for treatment in part))

@@ -39,7 +39,7 @@ _RECONSIDER_S: Final = 3600.0
 
 
 class WholeStepGrid(GridSite):
-    """A grid on which runs end at whole steps: a step of which a part was needed is used up."""
+    """Grid on which runs end at whole steps: a step that is needed in part is used up."""
 
     def _set_cpus(self, job: int, run: Run, cpus: int) -> None:
         super()._set_cpus(job, run, cpus)
@@ -89,11 +89,11 @@ WINDOWS: Final = 20
 BAD_OUTPUTS: Final = (1.0, 3.0, 1.0, 3.0, -3.0, -1.0, -3.0, -1.0)
 """A value function that likes low utility and idle CPUs: the opposite of what it would learn."""
 RISING: Final = Rising(least=0.5, full_s=20.0)
-"""Section 6 names no figures: half at once, all after waiting twice the longest job."""
+"""Shape of a rising utility: half immediately, all after twice the longest job (section 6)."""
 
 
 def spec_of(treatment: Treatment, size: Size, seed: int) -> RunSpec:
-    """The run of a treatment: the seed draws the arrivals, and is the policy's too."""
+    """Return the run of a treatment: the seed draws the arrivals, and is the policy's too."""
     scene = treatment.scene
     drawn = DrawnWorkload(
         "vengerov",
@@ -154,12 +154,12 @@ def run_on_machine(spec: RunSpec) -> dict[str, Any]:
 
 
 def _without_course(memory: Mapping[str, Any]) -> dict[str, Any]:
-    """What was learned, without where the machine stood: the next run begins empty."""
+    """Return what was learned without the machine's course: the next run begins empty."""
     return {**memory, "transitions": [], "planned_s": None, "has_news": True}
 
 
 def _workload(spec: RunSpec, seed: int, steps: int) -> Workload:
-    """Arrivals of so many steps; the seed is the spec's own, or one to train on."""
+    """Return arrivals of so many steps; the seed is the spec's own, or one to train on."""
     workload = vengerov_grid(
         spec.drawn.option("rate"), seed, steps=spec.drawn.option("steps"), length_s=float(steps)
     )
@@ -180,7 +180,7 @@ def _run(spec: RunSpec, workload: Workload, policy: Policy, steps: int) -> StepR
 def _measured(
     events: Iterator[Event], workload: Workload, utility: TimeUtility, steps: int
 ) -> dict[str, Any]:
-    """What the run brought, from its events and the truth alone."""
+    """Return the measurements of the run, from its events and the true lengths alone."""
     cpus: dict[int, int] = {}
     busy = busy_s = since_s = 0.0
     ends: list[tuple[float, int]] = []
@@ -212,7 +212,7 @@ _CHANGES: Final = frozenset({STARTED, RESIZED, RESUMED, SUSPENDED, COMPLETED})
 
 
 def _cpus_after(kind: int, extra: Any) -> int:
-    """CPUs of a job after an event about its run."""
+    """Return CPUs of a job after an event about its run."""
     if kind in (STARTED, RESUMED):
         return int(extra[1])
     return int(extra) if kind == RESIZED else 0

@@ -35,7 +35,7 @@ Rows = Mapping[str, Row]
 
 
 def drawings(result: Mapping[str, Any]) -> list[Drawing]:
-    """Every figure of the page."""
+    """Return every figure of the page."""
     settings = result["settings"]
     size = QUICK if settings["quick"] else FULL
     rows: Rows = {row["variant"]: row for row in result["rows"]}

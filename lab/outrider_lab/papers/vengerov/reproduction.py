@@ -49,11 +49,11 @@ from outrider_lab.running.run_spec import RunSpec
 
 Report = Mapping[str, Any]
 Seed = Mapping[Treatment, Report]
-"""What the treatments brought with one seed."""
+"""Reports of the treatments with one seed."""
 
 
 def row_of(treatment: Treatment, runs: Mapping[int, Report]) -> dict[str, Any]:
-    """A treatment's row in the report, and beside it productivity, windows and what the rules say.
+    """Return a treatment's row of the report, with productivity, windows and rule outputs.
 
     Args:
         treatment: what ran.
@@ -102,15 +102,15 @@ class Reproduction:
     seeds: Sequence[int]
 
     def points(self) -> list[tuple[Treatment, int]]:
-        """Every treatment, seed by seed."""
+        """Return every treatment, seed by seed."""
         return [(treatment, seed) for seed in self.seeds for treatment in treatments(self.size)]
 
     def spec_of(self, row: Treatment, seed: int) -> RunSpec:
-        """The run of a treatment with a seed."""
+        """Return the run of a treatment with a seed."""
         return spec_of(row, self.size, seed)
 
     def sum_up(self, results: Mapping[Treatment, Mapping[int, Report]]) -> dict[str, Any]:
-        """Rows and claims; a row has the seeds that did not fail."""
+        """Return rows and claims; a row has the seeds that did not fail."""
         claims = judged(self.size, by_seed(results, self.seeds))
         return {
             "paper": "vengerov",
@@ -139,11 +139,11 @@ class Reproduction:
 LEAST_RUNS: Final = 10
 """Fewer decide nothing: the paper took 50."""
 LATE_WINDOWS: Final = slice(10, None)
-"""By then a value function that began wrong must have come round."""
+"""Windows in which a value function that began wrong must have recovered."""
 
 
 def judged(size: Size, seeds: Mapping[int, Seed]) -> list[dict[str, Any]]:
-    """Every claim with what was measured, its interval over the seeds, and the verdict."""
+    """Return every claim with what was measured, its interval over the seeds, and the verdict."""
     too_small = None
     if size.quick:
         too_small = f"{size.test_steps:,} steps are too few; {FULL.test_steps:,} decide"
@@ -164,7 +164,7 @@ def _ratio(ours: Treatment, theirs: Treatment, name: str = "utility_k") -> Stati
 
 
 def _late(ours: Treatment, theirs: Treatment) -> Statistic[Seed]:
-    """Ratio of utility in the second half of the run."""
+    """Return ratio of utility in the second half of the run."""
 
     def late(treatment: Treatment) -> Statistic[Seed]:
         return lambda seed: float(sum(seed[treatment]["by_window"][LATE_WINDOWS]))
@@ -173,7 +173,7 @@ def _late(ours: Treatment, theirs: Treatment) -> Statistic[Seed]:
 
 
 def _rule(treatment: Treatment, more: str, fewer: str) -> Statistic[Seed]:
-    """What two rules say, one less the other."""
+    """Return the difference of the outputs of two rules."""
     places = {f"{a}{b}{c}": n for n, (a, b, c) in enumerate(
         (a, b, c) for a in "SL" for b in "SL" for c in "SL")}  # fmt: skip
 
