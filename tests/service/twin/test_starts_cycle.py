@@ -46,7 +46,7 @@ def test_why_nothing_is_said_stands_there_and_the_next_look_goes_on(tmp_path: Pa
     cycle = StartsCycle(tmp_path, path, lambda: 60.0)
     problem = cycle.look().problem
     assert problem is not None
-    assert "not there" in problem
+    assert "does not exist yet" in problem
     path.write_bytes(b"no journal at all" * 1000)
     problem = cycle.look().problem
     assert problem is not None
