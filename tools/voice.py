@@ -49,6 +49,8 @@ _NAMES: Final = frozenset(
     "told retold foretold said unsaid lately anew stood befell beside".split()
 )
 """Parts of identifiers that say nothing about the value."""
+_CONTRACTS: Final = re.compile(r"_?(\w+_)?not_said|told_apart|told_before", re.IGNORECASE)
+"""Names that scripts and saved states rely on."""
 
 # ---- log events ----------------------------------------------------------------------------------
 
@@ -173,7 +175,8 @@ def check_code(file: Path, name: str) -> Iterator[Finding]:
         if found := FORBIDDEN.search(text):
             yield Finding(name, line, f"{found[0]!r} in a text", text)
     for line, identifier in _identifiers(tree):
-        if _NAMES & set(identifier.strip("_").lower().split("_")):
+        parts = set(identifier.strip("_").lower().split("_"))
+        if _NAMES & parts and not _CONTRACTS.fullmatch(identifier):
             yield Finding(name, line, "a name without meaning", identifier)
     for call in _log_calls(tree):
         for rule in _check_log_call(call):

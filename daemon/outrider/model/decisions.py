@@ -21,7 +21,7 @@ UNCHOSEN: Final = frozenset({NO_MACHINE, IMPOSSIBLE})
 
 
 class Choice(msgspec.Struct, gc=False):
-    """Where a policy starts a job, or that it defers it.
+    """A policy's choice for one job: the machine to start on, or to defer it.
 
     Attributes:
         machine: number of the machine to start on, or `NOWHERE` to leave the job queued: deferred
@@ -91,7 +91,7 @@ class Decision(msgspec.Struct, gc=False):
 
 
 class Names(Protocol):
-    """What knows the names of jobs and machines by their numbers: a trace, or the normaliser."""
+    """Interface to the names of jobs and machines by number: a trace, or the normaliser."""
 
     @property
     def job_names(self) -> Sequence[str] | Mapping[int, str]:
@@ -137,7 +137,7 @@ class DecisionRow(msgspec.Struct, gc=False):
         input: str = "full",  # noqa: A002 - the ledger's own word for it
         gate: str | None = None,
     ) -> Self:
-        """The row of a decision; `names` are those of its job and machine."""
+        """Return the row of a decision; `names` has those of its job and machine."""
         machine = decision.machine
         return cls(
             decision.time_s,
@@ -156,7 +156,7 @@ class DecisionRow(msgspec.Struct, gc=False):
         )
 
     def as_row(self, seq: int) -> dict[str, Any]:
-        """The row as it is exported, with its sequence number."""
+        """Return the row as it is exported, with its sequence number."""
         return {"time_s": self.time_s, "seq": seq, **msgspec.structs.asdict(self)}
 
 

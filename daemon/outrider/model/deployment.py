@@ -29,7 +29,7 @@ class HelperUnit(Struct, frozen=True, kw_only=True):
 
 
 class ServiceNeeds(Struct, frozen=True, kw_only=True):
-    """For ``outrider install-service`` and ``outrider doctor``: systemd keeps all else closed.
+    """Needs of a plugin that ``outrider install-service`` and ``doctor`` open in the unit.
 
     Attributes:
         hosts: whom it connects to, names or addresses, and what each is: "collector".
@@ -61,7 +61,7 @@ TLS_PORT: Final = 8883
 
 
 class BrokerSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """Where the broker is, and who we are there."""
+    """Address and credentials of an MQTT broker."""
 
     host: Annotated[str, Meta(min_length=1, description="Name or address of the MQTT broker.")] = (
         "localhost"
@@ -83,7 +83,7 @@ class BrokerSettings(msgspec.Struct, frozen=True, kw_only=True):
             str,
             Meta(
                 min_length=1,
-                description="The user to log in as. Unset: nobody.",
+                description="The user to log in as. Unset: anonymous.",
                 examples=["outrider"],
             ),
         ]
@@ -185,7 +185,7 @@ class BrokerSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def needs(self) -> ServiceNeeds:
-        """What a service has to be allowed that speaks with it."""
+        """Return what a service that connects to it must be allowed."""
         secrets = (self.password_file, self.key_file or self.cert_file)
         return ServiceNeeds(
             hosts={self.host: "MQTT broker"},

@@ -11,7 +11,7 @@ class OutriderError(Exception):
 
 
 class ConfigurationError(OutriderError):
-    """A setting is wrong; the message names file, path, value and what would be right."""
+    """Wrong setting; the message names file, path, value and what is expected."""
 
 
 class TraceError(OutriderError):

@@ -105,7 +105,7 @@ EVICTION_REASONS: Final = (
     "owner", "reboot", "preempted", "drained", "failed_start", "removed", "held", "killed",
     "unknown",
 )  # fmt: skip
-"""Why a run ended before its job completed: a closed list; ``unknown`` if a source gives none."""
+"""Reasons for the early end of a run, a closed list; ``unknown`` if a source gives none."""
 
 Event: TypeAlias = tuple[float, int, int, Any]
 NamedEvent: TypeAlias = tuple[float, int, str, Any]

@@ -15,7 +15,7 @@ JOB_STATE_NAMES: Final = ("queued", "running", "suspended", "held")
 
 
 class JobSpec(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """What is known of a job when it is submitted. No run time: that is the future.
+    """Specification of a job, as known at its submission. No run time: that is the future.
 
     Attributes:
         user: the submitting user, as the batch system spells the name.

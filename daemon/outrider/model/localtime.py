@@ -53,7 +53,7 @@ class LocalTime(Protocol):
         ...
 
     def week_seconds(self, times_s: "NDArray[np.float64]") -> "NDArray[np.float64]":
-        """`week_second` of many times at once."""
+        """Return `week_second` of an array of times."""
         ...
 
 
@@ -74,7 +74,7 @@ class TraceTime:
         return (time_s + self.offset_s) % WEEK_S
 
     def week_seconds(self, times_s: "NDArray[np.float64]") -> "NDArray[np.float64]":
-        """`week_second` of many times at once."""
+        """Return `week_second` of an array of times."""
         return (times_s + self.offset_s) % WEEK_S
 
 
@@ -95,7 +95,7 @@ class ZoneTime:
         return (time_s + self._shift_s) % WEEK_S
 
     def week_seconds(self, times_s: "NDArray[np.float64]") -> "NDArray[np.float64]":
-        """`week_second` of many times at once."""
+        """Return `week_second` of an array of times."""
         import numpy as np
 
         quarters, at = np.unique(times_s // 900, return_inverse=True)

@@ -43,7 +43,7 @@ class Resources(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
 
 
 class MachineSpec(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """What is known of a machine when it joins the site.
+    """Specification of a machine, as known when it joins the site.
 
     Attributes:
         cluster: name of the group of machines that are located and used together.
@@ -176,7 +176,7 @@ _Seconds = Annotated[float, Meta(ge=0)]
 
 
 class SiteHabits(Struct, frozen=True):
-    """What is known of the habits of a site; None: it is not known. Opening hours are elsewhere.
+    """Site profile: known rules of the site's machines; None: not known. Opening hours are elsewhere.
 
     Attributes:
         reboot: local time of the nightly reboot, ``HH:MM``; ``never``: there is none.
@@ -202,7 +202,7 @@ class SiteHabits(Struct, frozen=True):
     checkpoint_every_s: Annotated[float, Meta(gt=0)] | None = None
 
     def completed_by(self, other: "SiteHabits") -> "SiteHabits":
-        """These habits; what is not known of them is as `other` has it."""
+        """Return this profile, with unknown values taken from `other`."""
         return SiteHabits(
             *(
                 getattr(other, name) if getattr(self, name) is None else getattr(self, name)

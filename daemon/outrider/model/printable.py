@@ -41,7 +41,7 @@ def printable_line(text: str, max_length: int | None = None) -> str:
 
 
 def csv_cell(value: object) -> object:
-    """Return a cell for CSV; a text that a spreadsheet would run as a formula gets a leading ``'``.
+    """Return a cell for CSV; a formula gets a leading ``'``, so that no spreadsheet runs it.
 
     >>> [csv_cell(v) for v in ("=1+2", "-", -1.5, "plain")]
     ["'=1+2", '-', -1.5, 'plain']

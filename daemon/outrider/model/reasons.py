@@ -59,7 +59,7 @@ DECISION_TEXTS: Final[Mapping[str, str]] = {
     "preempted": "it is suspended to make room for another job",
     "shrunk": "it starts on fewer CPUs than it asked for",
 }
-"""Why a policy starts or defers a job: a clause that follows a colon."""
+"""Reasons of policies and of the scheduling pass: a clause that follows a colon."""
 
 RUN_TEXTS: Final[Mapping[str, str]] = {
     "owner": "evicted: the owner of the machine returned",
@@ -72,7 +72,7 @@ RUN_TEXTS: Final[Mapping[str, str]] = {
     "killed": "killed",
     "unknown": "ended early, reason unknown",
 }
-"""How a run ended that did not complete its job, by eviction reason."""
+"""Ends of runs that did not complete their job, by eviction reason."""
 
 GATE_TEXTS: Final[Mapping[str, str]] = {
     "act": "may be applied",
@@ -82,7 +82,7 @@ GATE_TEXTS: Final[Mapping[str, str]] = {
     "no_lever": "no lever can apply it",
     "budget": "the limit of starts per minute is reached",
 }
-"""What the gate answered about a decision, and why it refused."""
+"""Answers of the gate about a decision, and its reasons to refuse."""
 
 START_ANSWER_TEXTS: Final[Mapping[str, str]] = {
     "interval": "expected",
@@ -90,7 +90,7 @@ START_ANSWER_TEXTS: Final[Mapping[str, str]] = {
     "not_known": "not known",
     "not_said": "not available",
 }
-"""What an expected start is where it is no time."""
+"""Answers about an expected start that are no time."""
 
 CODE_LABELS: Final[Mapping[str, str]] = {
     "owner": "owner returned",

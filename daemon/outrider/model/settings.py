@@ -38,7 +38,7 @@ LineOf = Callable[[Keys], int | None]
 
 
 def no_lines(keys: Keys) -> int | None:
-    """For settings that no file holds."""
+    """Return the place of settings that no file holds."""
     return None
 
 
@@ -59,11 +59,11 @@ class Place(NamedTuple):
         return f"{self.file} [{'.'.join(self.table)}]" if self.table else self.file
 
     def inside(self, *keys: str) -> "Place":
-        """A table of this table."""
+        """Return the place of a table inside this table."""
         return self._replace(table=(*self.table, *keys))
 
     def of(self, keys: Keys = ()) -> str:
-        """This table with the line of a setting of it, or its own: ``a.toml: line 3 [mqtt]``."""
+        """Return this table with the line of a setting or its own: ``a.toml: line 3 [mqtt]``."""
         line = self.line_of((*self.table, *keys))
         if line is None:
             return str(self)
@@ -128,7 +128,7 @@ def build(record: type[T], given: Mapping[str, Any], where: str | Place) -> T:
     Raises:
         ConfigurationError: an unknown key (names the nearest known one), a key that is missing, a
             wrong type, a value out of range or not a number (nan), or keys that do not go together;
-            says place, key, value and what would be right.
+            says place, key, value and what is expected.
     """
     wrong = find_wrong(record, given)
     if wrong is not None:
@@ -144,7 +144,7 @@ def build(record: type[T], given: Mapping[str, Any], where: str | Place) -> T:
 # readings of the beginning find the line, however the file is written.
 
 _MOST_BYTES: Final = 256 * 1024
-"""A longer file is not searched: nobody waits for a line number."""
+"""Maximum bytes of a file that is searched for the line number of a setting."""
 _LONGEST_VALUE: Final = 200
 """Lines of one value that are looked through for its end."""
 
@@ -178,7 +178,7 @@ class TomlLines:
         return True
 
     def _read(self, lines_n: int) -> dict[str, Any]:
-        """What the first lines hold, without a value that they cut."""
+        """Return the contents of the first lines, without a value that is cut off."""
         for n in range(lines_n, max(-1, lines_n - _LONGEST_VALUE), -1):
             try:
                 return tomllib.loads("".join(self._lines[:n]))
@@ -226,7 +226,7 @@ def unwrapped(hint: Any) -> tuple[Any, list[msgspec.Meta]]:
 
 
 def kind_text(hint: Any) -> str:
-    """What sort of value: ``number``, ``one of "observe", "shadow"``, ``list of texts``."""
+    """Return the kind of value: ``number``, ``one of "observe", "shadow"``, ``list of texts``."""
     plain, _ = unwrapped(hint)
     origin, parts = get_origin(plain), get_args(plain)
     if origin is Literal:
@@ -243,7 +243,7 @@ def kind_text(hint: Any) -> str:
 
 
 def limits_text(metas: Iterable[msgspec.Meta]) -> str:
-    """The range: ``0 or more``, ``more than 0, at most 1``; empty where any value is right."""
+    """Return the range: ``0 or more``, ``more than 0, at most 1``; empty without bounds."""
     words = []
     for meta in metas:
         for bound, text in (
@@ -258,7 +258,7 @@ def limits_text(metas: Iterable[msgspec.Meta]) -> str:
 
 
 def right_text(hint: Any) -> str:
-    """What would be right, as an error says it: ``a number, 0 or more``."""
+    """Return the expected value as an error names it: ``a number, 0 or more``."""
     plain, metas = unwrapped(hint)
     kind, limits = kind_text(plain), limits_text(metas)
     if plain is str:  # of a text, lengths are letters; of a list, entries
@@ -298,7 +298,7 @@ def toml_text(value: Any) -> str:
 # `msgspec` says whether values fit; its own words (types of Python, paths of JSON) reach nobody.
 
 _MOST_LETTERS: Final = 120
-"""Of a value that is shown."""
+"""Maximum characters of a value that is shown."""
 _INVALID = (msgspec.ValidationError, OverflowError, RecursionError)
 
 
@@ -309,7 +309,7 @@ class Wrong(NamedTuple):
         keys: lead to it; an entry of a list by its number, from 0.
         problem: what it is: a value, a key that is missing or unknown, or keys that do not go
             together.
-        right: what would be right, a whole clause.
+        right: the expected value, a whole clause.
         value: the value, unless the key is missing.
     """
 
@@ -335,7 +335,7 @@ class Wrong(NamedTuple):
 def wrong_value(
     where: str | Place, keys: tuple[str | int, ...], value: Any, right: str
 ) -> ConfigurationError:
-    """The error of one wrong value: place with its line, key, value and what would be right."""
+    """Return the error of one wrong value: place with its line, key, value, expected value."""
     names = [key for key in keys if isinstance(key, str)]
     shown = shown_value(value)
     return ConfigurationError(
@@ -384,7 +384,7 @@ def _in_record(
 
 
 def _in_value(hint: Any, value: Any, keys: tuple[str | int, ...], example: str) -> Iterator[Wrong]:
-    """What is wrong inside a value first, then with it as a whole."""
+    """Yield what is wrong inside a value first, then with it as a whole."""
     plain, _ = unwrapped(hint)
     origin, parts = get_origin(plain), get_args(plain)
     if isinstance(plain, type) and issubclass(plain, msgspec.Struct) and isinstance(value, Mapping):
@@ -392,8 +392,8 @@ def _in_value(hint: Any, value: Any, keys: tuple[str | int, ...], example: str) 
         return
     if origin is dict and isinstance(value, Mapping):
         for key, inner in value.items():
-            told = _example(key, parts[1], None)
-            yield from _in_value(parts[1], inner, (*keys, key), told)
+            inner_example = _example(key, parts[1], None)
+            yield from _in_value(parts[1], inner, (*keys, key), inner_example)
     elif origin in (list, tuple) and parts and isinstance(value, (list, tuple)):
         for number, inner in enumerate(value):
             yield from _in_value(parts[0], inner, (*keys, number), example)

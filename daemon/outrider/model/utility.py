@@ -40,7 +40,7 @@ class Constant(Struct, frozen=True):
     shape: ClassVar[str] = "constant"
 
     def unit(self, turnaround_s: Seconds, ideal_s: Seconds) -> NDArray[np.float64]:
-        """Always 1."""
+        """Return the constant utility 1."""
         return np.ones_like(np.asarray(turnaround_s, dtype=float))
 
 
@@ -51,7 +51,7 @@ class Step(Struct, frozen=True):
     slack_s: Annotated[float, Meta(ge=0.0, description="Seconds after the ideal run time.")] = 60.0
 
     def unit(self, turnaround_s: Seconds, ideal_s: Seconds) -> NDArray[np.float64]:
-        """1 or 0."""
+        """Return 1 up to the deadline, else 0."""
         late_s = np.asarray(turnaround_s, dtype=float) - ideal_s - self.slack_s
         return np.where(late_s <= 0.0, 1.0, 0.0)
 
@@ -142,7 +142,9 @@ class Rising(Struct, frozen=True):
     """
 
     shape: ClassVar[str] = "rising"
-    least: Annotated[float, Meta(ge=0.0, le=1.0, description="Worth of a job at once.")] = 0.5
+    least: Annotated[
+        float, Meta(ge=0.0, le=1.0, description="Utility of a job that starts immediately.")
+    ] = 0.5
     full_s: Annotated[float, Meta(gt=0.0, description="Seconds of waiting until 1.")] = 3600.0
 
     def unit(self, turnaround_s: Seconds, ideal_s: Seconds) -> NDArray[np.float64]:
@@ -161,7 +163,7 @@ DEFAULT_UTILITIES: Final[Mapping[str, TimeUtility]] = {
     "interactive": Interactive(),
     "batch": Batch(),
 }
-"""By job class, for a site that declares none: those of Perez et al."""
+"""Utility functions by job class, for a site that declares none: those of Perez et al."""
 
 
 def make_utility(

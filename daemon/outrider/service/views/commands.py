@@ -1,4 +1,4 @@
-"""The mode: since when, what lowers it, and what was commanded last."""
+"""Views of the mode, of recorded commands, and of levers and leases."""
 
 from collections import Counter
 from typing import Any, Final
@@ -14,7 +14,7 @@ _LAST: Final = 5
 
 
 def command_rows(commands: CommandPort | None, most: int) -> list[dict[str, Any]]:
-    """The last commands and changes of the mode, the newest first."""
+    """Return the last commands and mode changes, the newest first."""
     records = [] if commands is None else commands.history.records
     return [_row(record) for record in reversed(records[-most:])]
 
@@ -24,7 +24,7 @@ def _row(record: CommandRecord) -> dict[str, Any]:
 
 
 def mode_shown(mode: str, configured: str, commands: CommandPort | None) -> dict[str, Any]:
-    """The part of the status that is about the mode, and names nobody but in `commands`."""
+    """Return the part of the status about the mode; only `commands` has user names."""
     return {
         "configured_mode": configured,
         "mode_since_s": None if commands is None else commands.history.since_s(mode),
@@ -33,11 +33,11 @@ def mode_shown(mode: str, configured: str, commands: CommandPort | None) -> dict
 
 
 # -- acting ----------------------------------------------------------------------------------------
-# What is carried out: the levers, what stands by them, and what became of it.
+# Levers, their active leases, and the outcome of their changes.
 
 
 def levers_shown(runner: LeverRunner | None) -> list[dict[str, Any]]:
-    """What each lever did and what stands by it; empty in a mode that never acts."""
+    """Return the changes and active leases of each lever; empty in a mode that never acts."""
     if runner is None:
         return []
     shown = []
@@ -59,7 +59,7 @@ def levers_shown(runner: LeverRunner | None) -> list[dict[str, Any]]:
 
 
 def lease_of(runner: LeverRunner | None, job: str) -> dict[str, Any] | None:
-    """What stands for a job in the batch system, or why that was refused; None: neither."""
+    """Return a job's active lease, or why it was refused; None: neither."""
     for thread in runner.threads if runner is not None else ():
         decision, refusal = thread.standing.get(job), thread.refusals.get(job)
         if decision is None and refusal is None:

@@ -1,4 +1,4 @@
-"""When jobs that wait are expected to start: what `starts.json` says, and whether it holds now."""
+"""View of expected starts: the contents of `starts.json`, and whether they are valid now."""
 
 import time
 from typing import Any, Final
@@ -14,7 +14,7 @@ from outrider.service.views.sentences import starts_summary
 
 _BEHIND_S: Final = 4 * FRESH_S
 INTERVAL: Final = "interval"
-AT_ONCE: Final = "next_pass"
+NEXT_PASS: Final = "next_pass"
 NOT_KNOWN: Final = "not_known"
 NOT_SAID: Final = "not_said"
 _NEW_KIND: Final = "a new kind of burst"
@@ -25,9 +25,9 @@ _NOT_ASKED: Final = "the job came after the last answer, may not start yet, or f
 
 
 class ExpectedStarts:
-    """What is said of jobs' starts at a moment, under the batch system's rule and under policies.
+    """Expected starts at a moment, under the batch system's rule and under policies.
 
-    *Not known* is an answer: nobody can know. *Not said* is none, and has a reason.
+    *Not known* is an answer: the start cannot be known. *Not said* is no answer, with a reason.
 
     Args:
         watch: has read the file.
@@ -60,7 +60,7 @@ class ExpectedStarts:
         self.under_not_said = self._refused()
 
     def of(self, job: str) -> dict[str, Any]:
-        """The answer about a job under the batch system's own rule.
+        """Return the answer about a job under the batch system's own rule.
 
         Returns:
             `answer` (one of the four words), `start` (null without an interval), `why` (null with).
@@ -70,7 +70,7 @@ class ExpectedStarts:
         return _answer(self._file.jobs, job, self._file.asked_s, _NEW_KIND)
 
     def under(self, job: str) -> dict[str, dict[str, Any]]:
-        """The same under each policy that was asked about, by its name."""
+        """Return the same under each policy that was asked about, by its name."""
         file, refused = self._file, self.under_not_said
         if file is None:
             return {}
@@ -86,7 +86,7 @@ class ExpectedStarts:
         }
 
     def shown(self) -> dict[str, Any]:
-        """What holds for all jobs: who said it, when, by which rule, and how good it has been."""
+        """Return what holds for all jobs: source, time, rule and scores."""
         file = self._file
         jobs = {} if file is None or self.not_said else file.jobs
         return {
@@ -95,7 +95,7 @@ class ExpectedStarts:
             "rule": None if file is None else file.discipline or None,
             "not_said": self.not_said or None,
             "n": len(jobs),
-            "not_known_n": sum(told is None for told in jobs.values()),
+            "not_known_n": sum(start is None for start in jobs.values()),
             "scores": {} if file is None else msgspec.to_builtins(file.scores),
             "under_asked_s": None if file is None else file.candidates_asked_s,
             "under_not_said": self.under_not_said,
@@ -107,7 +107,7 @@ class ExpectedStarts:
         return {**shown, "summary": starts_summary(shown, self._now_s)}
 
     def one_more(self) -> dict[str, Any]:
-        """What one more job of each kind would meet, sent here now; or why that is not said."""
+        """Return the forecast for one more job of each kind, or why there is none."""
         file = self._file
         asked_s = None if file is None else file.one_more_asked_s
         why = self.not_said
@@ -115,11 +115,11 @@ class ExpectedStarts:
             why = self._stale(asked_s) or self._behind(asked_s)
         if not why and asked_s is None:
             why = _NONE_YET
-        told = [] if file is None or why else msgspec.to_builtins(file.one_more)
-        return {"asked_s": asked_s, "not_said": why or None, "kinds": told}
+        kinds = [] if file is None or why else msgspec.to_builtins(file.one_more)
+        return {"asked_s": asked_s, "not_said": why or None, "kinds": kinds}
 
     def explained(self, job: str) -> dict[str, Any]:
-        """The part `expected_start` of an explanation: each number in it is in the file."""
+        """Return the part `expected_start` of an explanation; its numbers are in the file."""
         shown = self.shown()
         of_all = ("source", "asked_s", "rule", "scores", "under_asked_s")
         under = [{"policy": name, **answer} for name, answer in self.under(job).items()]
@@ -141,7 +141,7 @@ class ExpectedStarts:
             name: self.not_said
             or file.candidate_problems.get(name)
             or stale
-            or ("" if name in file.candidates else "it was not asked about")
+            or ("" if name in file.candidates else "the twin process did not compute it")
             for name in self._policies
         }
         return {name: reason for name, reason in why.items() if reason}
@@ -153,20 +153,20 @@ class ExpectedStarts:
         return "the clock was put back" if age_s < -FRESH_S else ""
 
     def _behind(self, asked_s: float) -> str:
-        """Beside a simulated site a file of this moment may tell of policies what is hours old."""
+        """Return why an answer is too far behind a simulated site's clock; empty: it is not."""
         behind_s = self._now_s - asked_s
         return f"the last answer is {duration(behind_s)} old" if behind_s > _BEHIND_S else ""
 
 
 def _answer(
-    told: dict[str, StartInterval | None], job: str, asked_s: float, unknown: str
+    starts: dict[str, StartInterval | None], job: str, asked_s: float, unknown: str
 ) -> dict[str, Any]:
-    if job not in told:
+    if job not in starts:
         return _not_said(_NOT_ASKED)
-    start = told[job]
+    start = starts[job]
     if start is None:
         return {"answer": NOT_KNOWN, "start": None, "why": unknown}
-    answer = AT_ONCE if start.high_s <= asked_s else INTERVAL
+    answer = NEXT_PASS if start.high_s <= asked_s else INTERVAL
     return {"answer": answer, "start": msgspec.to_builtins(start), "why": None}
 
 

@@ -34,7 +34,7 @@ def jobs_meant(core: Core, short: str) -> list[str]:
 
 
 def states_of(core: Core, names: Iterable[str]) -> dict[str, int]:
-    """Return how many of these jobs are in which state, those with most jobs first; `left`: not here."""
+    """Return how many of these jobs are in each state, most first; `left`: not here."""
     counts = Counter(_state_of(core, name) for name in names)
     return dict(counts.most_common())
 
@@ -159,9 +159,9 @@ def explain_from_rows(
 
 
 def _alike(core: Core, job: Job) -> dict[str, int]:
-    """Return how many jobs wait that are asked for alike, and how many of them came before this one.
+    """Return how many waiting jobs have the same request, and how many came before.
 
-    Of the same user and VO, for as many CPUs, on the same machines, with the same resources.
+    The same user and VO, as many CPUs, the same machines and the same resources.
     """
 
     def asked_for(one: Job) -> tuple[Any, ...]:

@@ -21,21 +21,21 @@ from outrider.service.core.core import Core
 
 
 class Names(Protocol):
-    """How a client is shown users; `UserNames` is such a one."""
+    """Interface of `UserNames`: how a client is shown users."""
 
     shown: bool
 
     def user(self, name: str) -> str:
-        """A user."""
+        """Return the shown name of a user."""
         ...
 
     def vo(self, vo: str) -> str:
-        """A VO, which may have a user's name in it."""
+        """Return the shown name of a VO, which may contain a user's name."""
         ...
 
 
 class JobFilters(Struct, frozen=True, kw_only=True):
-    """What narrows a list of jobs; None of each: nothing.
+    """Filters of a list of jobs; None: not filtered.
 
     Attributes:
         state: they are in it.
@@ -53,7 +53,7 @@ class JobFilters(Struct, frozen=True, kw_only=True):
     waiting_over_s: float | None = None
 
     def chosen(self, core: Core, jobs: list[Job], names: Names) -> list[Job]:
-        """Those of the jobs that are asked for, in their order."""
+        """Return the jobs that pass the filters, in their order."""
         if self.state is not None:
             state = JOB_STATE_NAMES.index(self.state)
             jobs = [job for job in jobs if job.state == state]
@@ -73,25 +73,25 @@ class JobFilters(Struct, frozen=True, kw_only=True):
 
 
 def reasons_of(core: Core, jobs: Iterable[Job], names_shown: bool) -> list[str | None]:
-    """Why each job does not run; None: it does, or nothing was said.
+    """Return why each job does not run; None: it runs, or no reason is known.
 
-    Of one that is held, the batch system's words, for clients that are shown names: there may be
-    some in it. Of one that waits, the first policy's that has decided about it.
+    For a held job it is the batch system's text, only for clients that may see user names: such a
+    text may contain one. For a queued job it is the reason of the first policy that decided.
     """
     queues = [runner.queue.waiting.get for runner in core.runners]
     reasons: list[str | None] = []
     for job in jobs:
-        state, said = job.state, ""
+        state, reason = job.state, ""
         if state == QUEUED:
             number = job.number
             for pending_of in queues:
                 pending = pending_of(number)
                 if pending is not None and pending.reason:
-                    said = pending.reason
+                    reason = pending.reason
                     break
         elif state == HELD_STATE and names_shown:
-            said = job.held_because
-        reasons.append(said or None)
+            reason = job.held_because
+        reasons.append(reason or None)
     return reasons
 
 
@@ -107,7 +107,7 @@ def _in_group(name: str, jobs: Iterable[Job], site: Site) -> list[Job]:
 
     @cache
     def may_use(eligible: str) -> bool:
-        """One look at the machines of each class that the jobs here are of."""
+        """Return whether jobs of this class may use the group; computed once per class."""
         return not eligible or not members.isdisjoint(site.classes.get(eligible, ()))
 
     return [
@@ -140,7 +140,7 @@ _ELIGIBLE_S: Final = attrgetter("spec.eligible_s")
 
 
 def waits_s(jobs: Sequence[Job], at_s: float) -> NDArray[np.float64]:
-    """As `Job.wait_s` of each that is queued; NaN for the others, and where it is not known."""
+    """Return `Job.wait_s` of each queued job; NaN for others and where it is unknown."""
     since_s = np.array(list(map(_SUBMIT_S, jobs)), float)  # None becomes NaN
     eligible_s = list(map(_ELIGIBLE_S, jobs))
     if eligible_s.count(None) < len(jobs):
@@ -157,13 +157,13 @@ JobSort: TypeAlias = Literal[
     "known", "-known", "waiting_s", "-waiting_s", "run_s", "-run_s",
     "lost_s", "-lost_s", "cpus", "-cpus",
 ]  # fmt: skip
-"""What the list is sorted by; with a minus, the greatest first."""
+"""Sort keys of the list; with a minus, the greatest first."""
 JOB_SORTS: Final[tuple[str, ...]] = get_args(JobSort)
 KNOWN: Final = "known"
 
 
 def _run_s(jobs: Sequence[Job], at_s: float) -> Iterator[float]:
-    """As `Job.run_s`, but below 0 for a run that began later: it comes behind all others."""
+    """Yield `Job.run_s`; below 0 for a run that began later, so that it sorts last."""
     for job in jobs:
         if job.machine < 0:
             yield math.nan
@@ -178,15 +178,15 @@ _VALUES: Final[Mapping[str, Callable[[Sequence[Job], float], Iterable[float]]]] 
     "lost_s": lambda jobs, _: map(attrgetter("lost_s"), jobs),
     "cpus": lambda jobs, _: map(attrgetter("spec.cpus"), jobs),
 }
-"""What jobs are sorted by at a moment; NaN where it is not known."""
+"""Values that jobs are sorted by at a moment; NaN where unknown."""
 
 
 class CursorError(ValueError):
-    """A cursor that is none, or one of another order; the message says what is right."""
+    """Invalid cursor, or one of another order; the message names what is expected."""
 
 
 class _Place(NamedTuple):
-    """A place in an order: behind a job, which need not be there any more.
+    """A place in an order: after a job, which may have left since.
 
     `at_s` is the moment whose values are compared, `rank` infinite where the value is not known.
     """
@@ -197,7 +197,7 @@ class _Place(NamedTuple):
 
 
 class JobOrder:
-    """One order of jobs: what is not known comes last whichever way, equals as they became known.
+    """One order of jobs: unknown values come last, equal ones in the order of arrival.
 
     A job that keeps its place stands on exactly one page, however many come or go between two. To
     wait and to run change nobody's place: all pages compare what was at the moment of the first.
@@ -214,7 +214,7 @@ class JobOrder:
     def behind(
         self, cursor: str | None, jobs: Sequence[Job], now_s: float
     ) -> Iterator[tuple[str, Job]]:
-        """The jobs behind a cursor, in this order, each with a cursor of its own.
+        """Return the jobs after a cursor, in this order, each with its own cursor.
 
         Args:
             cursor: that of a job, given earlier; None: from the first.

@@ -1,4 +1,4 @@
-"""All that is known of one machine: what it does now, and what the journal holds of it."""
+"""View of one machine: its state now, and its history from the journal."""
 
 import asyncio
 import math
@@ -21,21 +21,21 @@ from outrider.service.views.status import machine_state
 MOST_RUNS: Final = 25
 MOST_JOBS: Final = 100
 MOST_EVENTS: Final = 5_000
-"""Of the journal's, for the owner's week."""
+"""Maximum number of owner events that are read for the owner's week."""
 _MOST_KEPT: Final = 16
 _JOBS_AT_A_TIME: Final = 2_000
 _CLOSING: Final = frozenset({"owner_went", "drained"})
-"""After these a machine is not open to jobs."""
+"""Event kinds after which a machine is not open to jobs."""
 
 
 class MachineHistories:
-    """What the journal holds of machines; a few are kept for a while."""
+    """Cache of machine histories from the journal, for a few machines."""
 
     def __init__(self) -> None:
         self._kept = KeptAnswers("machine-history", most=_MOST_KEPT)
 
     async def of(self, machine: str, core: Core, journal: Path) -> dict[str, Any]:
-        """``runs``, ``events`` and ``owner_week`` of a machine, read in a thread.
+        """Return ``runs``, ``events`` and ``owner_week`` of a machine, read in a thread.
 
         Args:
             machine: its name.
@@ -55,7 +55,7 @@ class MachineHistories:
 
 
 def read_machine(machine: str, now_s: float, local_time: LocalTime, path: Path) -> dict[str, Any]:
-    """What a journal holds of a machine. Raises `LedgerError`."""
+    """Return the history of a machine from a journal. Raises `LedgerError`."""
     with Journal(path, read_only=True) as journal:
         runs = journal.runs_on(machine, MOST_RUNS)
         events = journal.events_of_machine(machine, MOST_EVENTS)
@@ -67,13 +67,13 @@ def read_machine(machine: str, now_s: float, local_time: LocalTime, path: Path) 
 
 
 def number_of(core: Core, machine: str) -> int | None:
-    """The number of a machine that is here now; None: there is none of this name."""
+    """Return the number of a machine that is here now; None: there is none of this name."""
     m, specs = core.merger.normaliser.machine_number(machine), core.site.specs
     return m if m is not None and m < len(specs) and specs[m] is not None else None
 
 
 async def machine_now(core: Core, machine: str, history: dict[str, Any]) -> dict[str, Any] | None:
-    """A machine as ``api/v1/machine`` shows it, with users' names; None: it is not here.
+    """Return a machine as ``api/v1/machine`` shows it, with user names; None: it is not here.
 
     Args:
         core: the daemon's.
@@ -141,7 +141,7 @@ async def machine_now(core: Core, machine: str, history: dict[str, Any]) -> dict
 
 
 async def _jobs_on(core: Core, machine: str) -> list[Job]:
-    """The jobs that have the machine, those that began first first; others get their turn."""
+    """Return the jobs on the machine, the oldest start first; other tasks may run in between."""
     m, found = number_of(core, machine), []
     for place, job in enumerate(tuple(core.site.jobs.values())):
         if place % _JOBS_AT_A_TIME == 0:
@@ -157,7 +157,7 @@ async def _jobs_on(core: Core, machine: str) -> list[Job]:
 def _since_s(
     core: Core, m: int, state: str, jobs: list[Job], events: Sequence[tuple[float, str]]
 ) -> float | None:
-    """Since when a machine is in its state; None: it is not known."""
+    """Return since when a machine is in its state; None: not known."""
     last_s, last = events[-1] if events else (None, "")
     if state == "free":
         return core.site.free_since.get(m)
@@ -191,22 +191,22 @@ def _failed_starts(core: Core, m: int) -> dict[str, Any]:
 # When the owner of a machine is there, by hour of the week, from the machine's events.
 
 OWNER_WEEKS_S: Final = 8.0 * WEEK_S
-"""Habits of longer ago tell little of the present."""
+"""Maximum age of owner events: older habits are no guide to the present."""
 _QUARTER_S: Final = 900.0
-"""Every time zone is a multiple of it away from UTC."""
+"""Seconds of which every time zone's offset from UTC is a multiple."""
 _HOURS: Final = WEEK_S // HOUR_S
 _THERE: Final = "owner_came"
 _NOT_THERE: Final = frozenset({"owner_went", "usable"})
 _NOT_SEEN: Final = "left"
 
 Stretch = tuple[float, float, bool]
-"""From when, until when, and whether the owner was there."""
+"""Begin and end in seconds, and true if the owner was logged in."""
 
 
 def owner_week(
     events: Sequence[tuple[float, str]], now_s: float, local_time: LocalTime
 ) -> dict[str, Any] | None:
-    """The share of time in which the owner was there, by hour of the week of the site's clock.
+    """Return the share of time with the owner logged in, by hour of the site's week.
 
     Args:
         events: time and kind of the machine's, in order.
@@ -250,31 +250,31 @@ def owner_week(
 
 
 def stretches_of(events: Sequence[tuple[float, str]], now_s: float) -> list[Stretch]:
-    """Stretches in which it is known whether the owner was there, the last until now.
+    """Return the stretches in which the owner's presence is known, the last until now.
 
-    Before the first event that tells it, and after the machine left, it is not known.
+    It is unknown before the first event that shows it, and after the machine left.
     """
     found: list[Stretch] = []
     since_s, there = 0.0, None
     for time_s, kind in [*events, (now_s, _NOT_SEEN)]:
         if kind == _THERE:
-            told: bool | None = True
+            present: bool | None = True
         elif kind in _NOT_THERE:
-            told = False
+            present = False
         elif kind == _NOT_SEEN:
-            told = None
+            present = None
         else:
             continue
-        if told is there:
+        if present is there:
             continue
         if there is not None and time_s > since_s:
             found.append((since_s, time_s, there))
-        since_s, there = time_s, told
+        since_s, there = time_s, present
     return found
 
 
 def _covered(at_s: NDArray[np.float64], stretches: list[Stretch]) -> NDArray[np.float64]:
-    """(moments,) Seconds of the stretches up to each moment."""
+    """Return the seconds of the stretches up to each moment, of shape (moments,)."""
     if not stretches:
         return np.zeros(len(at_s))
     points, so_far = [], [0.0]

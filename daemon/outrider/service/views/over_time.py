@@ -18,12 +18,12 @@ from outrider.service.host.own_thread import in_own_thread
 # How many there were over time, from when each came and went: jobs that are here, and runs.
 
 WITHIN_S: Final = 5.0
-"""What reading the journal for a curve may take."""
+"""Maximum number of runs that are read from the journal for a curve."""
 _JOBS_AT_A_TIME: Final = 2000
 
 
 class OpenJob(NamedTuple):
-    """A job that is here: since when it runs or waits.
+    """Begin of the run or the wait of a job that is here.
 
     Attributes:
         job: its name, where a run before may say since when it waits; else empty.
@@ -41,7 +41,7 @@ class OpenJob(NamedTuple):
 
 
 class Curve:
-    """The mean number of things there in each bin, from when each came and went. Exact."""
+    """Exact mean number of things present in each bin, from arrivals and departures."""
 
     def __init__(self, step_s: float, bins: int) -> None:
         self._step_s = step_s
@@ -49,24 +49,24 @@ class Curve:
         self._sum_s = [0.0] * (bins + 1)
 
     def add(self, bin_: int, n: float, sum_s: float) -> None:
-        """So many came in a bin (-1: before the first), with the sum of their offsets in s."""
+        """Add arrivals in a bin (-1: before the first), with the sum of their offsets in s."""
         if bin_ + 1 < len(self._n):
             self._n[bin_ + 1] += n
             self._sum_s[bin_ + 1] += sum_s
 
     def come(self, offset_s: float, n: float = 1.0) -> None:
-        """So many came this long after the first bin began; negative: before."""
+        """Add arrivals at an offset from the begin of the first bin; negative: before it."""
         self.add(-1 if offset_s < 0 else int(offset_s / self._step_s), n, n * offset_s)
 
     def add_runs(self, starts: list[AtBins], ends: list[AtBins]) -> None:
-        """All that came and went, as the journal sums them up."""
+        """Add all arrivals and departures, as summed up by the journal."""
         for one in starts:
             self.add(one.bin, one.n, one.sum_s)
         for one in ends:
             self.add(one.bin, -one.n, -one.sum_s)
 
     def means(self) -> list[float]:
-        """Of each bin; never below 0."""
+        """Return the mean of each bin, never below 0."""
         found, area, n, sum_s = [], 0.0, 0.0, 0.0
         for edge, (more, more_s) in enumerate(zip(self._n, self._sum_s, strict=True)):
             # At an edge all are counted that came in the bins before it.
@@ -79,7 +79,7 @@ class Curve:
 
 
 async def open_jobs(core: Core) -> list[OpenJob]:
-    """The jobs that are here; others get their turn in between."""
+    """Return the jobs that are here; other tasks may run in between."""
     found = []
     names = core.merger.normaliser.job_names
     for place, job in enumerate(tuple(core.site.jobs.values())):
@@ -98,7 +98,7 @@ async def open_jobs(core: Core) -> list[OpenJob]:
 # How many jobs waited and ran over time, by the journal's runs and the jobs that are here.
 
 JOB_WINDOWS: Final = {"1h": (60, 60.0), "24h": (96, 900.0), "7d": (168, 3600.0)}
-"""Bins, and the length of each in seconds; ``all`` has `BINS_OF_ALL`."""
+"""Number of bins and seconds of each, by window; ``all`` has `BINS_OF_ALL` bins."""
 BINS_OF_ALL: Final = 200
 SHORTEST_BIN_S: Final = 60.0
 
@@ -114,7 +114,7 @@ class JobsOverTime:
         self._kept = KeptAnswers("jobs-over-time", clock)
 
     async def of(self, window: str, core: Core, journal: Path) -> dict[str, Any]:
-        """Jobs in a window that ends now, as `api/v1/jobs-over-time` has them, without the mode.
+        """Return jobs over time in a window that ends now, for `api/v1/jobs-over-time`.
 
         The journal is read in a thread of its own, and the jobs that are here a few at a time.
 
@@ -139,7 +139,7 @@ class JobsOverTime:
 def read_jobs(
     window: str, now_s: float, since_s: float | None, jobs: list[OpenJob], path: Path
 ) -> dict[str, Any]:
-    """The series, read from a journal; may take a while. Raises `LedgerError`.
+    """Return the series, read from a journal; may take seconds. Raises `LedgerError`.
 
     Args:
         window: of `JOB_WINDOWS`, or ``all``.
@@ -196,9 +196,9 @@ def _bins_of_all(journal: Journal, now_s: float) -> tuple[int, float]:
 # sleep or are used by their owners are not in it: the journal has no sums of these.
 
 BINS: Final = 120
-"""Equal parts of a window."""
+"""Number of equal parts of a window."""
 USE_WINDOWS: Final = {"1h": 3_600.0, "24h": 86_400.0, "7d": 7 * 86_400.0, "all": float("inf")}
-"""Seconds before now, by their names; all: since the oldest run that is kept, or looked at."""
+"""Seconds before now, by window; `all`: since the oldest run that is kept or read."""
 SHORTEST_S: Final = 60.0
 OPEN: Final = "open"
 
@@ -214,7 +214,7 @@ class UseOverTime:
         self._kept = KeptAnswers("use-over-time", clock)
 
     async def of(self, window: str, core: Core, journal: Path) -> dict[str, Any]:
-        """CPUs in a window that ends now, as `api/v1/use` has them, without the mode.
+        """Return CPU use in a window that ends now, for `api/v1/use`.
 
         Args:
             window: of `USE_WINDOWS`.
@@ -235,7 +235,7 @@ class UseOverTime:
 
 
 def watts_each(core: Core) -> dict[int, tuple[str, float]]:
-    """Name, and watts of one busy CPU by the table, of the machines of which they are known."""
+    """Return the declared watts of one busy CPU, by name of the machine, where known."""
     names = core.merger.normaliser.machine_names
     return {
         m: (names[m], spec.active_w / max(1, spec.cpus))
@@ -251,7 +251,7 @@ def read_use(
     path: Path,
     watts: Mapping[int, tuple[str, float]],
 ) -> dict[str, Any]:
-    """The series, read from a journal; may take a while. Raises `LedgerError`.
+    """Return the series, read from a journal; may take seconds. Raises `LedgerError`.
 
     Suspended stretches count as use, but draw no watts: those of a run that has ended are spread
     over its whole length, and a job that is suspended now draws none at all.
@@ -317,16 +317,17 @@ def _begin(journal: Journal, window: str, now_s: float) -> tuple[float, bool]:
 
 
 # -- kept answers ----------------------------------------------------------------------------------
-# Answers that take a thread to make: kept for a while, and of a kind at most one is being made.
+# Cache of answers that are computed in a thread, at most one computation per kind at a time.
 
 PATIENCE_S: Final = 20.0
-"""So long a client waits for it: a disk that hangs holds up no more."""
+"""Seconds that a client waits for an answer, in case a disk hangs."""
 FRESH_S: Final = 15.0
 PAUSES: Final = 10.0
-"""An answer is shown for so many times as long as it took to make, and for `FRESH_S` at least; a
-failure is told for the former alone."""
+"""Cache lifetime in multiples of the time that an answer took to compute.
+
+An answer is kept for at least `FRESH_S`, a failure is not."""
 Make: TypeAlias = Callable[[], dict[str, Any]]
-"""Makes the answer, in a thread of its own."""
+"""Computes the answer; called in a separate thread."""
 
 
 class KeptAnswers:
@@ -348,7 +349,7 @@ class KeptAnswers:
         self._fresh_until_s: dict[str, float] = {}
 
     async def of(self, key: str, prepare: Callable[[], Awaitable[Make]]) -> dict[str, Any]:
-        """The answer of this name: one that is kept, or a new one.
+        """Return the answer of this name from the cache, or compute it.
 
         Args:
             key: its name.

@@ -1,4 +1,4 @@
-"""The status: what the daemon saw and thinks of it."""
+"""View of the whole site: jobs, machines, energy, fairness, policies."""
 
 import datetime as dt
 import time
@@ -22,7 +22,7 @@ _ALL_MEASURED = 1.0 - 1e-9
 
 
 def status(core: Core, extra: dict[str, Any], saving: str = NOT_ESTIMATED) -> dict[str, Any]:
-    """The object of ``/api/v1/status``.
+    """Return the object of ``/api/v1/status``.
 
     Args:
         core: what it shows.
@@ -89,7 +89,7 @@ def status(core: Core, extra: dict[str, Any], saving: str = NOT_ESTIMATED) -> di
 
 
 def _power_source(figures: dict[str, Any]) -> str:
-    """Return where the energy of jobs comes from: ``table``, ``measured``, ``mixed`` or ``unknown``."""
+    """Return the source of energy figures: ``table``, ``measured``, ``mixed``, ``unknown``."""
     if figures["energy_wh"]["goodput"] is None:
         return "unknown"
     ratio = measured_ratio(figures)
@@ -139,7 +139,7 @@ def _policy(core: Core, runner: PolicyRunner) -> dict[str, Any]:
 
 
 def _policy_without_runner(name: str, why: str) -> dict[str, Any]:
-    """A policy that could not be loaded or made: it decided nothing."""
+    """Return the row of a policy that could not be loaded; it has decided nothing."""
     return {
         "name": name,
         "role": "shadow",
@@ -193,7 +193,7 @@ def _gate(verdicts: Mapping[str, int]) -> dict[str, Any]:
 
 
 def sentence(core: Core, figures: dict[str, Any], saving: str = NOT_ESTIMATED) -> str:
-    """What Outrider saw and thinks, in one sentence; `saving`: what the twin says."""
+    """Return the status in one sentence; `saving` is the twin's estimate."""
     accounting = core.accounting
     begin_s = accounting.begin_s
     since = "now" if begin_s is None else f"{moment(core, begin_s):%d %b %Y %H:%M}"
@@ -230,7 +230,7 @@ def _agreement(runner: PolicyRunner) -> str:
 
 
 def measured_ratio(figures: dict[str, Any]) -> float | None:
-    """Return how much of the energy that is known was measured by meters; None if none is known."""
+    """Return the ratio of known energy that meters measured; None if none is known."""
     known_wh = {p: wh for p, wh in figures["energy_wh"].items() if wh is not None}
     total_wh = sum(known_wh.values())
     if not total_wh:
@@ -239,7 +239,7 @@ def measured_ratio(figures: dict[str, Any]) -> float | None:
 
 
 def moment(core: Core, time_s: float) -> dt.datetime:
-    """An event time on the site's wall clock."""
+    """Return an event time on the site's wall clock."""
     return dt.datetime.fromtimestamp(time_s, time_zone(core.config.timezone))
 
 
@@ -247,11 +247,11 @@ def moment(core: Core, time_s: float) -> dt.datetime:
 # Jobs and machines now, by state.
 
 NO_QUEUE: Final = ([0] * len(JOB_STATE_NAMES), 0.0)
-"""What `vo_queues` would say of a VO without a job."""
+"""Value of `vo_queues` for a VO without a job."""
 
 
 def vo_queues(core: Core) -> dict[str, tuple[list[int], float]]:
-    """Of each VO that has jobs: how many in each state, and the longest wait for a first start.
+    """Return jobs by state and the longest wait for a first start, by VO with jobs.
 
     The wait is in seconds, of queued jobs whose submission was seen; 0: there is none.
     """
@@ -271,12 +271,12 @@ def vo_queues(core: Core) -> dict[str, tuple[list[int], float]]:
 
 
 def job_counts(core: Core) -> dict[str, int]:
-    """Jobs known now, by state."""
+    """Return the number of jobs known now, by state."""
     return dict(zip(JOB_STATE_NAMES, core.site.job_counts.by_state, strict=True))
 
 
 def machine_counts(core: Core) -> dict[tuple[str, int], int]:
-    """Machines known now, by state and cluster number."""
+    """Return the number of machines known now, by state and cluster number."""
     site = core.site
     return Counter(
         (machine_state(core, m), site.machine_cluster[m])
@@ -286,9 +286,9 @@ def machine_counts(core: Core) -> dict[tuple[str, int], int]:
 
 
 def machine_state(core: Core, m: int) -> str:
-    """The one state in which a machine is shown: busy, owner, free, asleep or closed.
+    """Return the state in which a machine is shown: busy, owner, free, asleep or closed.
 
-    A machine whose owner sits there is `owner` even while a job still runs; one that sleeps may
+    A machine whose owner is logged in is `owner` even while a job still runs; one that sleeps may
     be free to jobs all the same (it wakes for them), and is shown as `asleep`.
     """
     site = core.site
@@ -306,7 +306,7 @@ def machine_state(core: Core, m: int) -> str:
 
 
 class Power(NamedTuple):
-    """Watts in two parts that add up, and what the table says of the measured one.
+    """Watts in two parts that add up, and the declared watts of the measured part.
 
     Attributes:
         table_w: by the table, of machines without a reading that holds; nan where one is unknown.
@@ -322,7 +322,7 @@ class Power(NamedTuple):
 
 
 def power_w(core: Core) -> Power:
-    """Watts of all machines now."""
+    """Return the watts of all machines now."""
     energy, site = core.accounting.energy, core.site
     working = [0] * len(site.specs)
     for job in site.with_run:

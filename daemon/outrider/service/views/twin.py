@@ -1,4 +1,4 @@
-"""What the twin last answered: as data for the status, and in words for its first line."""
+"""View of the twin's last answer, as data and as sentences."""
 
 import datetime as dt
 from collections.abc import Mapping
@@ -18,11 +18,11 @@ from outrider.twin.answer_file import TwinAnswer
 
 NOT_ESTIMATED: Final = "not estimated yet"
 _MEASURES: Final = (("energy_ratio", "energy"), ("badput_ratio", "wasted CPU time"))
-"""The first that is known is said: without watts there is no energy."""
+"""Measures by preference: the first that is known is shown."""
 
 
 def twin_shown(file: TwinFile | None, config: Config, now_s: float) -> dict[str, Any] | None:
-    """The field `twin` of the status; None: it has not answered yet.
+    """Return the field `twin` of the status; None: the twin has not answered yet.
 
     Args:
         file: what stands in `twin.json`.
@@ -52,14 +52,14 @@ def twin_shown(file: TwinFile | None, config: Config, now_s: float) -> dict[str,
 
 
 def is_stale(file: TwinFile, config: Config, now_s: float) -> bool:
-    """Return whether the answer is too old to be evidence. Arguments as of `twin_shown`."""
+    """Return whether the answer is too old to be evidence. Arguments: see `twin_shown`."""
     return file.asked_s is not None and now_s - file.asked_s > twin_of(config).stale_after_s
 
 
 def other_settings(file: TwinFile, config: Config) -> list[str]:
-    """The policies that are configured otherwise now than when the twin was asked, or not at all.
+    """Return the policies whose settings have changed since the twin was asked.
 
-    What the twin says of them holds for what they were, and for how long they might keep a job.
+    The answer holds for the old settings and the old limit of deferrals.
     """
     plain = msgspec.json.decode(msgspec.json.encode(policies_of(config)))
     bound_s = finite_or_none(acting_of(config).longest_deferral_s)
@@ -69,9 +69,9 @@ def other_settings(file: TwinFile, config: Config) -> list[str]:
 
 
 def expired(file: TwinFile) -> str | None:
-    """Why a forecast does not hold any more; None: it does, as far as is known, or there is none.
+    """Return why a forecast has expired; None: it is valid, or there is none.
 
-    Load and share of waste may have changed by so much, as a logarithm, since its past.
+    Load and share of waste may have changed by a limited logarithm since its past period.
     """
     answer, present = file.answer, file.present
     if answer is None or answer.next is None or present is None:
@@ -92,7 +92,7 @@ def expired(file: TwinFile) -> str | None:
 
 
 def saving_text(twin: Mapping[str, Any] | None, config: Config, now_s: float) -> str:
-    """Shadow against reality in words: candidates side by side, with intervals, window and age.
+    """Return the comparison of policies in words, with intervals, window and age.
 
     Args:
         twin: as `twin_shown`.
@@ -114,8 +114,8 @@ def saving_text(twin: Mapping[str, Any] | None, config: Config, now_s: float) ->
         f"{policy} would have taken {_compared(ratios)}" for policy, ratios in twin["past"].items()
     )
     return (
-        f"from {begin} to {end}, {past}, than {twin['incumbent']} (what would have been, by "
-        f"re-simulation, 90 % intervals; {age}{stale})"
+        f"from {begin} to {end}, {past}, than {twin['incumbent']} (simulated, 90 % "
+        f"intervals; {age}{stale})"
     )
 
 
@@ -124,11 +124,11 @@ def _compared(ratios: Mapping[str, Any]) -> str:
         ratio = ratios.get(name)
         if ratio is not None:
             return f"{less_or_more(ratio['low'], ratio['high'])} {what}"
-    return "nobody knows how much energy"
+    return "an unknown amount of energy"
 
 
 def less_or_more(low: float, high: float) -> str:
-    """An interval of a ratio in words.
+    """Return an interval of a ratio in words.
 
     >>> less_or_more(0.72, 0.8), less_or_more(1.1, 1.25), less_or_more(0.97, 1.02)
     ('20 to 28 % less', '10 to 25 % more', '3 % less to 2 % more')
@@ -168,7 +168,7 @@ STARTS_STATES: Final = (NONE, ANSWERED, FAILED, STALE)
 
 
 def answer_state(file: TwinFile | None, config: Config, now_s: float) -> str:
-    """The state of the answer as a whole, one of `ANSWER_STATES`.
+    """Return the state of the answer as a whole, one of `ANSWER_STATES`.
 
     ``refused``: the twin cannot know; ``failed``: it could not be asked; ``off``: `every_s` is 0,
     and no answer is fresh.
@@ -189,7 +189,7 @@ def answer_state(file: TwinFile | None, config: Config, now_s: float) -> str:
 
 
 def forecast_state(file: TwinFile | None, config: Config, now_s: float) -> str:
-    """The state of the forecast, one of `FORECAST_STATES`; arguments as of `answer_state`."""
+    """Return the state of the forecast, one of `FORECAST_STATES`; see `answer_state`."""
     if file is None or file.answer is None or answer_state(file, config, now_s) != ANSWERED:
         return NONE
     if file.answer.next is None:
@@ -198,7 +198,7 @@ def forecast_state(file: TwinFile | None, config: Config, now_s: float) -> str:
 
 
 def candidate_states(file: TwinFile | None, config: Config, now_s: float) -> dict[str, str]:
-    """The state of each configured policy, one of `CANDIDATE_STATES`.
+    """Return the state of each configured policy, one of `CANDIDATE_STATES`.
 
     ``none``: there is no answer about any; ``changed``: it is configured otherwise now than when
     the twin was asked. Arguments as of `answer_state`.
@@ -221,7 +221,7 @@ def _candidate_state(name: str, file: TwinFile, answer: TwinAnswer, changed: lis
 
 
 def starts_state(starts: StartsFile | None, age_s: float | None) -> str:
-    """The state of expected starts, one of `STARTS_STATES`.
+    """Return the state of expected starts, one of `STARTS_STATES`.
 
     Args:
         starts: what stands in `starts.json`.

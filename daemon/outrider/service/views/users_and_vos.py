@@ -1,4 +1,4 @@
-"""Users who have jobs now, and accounting groups since the daemon began to count."""
+"""Views of users with jobs now, and of VOs since the daemon began to count."""
 
 from collections.abc import Sequence
 from itertools import accumulate
@@ -15,7 +15,7 @@ from outrider.model.jobs import JOB_STATE_NAMES, QUEUED
 
 
 def user_rows(site: Site) -> list[dict[str, Any]]:
-    """A row for each user of each VO; those with the most CPUs in use first.
+    """Return a row for each user of each VO, the most CPUs in use first.
 
     Of the jobs that wait now, ``wait_p50_s``, ``wait_p95_s`` and ``longest_wait_s`` tell how long
     they have waited so far, None where none does; ``lost_s`` are the seconds of all runs of their
@@ -47,7 +47,7 @@ def user_rows(site: Site) -> list[dict[str, Any]]:
 
 
 def _quantiles(waits_s: Sequence[float]) -> list[float | None]:
-    """Half and 95 % of them are no longer than the first two, none is longer than the last."""
+    """Return the median, the 95th percentile and the maximum of waits."""
     if not waits_s:
         return [None, None, None]
     in_order, n = sorted(waits_s), len(waits_s)
@@ -55,11 +55,11 @@ def _quantiles(waits_s: Sequence[float]) -> list[float | None]:
 
 
 # -- vo rows ---------------------------------------------------------------------------------------
-# VOs since the daemon began to count: shares against targets, waits, and what was thrown away.
+# VOs since the daemon began to count: shares and targets, waits, and wasted CPU time.
 
 
 def vo_rows(accounting: Accounting, now_s: float) -> list[dict[str, Any]]:
-    """A row for each VO that has a target or had a job, in no order that is promised.
+    """Return a row for each VO that has a target or had a job, in no fixed order.
 
     Waits are seconds from submission to first start; what ran is CPU-seconds of runs that ended.
     """
@@ -92,7 +92,7 @@ def vo_rows(accounting: Accounting, now_s: float) -> list[dict[str, Any]]:
 def quantile(
     q: float, buckets: Sequence[int], bounds: Sequence[float] = WAIT_BOUNDS_S
 ) -> dict[str, float | None] | None:
-    """The bucket in which a quantile lies, and where in it if its values are spread evenly.
+    """Return the bucket of a quantile, and its place in it for evenly spread values.
 
     Args:
         q: between 0 and 1.

@@ -1,4 +1,4 @@
-"""What the site is worth to a job now: for brokers, at the endpoint and by MQTT."""
+"""View for grid brokers: utility of the site for one more job now."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from outrider.service.views.status import job_counts
 
 
 def utility(core: Core, starts: ExpectedStarts | None = None) -> dict[str, Any]:
-    """What the site is worth to a job now.
+    """Return the utility of the site for one more job now.
 
     Args:
         core: the daemon's.

@@ -1,4 +1,4 @@
-"""Why a job waits, as its batch system says it: asked when somebody wants to know."""
+"""Live queries to the batch systems: why does this job wait?"""
 
 import asyncio
 import time
@@ -15,25 +15,25 @@ from outrider.model.printable import printable_line
 from outrider.service.host.logs import RateLimit
 
 PATIENCE_S: Final = 3.0
-"""After so long without an answer an explanation goes without it."""
+"""Seconds to wait for an answer; an explanation without one follows."""
 KEPT_S: Final = 2.0
-"""So long an answer is given again: however often a page asks, a batch system is not."""
+"""Cache lifetime of an answer in seconds, which limits queries to the batch system."""
 _MOST_KEPT: Final = 256
 _MOST_CLAUSES: Final = 100
 _MOST_REMEDIES: Final = 10
 _LONGEST: Final = 1_000
-"""Characters of a text: what users write, such as requirements, stands in some."""
+"""Maximum characters of a text; some contain what users write, such as requirements."""
 
 log = structlog.get_logger()
 
 
 class Said(NamedTuple):
-    """What the batch systems said of a job.
+    """Answer of the batch systems about a job.
 
     Attributes:
-        adapter: label of the one that knows it; empty: none does.
-        reason: why it is not running; None: nothing was said.
-        unanswered: who was asked in vain and why, a sentence each.
+        adapter: label of the adapter that knows the job; empty: none does.
+        reason: why it is not running; None: no answer.
+        unanswered: adapters that failed to answer and why, a sentence each.
     """
 
     adapter: str = ""
@@ -45,7 +45,7 @@ NOBODY_ASKED: Final = Said()
 
 
 class WaitingReasons:
-    """Asks the adapters, each one question at a time, and keeps their answers for a moment.
+    """Client of the adapters' live queries: one at a time for each, with a short cache.
 
     Args:
         adapters: those in force now, by label.
@@ -64,7 +64,7 @@ class WaitingReasons:
         self._limit = RateLimit(clock)
 
     async def of(self, job: str) -> Said:
-        """What is said of a job by the first adapter that knows it."""
+        """Return the answer of the first adapter that knows the job."""
         adapters = self._adapters()
         answers = await asyncio.gather(*(self._ask(*one, job) for one in adapters.items()))
         unanswered = tuple(answer for answer in answers if isinstance(answer, str))
@@ -74,7 +74,7 @@ class WaitingReasons:
         return Said(unanswered=unanswered)
 
     async def _ask(self, label: str, adapter: Adapter, job: str) -> WaitingReason | str | None:
-        """The adapter's answer; text: why there is none."""
+        """Return the adapter's answer; a text says why there is none."""
         try:
             async with asyncio.timeout(PATIENCE_S), self._turns[label]:
                 return await self._answer(label, adapter, job)
@@ -82,7 +82,7 @@ class WaitingReasons:
             return f"{label} did not answer within {PATIENCE_S:g} s"
         except PeerError as error:
             return f"{label}: {_short(str(error))}"
-        except Exception as error:  # noqa: BLE001 - an adapter is a plugin: the rest is told
+        except Exception as error:  # noqa: BLE001 - an adapter is a plugin; its failure is reported
             why = f"{label} failed: {type(error).__name__}: {_short(str(error))}"
             self._log_fault(label, why, error)
             return why
@@ -104,7 +104,7 @@ class WaitingReasons:
 
 
 def _checked(answer: WaitingReason) -> WaitingReason:
-    """An answer of the shape that it declares, and of bounded size.
+    """Return an answer in its declared shape and of bounded size.
 
     Raises:
         msgspec.ValidationError: a plugin gave something else.
