@@ -106,7 +106,7 @@ class BrokerSettings(msgspec.Struct, frozen=True, kw_only=True):
         bool,
         Meta(
             description="Encrypt, and check that the broker's certificate is valid for host. Turn "
-            "it on wherever the connection leaves this machine: the password travels with it."
+            "it on if the connection leaves this machine: the password travels with it."
         ),
     ] = False
     ca_file: (

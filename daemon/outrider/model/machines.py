@@ -176,7 +176,7 @@ _Seconds = Annotated[float, Meta(ge=0)]
 
 
 class SiteHabits(Struct, frozen=True):
-    """Site profile: known rules of the site's machines; None: not known. Opening hours are elsewhere.
+    """Site profile: known rules of the machines; None: not known. Opening hours are elsewhere.
 
     Attributes:
         reboot: local time of the nightly reboot, ``HH:MM``; ``never``: there is none.

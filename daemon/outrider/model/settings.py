@@ -243,7 +243,7 @@ def kind_text(hint: Any) -> str:
 
 
 def limits_text(metas: Iterable[msgspec.Meta]) -> str:
-    """Return the range: ``0 or more``, ``more than 0, at most 1``; empty without bounds."""
+    """Return the range of values: ``0 or more``, ``more than 0, at most 1``; empty without bounds."""
     words = []
     for meta in metas:
         for bound, text in (

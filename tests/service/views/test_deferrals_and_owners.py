@@ -19,13 +19,13 @@ from outrider.model.events import (
 )
 from outrider.service.core.core import Core
 from outrider.service.views.explanation import explain
-from outrider.service.views.waiting_reasons import Said
+from outrider.service.views.waiting_reasons import SystemAnswer
 from tests.fixtures.cores import core_of, tell
 
 ZONE = ZoneInfo("Europe/Berlin")
 LEASE = {"lever": "x", "action": "defer", "machine": None, "decided_s": 0.0,
          "refused_because": None}  # fmt: skip
-SAID = Said("pool", WaitingReason(code="Idle", sentence="2 machines may run it"))
+SAID = SystemAnswer("pool", WaitingReason(code="Idle", sentence="2 machines may run it"))
 
 
 def at(day: int, clock: str, month: int = 11) -> float:

@@ -23,7 +23,7 @@ from outrider.service.daemon.daemon_view import DaemonView
 from outrider.service.journal.recording import Recording
 from outrider.service.mqtt.publisher import Publisher
 from outrider.service.views import waiting_reasons
-from outrider.service.views.waiting_reasons import KEPT_S, NOBODY_ASKED, Said, WaitingReasons
+from outrider.service.views.waiting_reasons import KEPT_S, NO_ANSWER, SystemAnswer, WaitingReasons
 from outrider.service.web import make_app, serve
 from outrider.service.web.access import Access
 from outrider.service.web.endpoints.explain import Explanation
@@ -76,9 +76,9 @@ def reasons_of(*adapters: Asked, clock: Callable[[], float] = lambda: 0.0) -> Wa
 
 async def test_the_adapter_that_knows_the_job_is_believed() -> None:
     said = await reasons_of(asked("pool", None), asked("slurm", REASON)).of("outrider:7")
-    assert said == Said("slurm", REASON)
-    assert await reasons_of(asked("pool", None)).of("7") == NOBODY_ASKED
-    assert await reasons_of().of("7") == NOBODY_ASKED
+    assert said == SystemAnswer("slurm", REASON)
+    assert await reasons_of(asked("pool", None)).of("7") == NO_ANSWER
+    assert await reasons_of().of("7") == NO_ANSWER
 
 
 async def test_one_that_fails_is_told_and_holds_up_no_other() -> None:

@@ -23,7 +23,7 @@ from outrider.service.views.sentences import (
     start_lines,
 )
 from outrider.service.views.status import moment
-from outrider.service.views.waiting_reasons import NOBODY_ASKED, Said
+from outrider.service.views.waiting_reasons import NO_ANSWER, SystemAnswer
 
 
 def jobs_meant(core: Core, short: str) -> list[str]:
@@ -56,7 +56,7 @@ def explain(
     core: Core,
     name: str,
     rows: list[dict[str, Any]],
-    said: Said = NOBODY_ASKED,
+    answer: SystemAnswer = NO_ANSWER,
     runs: Sequence[Mapping[str, Any]] = (),
     lease: dict[str, Any] | None = None,
     starts: ExpectedStarts | None = None,
@@ -67,7 +67,7 @@ def explain(
         core: the daemon's.
         name: the job.
         rows: its rows of the journal, oldest first, with scores, propensities, sequence numbers.
-        said: answers of the batch systems, a moment old at most.
+        answer: answers of the batch systems, a moment old at most.
         runs: its runs that have ended, oldest first.
         lease: the lease that is active for it in the batch system (`lease_of`).
         starts: expected starts of waiting jobs, as known now.
@@ -83,8 +83,8 @@ def explain(
         for runner in core.runners
         if not runner.broken
     ]
-    cause = _cause(core, name, job, said)
-    batch_system = _batch_system(said)
+    cause = _cause(core, name, job, answer)
+    batch_system = _batch_system(answer)
     start = starts.explained(name) if starts and job.state == QUEUED else None
     return {
         "job": name,
@@ -96,7 +96,7 @@ def explain(
         "cause": cause,
         "held_because": job.held_because or None,
         "batch_system": batch_system,
-        "batch_system_errors": list(said.unanswered),
+        "batch_system_errors": list(answer.unanswered),
         "expected_start": start,
         "start_lines": list(start_lines(start, batch_system, core.now_s, core.config.timezone)),
         "remedies": owner_hours_that_end(core, job) if job.state == QUEUED else [],
@@ -180,11 +180,11 @@ def _alike(core: Core, job: Job) -> dict[str, int]:
     return {"total": len(waiting), "ahead": sum(1 for one in waiting if place_of(one) < place)}
 
 
-def _batch_system(said: Said) -> dict[str, Any] | None:
-    if said.reason is None:
+def _batch_system(answer: SystemAnswer) -> dict[str, Any] | None:
+    if answer.reason is None:
         return None
-    built: dict[str, Any] = msgspec.to_builtins(said.reason)
-    return {"adapter": said.adapter, **built}
+    built: dict[str, Any] = msgspec.to_builtins(answer.reason)
+    return {"adapter": answer.adapter, **built}
 
 
 def _pending_decision(
@@ -267,18 +267,18 @@ def _closes_s(core: Core, cluster: int) -> float | None:
 # The batch system's own reason first; without one, what follows from the site's state.
 
 
-def _cause(core: Core, name: str, job: Job, said: Said) -> str:
+def _cause(core: Core, name: str, job: Job, answer: SystemAnswer) -> str:
     """Return why a job is where it is, as a sentence."""
     state = JOB_STATE_NAMES[job.state]
-    if state == "held" and said.reason is not None:
-        return f"{name} is held: {said.reason.sentence.removeprefix('it is held: ')}."
+    if state == "held" and answer.reason is not None:
+        return f"{name} is held: {answer.reason.sentence.removeprefix('it is held: ')}."
     if state != "queued":
         where = ""
         if job.machine >= 0:
             where = f" on {core.merger.normaliser.machine_names[job.machine]}"
         return f"{name} is {state}{where}."
-    if said.reason is not None:
-        return f"{name} waits: {said.reason.sentence}."
+    if answer.reason is not None:
+        return f"{name} waits: {answer.reason.sentence}."
     free = core.site.free_total
     if free == 0:
         return f"{name} waits: no machine is free that Outrider knows of."

@@ -124,12 +124,12 @@ def _in_group(name: str, jobs: Iterable[Job], site: Site) -> list[Job]:
 def _because(text: str, core: Core, jobs: list[Job], names_shown: bool) -> list[Job]:
     reasons, wanted = reasons_of(core, jobs, names_shown), text.casefold()
     fitting = {
-        said
-        for said in set(reasons)
-        if said is not None
-        and (wanted in said.casefold() or wanted in reason_text(said).casefold())
+        reason
+        for reason in set(reasons)
+        if reason is not None
+        and (wanted in reason.casefold() or wanted in reason_text(reason).casefold())
     }
-    return [job for job, said in zip(jobs, reasons, strict=True) if said in fitting]
+    return [job for job, reason in zip(jobs, reasons, strict=True) if reason in fitting]
 
 
 # -- job waits -------------------------------------------------------------------------------------

@@ -27,7 +27,7 @@ _LONGEST: Final = 1_000
 log = structlog.get_logger()
 
 
-class Said(NamedTuple):
+class SystemAnswer(NamedTuple):
     """Answer of the batch systems about a job.
 
     Attributes:
@@ -41,7 +41,7 @@ class Said(NamedTuple):
     unanswered: tuple[str, ...] = ()
 
 
-NOBODY_ASKED: Final = Said()
+NO_ANSWER: Final = SystemAnswer()
 
 
 class WaitingReasons:
@@ -63,15 +63,15 @@ class WaitingReasons:
         self._kept: dict[tuple[str, str], tuple[float, WaitingReason | None]] = {}
         self._limit = RateLimit(clock)
 
-    async def of(self, job: str) -> Said:
+    async def of(self, job: str) -> SystemAnswer:
         """Return the answer of the first adapter that knows the job."""
         adapters = self._adapters()
         answers = await asyncio.gather(*(self._ask(*one, job) for one in adapters.items()))
         unanswered = tuple(answer for answer in answers if isinstance(answer, str))
         for label, answer in zip(adapters, answers, strict=True):
             if isinstance(answer, WaitingReason):
-                return Said(label, answer, unanswered)
-        return Said(unanswered=unanswered)
+                return SystemAnswer(label, answer, unanswered)
+        return SystemAnswer(unanswered=unanswered)
 
     async def _ask(self, label: str, adapter: Adapter, job: str) -> WaitingReason | str | None:
         """Return the adapter's answer; a text says why there is none."""

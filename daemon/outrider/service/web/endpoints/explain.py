@@ -19,7 +19,7 @@ from outrider.service.views.explanation import (
     states_of,
 )
 from outrider.service.views.job_runs import decision_rows, runs_and_end
-from outrider.service.views.waiting_reasons import NOBODY_ASKED
+from outrider.service.views.waiting_reasons import NO_ANSWER
 from outrider.service.web.endpoint import (
     Answer,
     Call,
@@ -75,7 +75,7 @@ async def explanation(
             rows = await decision_rows(view.journal, _EXPLAINED_ROWS, job)
     rows.reverse()
     asks = asks_batch_system and is_waiting(view.core, job)
-    reasons = await view.waiting_reasons.of(job) if asks else NOBODY_ASKED
+    reasons = await view.waiting_reasons.of(job) if asks else NO_ANSWER
     runs, end = await runs_and_end(view.journal, job, view.core.config.timezone)
     lease, starts = lease_of(view.levers(), job), view.expected_starts()
     found = explain(view.core, job, rows, reasons, runs, lease, starts)
