@@ -141,7 +141,7 @@ def test_the_status_has_a_line_for_all_jobs(telling: Callable[[Any], Any]) -> No
     )
     assert "predicted at submission, 81.0 % fell within the 80 % interval. For 320 jobs" in line
     none = shown | {"not_said": "no journal"}
-    none = none | {"summary": starts_summary(none, NOW)}
+    none |= {"summary": starts_summary(none, NOW)}
     with telling(STATUS | {"expected_starts": none}) as url:
         out = outrider("status", "--url", url).out
         assert "starts     Expected starts are not available: no journal.\n" in out
