@@ -1,1 +1,1 @@
-"""What the repository needs and the installed product does not: set-up, generated files."""
+"""Development tools, which are not installed: set-up, lint and generated files."""

@@ -1,8 +1,8 @@
-"""A Debian package out of a folder of wheels: `python -m tools.debian_package WHEELHOUSE FOLDER`.
+"""Debian package from a folder of wheels: `python -m tools.debian_package WHEELHOUSE FOLDER`.
 
-The folder of wheels is one that `tools.wheelhouse` made. Its packages are installed as a virtual
-environment in /usr/lib/outrider, with Debian's own Python, beside which they will run: the package
-is for that minor version of Python and this architecture. It needs dpkg-deb, and no debhelper.
+`tools.wheelhouse` makes the folder of wheels. Its packages are installed as a virtual environment
+in /usr/lib/outrider that uses Debian's own Python, so the package is for that minor version of
+Python and this architecture. It needs dpkg-deb, and no debhelper.
 """
 
 import argparse
@@ -27,19 +27,19 @@ from tools.wheelhouse import EXTRAS, REQUIREMENTS, Target, pins_for
 
 SOURCE: Final = REPOSITORY / "packaging"
 HOME: Final = "usr/lib/outrider"
-"""Where the environment lies, below the root."""
+"""Path of the virtual environment, below the root."""
 SMALL: Final = ("-Zxz",)
 QUICK: Final = ("-Zgzip", "-z1")
 SYSTEM_PYTHON: Final = Path("/usr/bin/python3")
 _KEPT: Final = re.compile(r"outrider|python[\d.]*")
-"""Commands that stay in the environment; those of other packages are nobody's here."""
+"""Commands that stay in the environment; those of other packages are removed."""
 _GLIBC: Final = re.compile(r"manylinux_2_(\d+)_")
 _ALIASES: Final = {"manylinux2014": 17, "manylinux2010": 12, "manylinux1": 5}
 _SCRIPTS: Final = ("postinst", "prerm", "postrm")
 
 
 def needed_glibc(wheels: list[Path]) -> int:
-    """The minor version of glibc 2 that all of these wheels run with."""
+    """Return the minor version of glibc 2 that all of these wheels run with."""
     needed = [0]
     for wheel in wheels:
         platform = wheel.stem.rsplit("-", 1)[1]
@@ -50,7 +50,7 @@ def needed_glibc(wheels: list[Path]) -> int:
 
 
 def dependencies(python: str, wheels: list[Path]) -> str:
-    """The field `Depends`: compiled packages run with one minor version of Python alone."""
+    """Return the field `Depends`: compiled packages need one minor version of Python."""
     major, minor = map(int, python.split("."))
     return (
         f"python3 (>= {python}), python3 (<< {major}.{minor + 1}), "
@@ -59,7 +59,7 @@ def dependencies(python: str, wheels: list[Path]) -> str:
 
 
 def extras_in(wheels: list[Path], python: str) -> list[str]:
-    """The extras whose packages are all there."""
+    """Return the extras whose packages are all among the wheels."""
     there = {parse_wheel_filename(wheel.name)[0] for wheel in wheels}
     target = Target.here()._replace(python=python)
     return [
@@ -70,15 +70,15 @@ def extras_in(wheels: list[Path], python: str) -> list[str]:
 
 
 def stage(wheelhouse: Path, root: Path, python: Path) -> None:
-    """Lay the whole tree of the package below a root.
+    """Write the package's file tree below a root.
 
     Args:
         wheelhouse: the folder of wheels.
-        root: empty; not where the package will be installed.
-        python: Debian's own, as its full path.
+        root: an empty folder, not the place where the package will be installed.
+        python: full path of Debian's own Python.
 
     Raises:
-        subprocess.CalledProcessError: venv or pip failed; it has said why.
+        subprocess.CalledProcessError: venv or pip failed, and printed the cause.
     """
     _environment(wheelhouse, root, python)
     link = root / "usr/bin/outrider"
@@ -88,7 +88,7 @@ def stage(wheelhouse: Path, root: Path, python: Path) -> None:
     units.mkdir(parents=True)
     for unit in sorted((REPOSITORY / "systemd").glob("outrider*.*")):
         if unit.is_file() and unit.suffix in (".service", ".socket", ".timer"):
-            # The helper is a module of the environment's, not of the system's Python.
+            # The helper is a module in the environment, not in the system's Python.
             text = unit.read_text(encoding="utf-8")
             text = text.replace("ExecStart=/usr/bin/python3 ", f"ExecStart=/{HOME}/bin/python ")
             (units / unit.name).write_text(text, encoding="utf-8")
@@ -123,7 +123,7 @@ def _environment(wheelhouse: Path, root: Path, python: Path) -> None:
     for file in (home / "bin").iterdir():
         if not _KEPT.fullmatch(file.name):
             file.unlink()
-    # Of what was written while it lay elsewhere, these two name the place.
+    # These two files contain the path at which they were written.
     for file in (home / "bin/outrider", home / "pyvenv.cfg"):
         text = file.read_text(encoding="utf-8").replace(str(home), f"/{HOME}")
         file.write_text(text, encoding="utf-8")
@@ -132,7 +132,7 @@ def _environment(wheelhouse: Path, root: Path, python: Path) -> None:
 
 
 def control_files(root: Path, wheelhouse: Path, python: str, architecture: str) -> None:
-    """Write the folder DEBIAN beside the staged tree."""
+    """Write the folder DEBIAN next to the staged tree."""
     wheels = sorted(wheelhouse.glob("*.whl"))
     version = next(
         parse_wheel_filename(w.name)[1] for w in wheels if w.name.startswith("outrider-")
@@ -155,7 +155,7 @@ def control_files(root: Path, wheelhouse: Path, python: str, architecture: str) 
     )
     (folder / "control").write_text(control, encoding="utf-8")
     (folder / "conffiles").write_text("/etc/outrider/outrider.toml\n", encoding="utf-8")
-    sums = (  # of all but the configuration, as dpkg wants them
+    sums = (  # of all files but the configuration, as dpkg requires
         f"{hashlib.md5(file.read_bytes()).hexdigest()}  {file.relative_to(root)}\n"  # noqa: S324
         for file in files
         if not file.is_relative_to(root / "etc")
@@ -167,18 +167,18 @@ def control_files(root: Path, wheelhouse: Path, python: str, architecture: str) 
 
 
 def maintainer() -> str:
-    """Who answers for the package: whoever makes it, as Debian's tools are told."""
+    """Return the package's maintainer, from the variables that Debian's tools use."""
     name = os.environ.get("DEBFULLNAME", "The Outrider authors")
     return f"{name} <{os.environ.get('DEBEMAIL', 'outrider@localhost')}>"
 
 
 def _write_changelog(root: Path, version: str) -> None:
-    """The one entry that Debian asks for; what has changed stands in the project's own."""
+    """Write the one entry that Debian requires; the project's changelog has the changes."""
     changed = REPOSITORY / "CHANGELOG.md"
     when = formatdate(int(os.environ.get("SOURCE_DATE_EPOCH", changed.stat().st_mtime)))
     text = (
         f"outrider ({version}) unstable; urgency=medium\n\n"
-        f"  * What has changed stands in {changed.name} of the sources.\n\n"
+        f"  * See {changed.name} in the sources for the changes.\n\n"
         f" -- {maintainer()}  {when}\n"
     )
     file = root / "usr/share/doc/outrider/changelog.Debian.gz"
@@ -193,23 +193,23 @@ def _files(root: Path) -> Iterator[Path]:
 def make(
     wheelhouse: Path, out: Path, python: Path = SYSTEM_PYTHON, packed: Sequence[str] = SMALL
 ) -> Path:
-    """Write the package into a folder, and say where it is.
+    """Write the package into a folder, and return its path.
 
     Args:
         wheelhouse: the folder of wheels.
-        out: made where it is missing.
-        python: Debian's own.
-        packed: how dpkg-deb compresses.
+        out: output folder, created if missing.
+        python: Debian's own Python.
+        packed: compression options of dpkg-deb.
 
     Raises:
-        FileNotFoundError: there are no wheels, no dpkg-deb, or no Python of Debian's.
-        subprocess.CalledProcessError: a program failed; it has said why.
+        FileNotFoundError: wheels, dpkg-deb or Debian's Python are missing.
+        subprocess.CalledProcessError: a program failed, and printed the cause.
     """
     if not (wheelhouse / REQUIREMENTS).is_file():
-        raise FileNotFoundError(f"{wheelhouse} holds no wheels: make wheelhouse")
+        raise FileNotFoundError(f"{wheelhouse} contains no wheels; run `make wheelhouse`")
     asked = "import sys; print('%d.%d' % sys.version_info[:2])"
-    minor = _said(python, "-c", asked)
-    architecture = _said("dpkg", "--print-architecture")
+    minor = _output_of(python, "-c", asked)
+    architecture = _output_of("dpkg", "--print-architecture")
     exact = python.with_name(f"python{minor}")
     out.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
@@ -223,23 +223,23 @@ def make(
     return out / f"outrider_{version}-1_{architecture}.deb"
 
 
-def _said(*command: str | Path) -> str:
+def _output_of(*command: str | Path) -> str:
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
 
 
 def main() -> None:
-    """Make the package that the command line asks for."""
+    """Make the package that the command line requests."""
     parser = argparse.ArgumentParser(prog="python -m tools.debian_package", description=__doc__)
     parser.add_argument("wheelhouse", type=Path)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--python", type=Path, default=SYSTEM_PYTHON, help="%(default)s")
-    told = parser.parse_args()
+    arguments = parser.parse_args()
     try:
-        made = make(told.wheelhouse, told.folder, told.python)
+        made = make(arguments.wheelhouse, arguments.folder, arguments.python)
     except FileNotFoundError as error:
         sys.exit(f"Debian package: {error}")
     except subprocess.CalledProcessError as error:
-        sys.exit(f"Debian package: {error.cmd[0]} ended with {error.returncode}")
+        sys.exit(f"Debian package: {error.cmd[0]} failed with exit code {error.returncode}")
     print(f"  {made}: {made.stat().st_size / 1e6:.0f} MB", file=sys.stderr)
 
 

@@ -1,6 +1,6 @@
-"""Write every file that is made from the code: `make docs`, or `python -m tools.generate [FOLDER]`.
+"""Generator of all files made from the code: `make docs` or `python -m tools.generate [FOLDER]`.
 
-The same bytes each time. A test compares what is committed with what this would write.
+It always writes the same bytes. A test compares the committed files with its output.
 """
 
 import sys
@@ -29,11 +29,11 @@ GENERATED: Final[Mapping[str, Callable[[], str]]] = {
     "docs/reference/python-api.md": python_api_page,
     "systemd/outrider.toml.example": lambda: example_toml(shipped_only=True),
 }
-"""Paths in the repository, and what gives the text of each."""
+"""Paths in the repository, and the function that returns the text of each."""
 
 
 def write(root: Path) -> list[str]:
-    """Write what differs below a folder; return the paths that were written."""
+    """Write the files that differ below a folder; return their paths."""
     written = []
     for path, text_of in GENERATED.items():
         file, text = root / path, text_of()

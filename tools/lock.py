@@ -1,10 +1,10 @@
-"""Pin every dependency with its hashes: `python tools/lock.py`, or `make lock`.
+"""Lock files of all dependencies with hashes: `python tools/lock.py` or `make lock`.
 
-`locks/NAME.txt` holds what plain `pip install --require-hashes --no-deps -r` needs, for Python 3.11
-and newer on Linux, with environment markers where versions differ. It names no index: pip takes
-packages from wherever it is set up to look, and refuses a file whose hash is not listed.
+`locks/NAME.txt` is for plain `pip install --require-hashes --no-deps -r`, for Python 3.11 and newer
+on Linux, with environment markers where versions differ. It contains no index: pip uses its
+configured one, and rejects a file whose hash is not listed.
 
-The tools are those of the extra `supply`; they stand beside the Python that runs this.
+The tools come from the extra `supply`, in the environment of the Python that runs this.
 """
 
 import hashlib
@@ -38,21 +38,21 @@ PARTS: Final = {
     "mutation": "what `make check-long` puts faults into the code with",
     "supply": "what makes these files and the bill of materials",
 }
-"""Locks and what they are for; all but the first agree with it where they pin the same package."""
+"""Locks and their purposes; all others agree with the first on packages that both pin."""
 OLDEST: Final = "3.11"
 _DIGEST: Final = re.compile(r"^# requirements: (\S+)$", re.MULTILINE)
 _SIGNED: Final = re.compile(r"^(?P<name>[A-Za-z0-9._-]+)==(?P<rest>[^\\]+)", re.MULTILINE)
 
 
 def project() -> dict[str, Any]:
-    """The table ``[project]`` of pyproject.toml."""
+    """Return the table ``[project]`` of pyproject.toml."""
     table: dict[str, Any] = tomllib.loads((REPOSITORY / "pyproject.toml").read_text("utf-8"))
     own: dict[str, Any] = table["project"]
     return own
 
 
 def required(part: str, own: dict[str, Any]) -> list[str]:
-    """The requirements from which a lock is made.
+    """Return the requirements from which a lock is made.
 
     Args:
         part: a key of `PARTS`.
@@ -64,24 +64,24 @@ def required(part: str, own: dict[str, Any]) -> list[str]:
 
 
 def digest(requirements: list[str], oldest: str) -> str:
-    """What stands in a lock's head, to tell whether it was made from these requirements."""
+    """Return the digest in a lock's head, which identifies its requirements."""
     text = "\n".join([oldest, *requirements])
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def digest_in(text: str) -> str | None:
-    """The digest in a lock's head."""
+    """Return the digest in a lock's head, or None."""
     found = _DIGEST.search(text)
     return found[1] if found else None
 
 
 def pins_in(text: str) -> list[str]:
-    """The pins of a lock as requirements: ``numpy==2.4.6 ; python_version < "3.12"``."""
+    """Return a lock's pins as requirements: ``numpy==2.4.6 ; python_version < "3.12"``."""
     return [f"{pin['name']}=={pin['rest'].strip()}" for pin in _SIGNED.finditer(text)]
 
 
 def lock(part: str, own: dict[str, Any]) -> None:
-    """Write one lock; pins that are there stay unless the requirements exclude them."""
+    """Write one lock; existing pins stay unless the requirements exclude them."""
     requirements = required(part, own)
     file, full = LOCKS / f"{part}.txt", LOCKS / f"{EVERYTHING}.txt"
     agreeing = [] if part == EVERYTHING else ["--constraint", str(full)]
@@ -108,17 +108,17 @@ def lock(part: str, own: dict[str, Any]) -> None:
 
 
 def bill_of_materials(out: Path) -> dict[str, Any]:
-    """Write the bill of materials (CycloneDX, JSON) of what a site installs; and give it.
+    """Write and return the bill of materials (CycloneDX, JSON) of what a site installs.
 
-    The packages of `locks/runtime.txt` are installed into an environment of their own, for only
-    there their metadata, with licences, can be read.
+    The packages of `locks/runtime.txt` are installed into a separate environment, from which their
+    metadata with licences are read.
     """
-    beside = Path(sys.executable)
+    python = Path(sys.executable)
     with tempfile.TemporaryDirectory() as folder:
         venv.create(folder, with_pip=False)
         site = Path(folder) / "bin" / "python"
         command: list[str | Path] = [
-            beside,
+            python,
             "-m",
             "pip",
             "--python",
@@ -129,28 +129,28 @@ def bill_of_materials(out: Path) -> dict[str, Any]:
         ]
         site_lock = ["--require-hashes", "--no-compile", "-r", str(LOCKS / "runtime.txt")]
         subprocess.run([*command, *site_lock], check=True)
-        tell: list[str | Path] = [
-            beside.with_name("cyclonedx-py"), "environment", "--pyproject",
+        cyclonedx: list[str | Path] = [
+            python.with_name("cyclonedx-py"), "environment", "--pyproject",
             REPOSITORY / "pyproject.toml", "--output-reproducible", "--output-file", out, site,
         ]  # fmt: skip
-        subprocess.run(tell, check=True)
-    told: dict[str, Any] = json.loads(out.read_text(encoding="utf-8"))
-    told["metadata"]["component"]["version"] = _own_version()
-    out.write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
-    return told
+        subprocess.run(cyclonedx, check=True)
+    bill: dict[str, Any] = json.loads(out.read_text(encoding="utf-8"))
+    bill["metadata"]["component"]["version"] = _own_version()
+    out.write_text(json.dumps(bill, indent=1) + "\n", encoding="utf-8")
+    return bill
 
 
 def _own_version() -> str:
-    """The project's, which pyproject.toml leaves to the package."""
+    """Return the project's version, which is in the package and not in pyproject.toml."""
     text = (REPOSITORY / "daemon/outrider/__init__.py").read_text(encoding="utf-8")
     found = re.search(r'^__version__ = "(.+)"', text, re.MULTILINE)
     if found is None:
-        sys.exit("daemon/outrider/__init__.py tells no __version__")
+        sys.exit("daemon/outrider/__init__.py contains no __version__")
     return found[1]
 
 
 def licences_page(bill: dict[str, Any]) -> str:
-    """The page that lists every package that a site installs, with its licence."""
+    """Return the page that lists every package that a site installs, with its licence."""
     lines = [
         "# Licences of what Outrider installs",
         "",
@@ -162,20 +162,20 @@ def licences_page(bill: dict[str, Any]) -> str:
         "|---|---|---|",
     ]
     for part in sorted(bill["components"], key=lambda part: str(part["name"]).lower()):
-        told = [one.get("expression") or _license(one) for one in part.get("licenses", ())]
-        names = ", ".join(dict.fromkeys(filter(None, told))) or "not declared"
+        licences = [one.get("expression") or _license(one) for one in part.get("licenses", ())]
+        names = ", ".join(dict.fromkeys(filter(None, licences))) or "not declared"
         lines.append(f"| {part['name']} | {part['version']} | {names} |")
     return "\n".join(lines) + "\n"
 
 
 def _license(entry: dict[str, Any]) -> str:
-    told = entry.get("license", {})
-    name = str(told.get("id") or told.get("name", "")).partition("\n")[0]
+    licence = entry.get("license", {})
+    name = str(licence.get("id") or licence.get("name", "")).partition("\n")[0]
     return name.removeprefix("License :: ").removeprefix("OSI Approved :: ")
 
 
 def main() -> None:
-    """Write all locks and the page of licences; with `--bill FILE` only the bill of materials."""
+    """Write all locks and the licences page; with `--bill FILE` only the bill of materials."""
     if sys.argv[1:2] == ["--bill"]:
         out = Path(sys.argv[2])
         out.parent.mkdir(parents=True, exist_ok=True)

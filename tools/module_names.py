@@ -1,4 +1,4 @@
-"""The names that a Python module gives, read from its source: nothing is imported."""
+"""Names that a Python module defines, read from its source without importing it."""
 
 import ast
 from collections.abc import Iterator
@@ -8,11 +8,11 @@ from typing import NamedTuple
 
 
 class Given(NamedTuple):
-    """One name at the top of a module.
+    """One top-level name of a module.
 
     Attributes:
-        imported_from: its dotted name where it comes from; None where it is defined here.
-        members: of a class, what it has: methods, fields, attributes.
+        imported_from: dotted name of its origin; None if it is defined here.
+        members: methods, fields and attributes of a class.
     """
 
     imported_from: str | None = None
@@ -21,7 +21,7 @@ class Given(NamedTuple):
 
 @cache
 def names_in(file: Path) -> dict[str, Given]:
-    """Every name at the top of a module. Raises `SyntaxError`."""
+    """Return every top-level name of a module. Raises `SyntaxError`."""
     return {
         name: given
         for node in ast.parse(file.read_text(encoding="utf-8")).body
@@ -30,7 +30,7 @@ def names_in(file: Path) -> dict[str, Given]:
 
 
 def _given(node: ast.stmt) -> Iterator[tuple[str, Given]]:
-    """Names that a statement gives to the scope it stands in."""
+    """Yield the names that a statement defines in its scope."""
     if isinstance(node, ast.ClassDef):
         yield node.name, Given(members=_members(node))
     elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):

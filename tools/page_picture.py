@@ -1,7 +1,7 @@
-"""The picture of the status page in the README: ``python -m tools.page_picture [FILE]``.
+"""Screenshot of the status page for the README: ``python -m tools.page_picture [FILE]``.
 
-Runs the demo, waits until it shows what a policy would have saved, and takes the first screen of
-the page in a real Chromium. The demo ends with it.
+It runs the demo, waits for an estimate of a policy's savings, captures the first screen of the page
+in a real Chromium, and stops the demo.
 """
 
 import asyncio
@@ -19,22 +19,22 @@ from tests.service.web.browser import open_tab, started_browser
 
 FILE: Final = Path(__file__).resolve().parents[1] / "docs/pictures/status-page.png"
 _WIDTH, _HEIGHT = 1280, 1000
-_WITHIN_S: Final = 300.0
+_TIMEOUT_S: Final = 300.0
 
 
 def wait_for_the_twin(address: str) -> None:
-    """Return once the status holds the twin's answer. Raises `TimeoutError`."""
-    deadline_s = time.monotonic() + _WITHIN_S
+    """Wait until the status contains the twin's answer. Raises `TimeoutError`."""
+    deadline_s = time.monotonic() + _TIMEOUT_S
     while time.monotonic() < deadline_s:
-        with urllib.request.urlopen(f"{address}/api/v1/status", timeout=30) as said:  # noqa: S310
-            if json.load(said)["twin"] is not None:
+        with urllib.request.urlopen(f"{address}/api/v1/status", timeout=30) as response:  # noqa: S310
+            if json.load(response)["twin"] is not None:
                 return
         time.sleep(1.0)
-    raise TimeoutError(f"the demo's twin has not answered within {_WITHIN_S:g} s")
+    raise TimeoutError(f"the demo's twin has not answered within {_TIMEOUT_S:g} s")
 
 
 async def first_screen(address: str, chromium: Path, folder: Path) -> bytes:
-    """What a window of usual size shows of the page, as PNG."""
+    """Return a screenshot of the page in a window of usual size, as PNG."""
     with started_browser(chromium, folder) as browser:
         return await _picture_of(address, browser)
 
@@ -49,10 +49,10 @@ async def _picture_of(address: str, browser: str) -> bytes:
 
 
 def main() -> int:
-    """Returns the exit code."""
+    """Write the picture and return the exit code."""
     chromium = shutil.which("chromium")
     if chromium is None:
-        print("there is no chromium: apt-get install chromium")
+        print("chromium not found; use `apt-get install chromium`")
         return 1
     file = Path(sys.argv[1]) if len(sys.argv) > 1 else FILE
     command = [str(Path(sys.executable).with_name("outrider")), "demo", "--port", "0"]

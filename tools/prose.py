@@ -1,7 +1,7 @@
 """Lint of the pages: the length of sentences and pages, semicolons and words to avoid.
 
 Pages are README, ARCHITECTURE, CONTRIBUTING and `docs/`. Decision records, generated reference and
-recorded results are left out: they are not written, or not written again.
+recorded results are excluded: nobody writes them by hand, or edits them later.
 """
 
 import re
@@ -12,12 +12,12 @@ from typing import Final
 MAX_WORDS: Final = 35
 LONG_WORDS: Final = 25
 LONG_SHARE: Final = 0.1
-"""Part of a page's sentences that may have more than `LONG_WORDS` words."""
+"""Maximum share of a page's sentences with more than `LONG_WORDS` words."""
 MAX_PAGE_WORDS: Final = 1_800
 MAX_SEMICOLONS: Final = 8
-"""Sentences of one page that may have a semicolon."""
+"""Maximum number of a page's sentences with a semicolon."""
 _REFERENCE: Final = {"docs/glossary.md"}
-"""Pages that are looked up, not read: their length is not bounded."""
+"""Reference pages, whose length is not limited."""
 _LEFT_OUT: Final = ("docs/decisions/", "docs/reference/", "docs/results/")
 _TOP: Final = {"README.md": 700, "ARCHITECTURE.md": 900, "CONTRIBUTING.md": 1_800}
 _WORDS: Final = re.compile(

@@ -1,14 +1,14 @@
-"""Names of modules and files in prose that lead nowhere: `python -m tools.references`.
+"""Lint of broken references to modules and files in prose: `python -m tools.references`.
 
-Looked at are comments and docstrings of Python, comments of shell, TOML and make, and every page of
-prose. Looked for are
-- dotted names below the import packages: `outrider.model.jobs.Job` has to be a module, or a name
-  that stands at the top of one, or in a class there;
+It checks comments and docstrings of Python, comments of shell, TOML and make, and every page of
+prose for
+- dotted names below the import packages: `outrider.model.jobs.Job` must be a module, a top-level
+  name of one, or a name in a class there;
 - paths that begin with a folder of the repository: `docs/reference/http.md`, `bench/*.py`;
 - names of Python and shell files, alone or with the end of their path: `accounting/report.py`.
 
-Nothing is imported, so it also works halfway through a move; each line that it prints names the
-place, what is not there, and what there is of a similar name.
+Nothing is imported, so it also works in the middle of a move. Each line of its output contains the
+place, the missing name, and similar names that exist.
 """
 
 import ast
@@ -41,12 +41,12 @@ _PLACEHOLDER: Final = re.compile(r"\b(NAME|FILE|FOLDER|DIR)\b")
 
 
 class Broken(NamedTuple):
-    """A name that leads nowhere.
+    """A reference that leads nowhere.
 
     Attributes:
         place: the file in the repository, and the line.
-        name: what stands there.
-        why: what there is not, and what there is of a similar name.
+        name: the reference.
+        why: what is missing, and similar names that exist.
     """
 
     place: str
@@ -58,7 +58,7 @@ class Broken(NamedTuple):
 
 
 def _names_of(file: Path) -> dict[str, Given]:
-    """Names that a module gives; those that it makes when used stand in the stub beside it."""
+    """Return the names of a module, including those in its stub file (made on first use)."""
     stub = file.with_suffix(".pyi")
     return names_in(file) | (names_in(stub) if stub.is_file() else {})
 
@@ -78,7 +78,7 @@ class Tree:
         self.modules = dict(self._modules())
 
     def broken(self) -> Iterator[Broken]:
-        """Every name in prose that leads nowhere, file by file."""
+        """Yield every broken reference in prose, file by file."""
         tops = "|".join(sorted(map(re.escape, self._folders)))
         path = re.compile(rf"(?<![\w./<>{{}}$*-])(?:{tops})/[\w./*-]*[\w*]")
         for file, name in zip(self.files, self._paths, strict=True):
@@ -101,7 +101,7 @@ class Tree:
                 yield ".".join(parts).removesuffix(".__init__"), file
 
     def _no_module(self, dotted: str) -> str:
-        """Why a dotted name leads nowhere; empty where it leads somewhere."""
+        """Return why a dotted name does not exist; empty if it does."""
         words = dotted.split(".")
         cut = next((n for n in range(len(words), 0, -1) if ".".join(words[:n]) in self.modules), 0)
         rest = words[cut:]
@@ -122,11 +122,11 @@ class Tree:
         return ""
 
     def __contains__(self, dotted: str) -> bool:
-        """Return whether a name is one of this repository's own."""
+        """Return True if a name belongs to this repository's packages."""
         return any(dotted.startswith(f"{package}.") for package in PACKAGES)
 
     def _instead(self, name: str) -> str:
-        """Modules of that name elsewhere, or modules that define it, as half a sentence."""
+        """Return modules of that name elsewhere, or modules that define it, as text."""
         alike = [module for module in self.modules if module.rpartition(".")[2] == name]
         alike += [
             f"{module}.{name}"
@@ -154,7 +154,7 @@ class Tree:
 
 
 def prose(file: Path) -> Iterator[tuple[int, str]]:
-    """Lines that people read, with their numbers: comments, docstrings, pages."""
+    """Yield lines of prose with their numbers: comments, docstrings, pages."""
     if file.suffix == ".py":
         yield from _python_prose(file.read_text(encoding="utf-8"))
     elif file.suffix in {".md", *_LIKE_SHELL}:
@@ -165,19 +165,19 @@ def prose(file: Path) -> Iterator[tuple[int, str]]:
 def _python_prose(text: str) -> Iterator[tuple[int, str]]:
     lines = text.splitlines()
     for node in _statements(ast.parse(text)):
-        # Docstrings, those of attributes too: text that stands alone.
+        # Docstrings, also of attributes: string expressions that are statements.
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
             for line in range(node.lineno, (node.end_lineno or node.lineno) + 1):
                 yield line, lines[line - 1]
     if "#" not in text:
-        return  # no comment: taking it apart takes longest
+        return  # no comment: skip tokenizing, the slowest step
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
         if token.type == tokenize.COMMENT:
             yield token.start[0], token.string
 
 
 def _statements(block: ast.AST) -> Iterator[ast.AST]:
-    """Every statement below a block, without the expressions in it."""
+    """Yield every statement below a block, without its expressions."""
     for field in ("body", "handlers", "orelse", "finalbody", "cases"):
         for statement in getattr(block, field, ()):
             yield statement
@@ -196,5 +196,5 @@ def _files(root: Path) -> Iterator[Path]:
 
 if __name__ == "__main__":
     found = list(Tree(REPOSITORY).broken())
-    print("\n".join([*map(str, found), f"{len(found)} names lead nowhere"]))
+    print("\n".join([*map(str, found), f"{len(found)} broken references"]))
     sys.exit(1 if found else 0)

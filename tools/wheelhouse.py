@@ -1,9 +1,9 @@
 """Wheels for an install without an index: `python -m tools.wheelhouse FOLDER [EXTRA...]`.
 
-It holds Outrider's own wheel, the packages of `locks/runtime.txt` and of the extras that are asked
-for, and a `requirements.txt` that lists each of them by version and hash and forbids any index:
-`pip install -r FOLDER/requirements.txt` is all that the host needs. Without options the wheels are
-for the Python that runs this; `--python 3.11 --glibc 2.34` are for a host of another release.
+The folder contains Outrider's own wheel, the packages of `locks/runtime.txt` and of the requested
+extras, and a `requirements.txt` that lists each by version and hash and forbids any index. The host
+only needs `pip install -r FOLDER/requirements.txt`. Without options the wheels are for the Python
+that runs this; `--python 3.11 --glibc 2.34` is for a host of another release.
 """
 
 import argparse
@@ -28,9 +28,9 @@ EXTRAS: Final = ("broker", "forecast", "htcondor", "reports", "sweeps")
 """Extras of pyproject.toml that a site may want; each has a lock."""
 REQUIREMENTS: Final = "requirements.txt"
 _HEAD: Final = """\
-# Outrider and all that it needs, for {target}.
-# Offline: pip install -r {file}, in an environment of its own. Hashes of
-# others' packages are those of Outrider's locks.
+# Outrider and all its dependencies, for {target}.
+# Offline: pip install -r {file}, in a separate environment. Hashes of
+# dependencies are those of Outrider's locks.
 --no-index
 --find-links .
 --only-binary :all:
@@ -45,12 +45,12 @@ _OLDEST_GLIBC: Final = 5
 
 
 class Target(NamedTuple):
-    """The host that wheels are for.
+    """The host for which wheels are collected.
 
     Attributes:
-        python: its version of Python, as ``3.11``.
-        glibc: its minor version of glibc 2, as 34; None: of this host.
-        machine: its architecture, as ``x86_64``.
+        python: its version of Python, such as ``3.11``.
+        glibc: its minor version of glibc 2, such as 34; None: this host's.
+        machine: its architecture, such as ``x86_64``.
     """
 
     python: str
@@ -59,17 +59,17 @@ class Target(NamedTuple):
 
     @classmethod
     def here(cls) -> "Target":
-        """This host, and the Python that runs this."""
+        """Return this host with the running Python as the target."""
         return cls("{}.{}".format(*sys.version_info[:2]), None, platform.machine())
 
     def __str__(self) -> str:
-        """What people call it."""
+        """Return the target's description for people."""
         glibc = "this host's glibc" if self.glibc is None else f"glibc 2.{self.glibc} or newer"
         return f"Python {self.python}, {self.machine}, {glibc}"
 
     @property
     def markers(self) -> dict[str, str]:
-        """What environment markers ask of a host."""
+        """Values of the environment markers for the target."""
         return {
             "python_version": self.python, "python_full_version": f"{self.python}.0",
             "sys_platform": "linux", "platform_system": "Linux", "os_name": "posix",
@@ -79,7 +79,7 @@ class Target(NamedTuple):
 
     @property
     def pip_options(self) -> list[str]:
-        """Options with which pip fetches for it, and not for the Python that runs pip."""
+        """Options that make pip download for the target instead of the running Python."""
         if self.glibc is None:
             return []
         tags = [f"manylinux_2_{minor}" for minor in range(self.glibc, _OLDEST_GLIBC - 1, -1)]
@@ -90,7 +90,7 @@ class Target(NamedTuple):
 
 
 def pins_for(target: Target, extras: Collection[str]) -> dict[str, list[str]]:
-    """What a host needs, from the locks: the hashes of its files, by ``name==version``.
+    """Return the file hashes of all packages for a host, by ``name==version``, from the locks.
 
     Raises:
         ValueError: there is no such extra, or two locks do not agree.
@@ -111,10 +111,10 @@ def pins_for(target: Target, extras: Collection[str]) -> dict[str, list[str]]:
 
 
 def requirements_of(wheels: Collection[Path], pins: Mapping[str, list[str]], target: Target) -> str:
-    """The text of `requirements.txt`: each wheel by version and by the hash of its very file.
+    """Return the text of `requirements.txt`: each wheel with version and hash.
 
     Raises:
-        ValueError: a wheel is not one that the locks name, or one is missing.
+        ValueError: a wheel is not in the locks, or one is missing.
     """
     lines, missing = [_HEAD.format(target=target, file=REQUIREMENTS)], set(pins)
     for wheel in sorted(wheels):
@@ -123,7 +123,7 @@ def requirements_of(wheels: Collection[Path], pins: Mapping[str, list[str]], tar
         digest = hashlib.sha256(wheel.read_bytes()).hexdigest()
         if name != "outrider":
             if digest not in pins.get(signed, ()):
-                raise ValueError(f"{wheel.name} is not a file that the locks name")
+                raise ValueError(f"{wheel.name} is not a file in the locks")
             missing.discard(signed)
         lines.append(f"{signed} --hash=sha256:{digest}\n")
     if missing:
@@ -132,14 +132,14 @@ def requirements_of(wheels: Collection[Path], pins: Mapping[str, list[str]], tar
 
 
 def make(folder: Path, target: Target, extras: Collection[str]) -> None:
-    """Fill a folder anew, or leave it as it was.
+    """Replace a folder by a new wheelhouse; leave it unchanged on failure.
 
     Raises:
-        ValueError: as `pins_for` and `requirements_of`; or the folder holds something else.
-        subprocess.CalledProcessError: pip failed; it has said why.
+        ValueError: see `pins_for` and `requirements_of`; or the folder contains something else.
+        subprocess.CalledProcessError: pip failed, and printed the cause.
     """
     if folder.exists() and any(folder.iterdir()) and not (folder / REQUIREMENTS).exists():
-        raise ValueError(f"{folder} holds something else; name a folder that is empty or new")
+        raise ValueError(f"{folder} contains something else; use an empty or new folder")
     pins = pins_for(target, extras)
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".wheelhouse-") as name:
@@ -156,7 +156,7 @@ def make(folder: Path, target: Target, extras: Collection[str]) -> None:
             "download", "--require-hashes", "--only-binary", ":all:", "--requirement", wanted,
             "--dest", part, *target.pip_options,
         )  # fmt: skip
-        # What builds it is in the locks (checkout.txt) and installed; nothing else is fetched.
+        # Its build requirements are locked (checkout.txt) and installed; no more is downloaded.
         _pip("wheel", "--no-build-isolation", "--wheel-dir", part, REPOSITORY)
         text = requirements_of(list(part.glob("*.whl")), pins, target)
         (part / REQUIREMENTS).write_text(text, encoding="utf-8")
@@ -173,28 +173,28 @@ def _pip(command: str, *words: str | Path) -> None:
 
 
 def main() -> None:
-    """Make the folder that the command line asks for."""
+    """Make the folder that the command line requests."""
     parser = argparse.ArgumentParser(prog="python -m tools.wheelhouse", description=__doc__)
     here = Target.here()
     parser.add_argument("folder", type=Path)
     parser.add_argument("extras", nargs="*", metavar="EXTRA", help=", ".join(EXTRAS))
     parser.add_argument("--python", default=here.python, help="of the host (%(default)s)")
-    parser.add_argument("--glibc", help="of the host, as 2.34 (this one's)")
+    parser.add_argument("--glibc", help="of the host, such as 2.34 (default: this host's)")
     parser.add_argument("--machine", default=here.machine, help="of the host (%(default)s)")
-    told = parser.parse_args()
-    glibc = re.fullmatch(r"2\.(\d+)", told.glibc or "")
-    other = (told.python, told.machine) != (here.python, here.machine)
-    if (told.glibc is not None or other) and glibc is None:
-        parser.error("wheels for another host need its glibc, as --glibc 2.34")
-    target = Target(told.python, int(glibc[1]) if glibc else None, told.machine)
+    arguments = parser.parse_args()
+    glibc = re.fullmatch(r"2\.(\d+)", arguments.glibc or "")
+    other = (arguments.python, arguments.machine) != (here.python, here.machine)
+    if (arguments.glibc is not None or other) and glibc is None:
+        parser.error("wheels for another host need its glibc; use --glibc, such as 2.34")
+    target = Target(arguments.python, int(glibc[1]) if glibc else None, arguments.machine)
     try:
-        make(told.folder, target, dict.fromkeys(told.extras))
+        make(arguments.folder, target, dict.fromkeys(arguments.extras))
     except ValueError as error:
         sys.exit(f"wheelhouse: {error}")
     except subprocess.CalledProcessError as error:
-        sys.exit(f"wheelhouse: pip ended with {error.returncode}")
-    count = len(list(told.folder.glob("*.whl")))
-    print(f"  {told.folder}: {count} wheels for {target}", file=sys.stderr)
+        sys.exit(f"wheelhouse: pip failed with exit code {error.returncode}")
+    count = len(list(arguments.folder.glob("*.whl")))
+    print(f"  {arguments.folder}: {count} wheels for {target}", file=sys.stderr)
 
 
 if __name__ == "__main__":

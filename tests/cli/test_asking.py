@@ -198,7 +198,7 @@ def test_the_status_says_where_fairness_is_degenerate(vos: int, says_so: bool) -
 def test_a_stranger_on_the_port_is_not_taken_for_a_daemon(stranger: str) -> None:
     done = outrider("status", "--url", stranger)
     assert done.code == 3
-    assert "not as Outrider would" in done.err
+    assert "is not an Outrider server" in done.err
 
 
 def test_a_proxy_for_the_wide_world_is_not_asked(

@@ -53,7 +53,7 @@ def adapter_table(broker: Mosquitto) -> str:
     ("rights", "state", "told"),
     [
         (RIGHTS["both"], "ok", "may write and read outrider/site/#"),
-        (RIGHTS["write"], "fail", "does not let outrider read it"),
+        (RIGHTS["write"], "fail", "but not read it"),
         (RIGHTS["read"], "fail", "may not publish to outrider/site/doctor"),
         (RIGHTS["none"], "fail", "may not publish to outrider/site/doctor"),
     ],

@@ -118,5 +118,5 @@ def test_people_get_a_table(tmp_path: Path) -> None:
     out = tmp_path / "starts.csv"
     done = outrider("forecast", busy(tmp_path), "--replicates", 10, "--out", out)
     assert done.code == 0
-    assert "80 % interval held" in done.out
+    assert "within the 80 % interval" in done.out
     assert str(out) in done.out

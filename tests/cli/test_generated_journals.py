@@ -59,7 +59,7 @@ def there(folder: Path) -> list[object]:
     [
         (there, "out.sqlite: exists already; expected a new file"),
         (lambda _: ["--incumbent", "randm_match"], 'did you mean "random_match"?'),
-        (lambda _: ["--until", "nan"], "no number of seconds"),
+        (lambda _: ["--until", "nan"], "not a number of seconds"),
         (lambda _: ["--until", "-1"], "-1"),
         (lambda folder: ["--campus", folder], "no site.toml"),
         (lambda folder: ["--campus", folder / "none"], "no such folder"),

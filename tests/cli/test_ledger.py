@@ -126,4 +126,4 @@ def test_commands_are_shown_and_exported(tmp_path: Path) -> None:
     assert [row["command"] for row in exported] == ["configuration", "mode"]
     assert exported[1] == shown[0]
     wrong = outrider("ledger", "export", file, "--rows", "commands", "--job", "1.0")
-    assert (wrong.code, "the table commands cannot be filtered by job" in wrong.err) == (2, True)
+    assert (wrong.code, "commands have no job" in wrong.err) == (2, True)

@@ -210,14 +210,14 @@ def test_a_name_cannot_move_the_cursor() -> None:
     [
         (
             ["jobs", "-o", "job,wating_s"],
-            'no column "wating_s"; did you mean "waiting_s"? The columns: job, state, user, vo, ',
+            'no column "wating_s"; did you mean "waiting_s"? Columns: job, state, user, vo, ',
         ),
-        (["status", "--watch", "--json"], "it goes with neither --csv nor --json"),
+        (["status", "--watch", "--json"], "--watch cannot be combined with --csv or --json"),
         (["users", "--sort", "-queues"], 'no column "queues"; did you mean "queued"'),
-        (["machines", "--csv", "--json"], "--csv and --json exclude each other"),
-        (["machines", "--watch", "1", "--json"], "it goes with neither --csv nor --json"),
+        (["machines", "--csv", "--json"], "--csv and --json: use one of them"),
+        (["machines", "--watch", "1", "--json"], "--watch cannot be combined with --csv or --json"),
         (["jobs", "--state", "waiting"], "queued"),
-        (["jobs", "--waiting-over", "nan"], "nan is no number of seconds"),
+        (["jobs", "--waiting-over", "nan"], "nan is not a number of seconds"),
         (["jobs", "--first", "0"], "expected a whole number, 1 or more"),
     ],
 )

@@ -96,12 +96,12 @@ def test_a_log_that_hangs_is_a_warning_and_fails_the_doctor(
         return real(path, **options)
 
     monkeypatch.setattr(os, "stat", stat)
-    monkeypatch.setattr(sources, "PATIENCE_S", 0.5)
+    monkeypatch.setattr(sources, "TIMEOUT_S", 0.5)
     try:
         (told,) = outrider("check-config", config, "--json").json()["warnings"]
-        assert "is it on a dead mount?" in told
+        assert "perhaps a dead mount" in told
         done = outrider("doctor", "--config", config)
         assert done.code == 1
-        assert "is it on a dead mount?" in done.out
+        assert "perhaps a dead mount" in done.out
     finally:
         os.close(os.open(fifo, os.O_RDWR))  # whoever blocks goes on

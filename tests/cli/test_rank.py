@@ -62,7 +62,7 @@ def test_the_greatest_utility_comes_first_or_the_shortest_wait(sites: list[str])
     assert [row["site"] for row in told["sites"]][:2] == sites[:2]
     assert (rows[sites[0]]["utility"], rows[sites[0]]["wait_s"]) == (0.9, 3_600.0)
     assert (rows[sites[0]]["wait_low_s"], rows[sites[0]]["wait_high_s"]) == (1_800.0, 10_800.0)
-    assert rows[sites[2]]["why_not"] == "not known, or no machine could run it"
+    assert rows[sites[2]]["why_not"] == "unknown, or no machine could run it"
     assert rows[sites[3]]["why_not"] == "its Outrider is too old"
     assert "no daemon answers" in rows[NOBODY]["why_not"]
     by_wait = outrider(*words, "--by", "wait").json()["sites"]
@@ -86,4 +86,4 @@ def test_each_kind_has_a_line_and_what_is_not_asked_for_is_left_out(sites: list[
 def test_where_no_wait_is_known_the_answer_is_no(sites: list[str]) -> None:
     done = outrider("rank", sites[2], NOBODY, sites[0], "--vo", "nobody's")
     assert done.code == 1
-    assert "no such job came there lately" in done.out
+    assert "no such job arrived there recently" in done.out

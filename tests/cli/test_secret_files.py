@@ -122,8 +122,8 @@ WRONG: list[tuple[Callable[[Path], object], str, str]] = [
     (renewed(-2), "tls_cert", "expired 2.0 d ago"),
     (renewed(400, begins_days=3), "tls_cert", "not valid before"),
     (lambda site: (site / "cert.pem").unlink(), "tls_cert", "No such file"),
-    (lambda site: (site / "cert.pem").write_text("no"), "tls_cert", "no certificate in it"),
-    (lambda site: (site / "cert.pem").write_bytes(b"\xff\xfe"), "tls_cert", "no PEM file"),
+    (lambda site: (site / "cert.pem").write_text("no"), "tls_cert", "contains no certificate"),
+    (lambda site: (site / "cert.pem").write_bytes(b"\xff\xfe"), "tls_cert", "not a PEM file"),
     (
         lambda site: (site / "cert.pem").write_text(
             "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n"
@@ -134,11 +134,11 @@ WRONG: list[tuple[Callable[[Path], object], str, str]] = [
     (lambda site: (site / "cert.pem").write_bytes(b"x" * 2_000_000), "tls_cert", "larger than"),
     (other_key, "tls_key", "is not the key of the certificate"),
     (encrypted, "tls_key", "with a passphrase"),
-    (lambda site: (site / "key.pem").write_text("no"), "tls_key", "no private key"),
+    (lambda site: (site / "key.pem").write_text("no"), "tls_key", "not a private key"),
     (lambda site: (site / "key.pem").unlink(), "tls_key", "No such file"),
     (lambda site: (site / "token").write_text("short"), "token_file", "16 characters or more"),
     (lambda site: (site / "token").write_bytes(b"\xff" * 40), "token_file", "16 characters"),
-    (pipe, "token_file", "no regular file"),
+    (pipe, "token_file", "not a regular file"),
     (lambda site: (site / "token").unlink(), "token_file", "No such file"),
     (lambda site: (site / "password").write_text("\nx"), "password_file", "first line is empty"),
     (lambda site: (site / "password").write_bytes(b"\xff\xfe"), "password_file", "is not text"),

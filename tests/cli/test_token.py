@@ -37,7 +37,7 @@ def test_it_lies_beside_the_journal_and_shows_names(tmp_path: Path) -> None:
     finally:
         os.umask(before)
     made(done, tmp_path / "state" / "token")
-    assert "made a token, mode 0600" in done.out
+    assert "created a token, mode 0600" in done.out
     assert "shown users' names" in done.out
     assert "reload" in done.out
     assert sorted(p.name for p in (tmp_path / "state").iterdir()) == ["token"]
@@ -48,7 +48,7 @@ def test_it_is_the_configured_file_where_there_is_one(tmp_path: Path) -> None:
     config = configured(tmp_path, f'token_file = "{file}"\n')
     done = outrider("token", "--config", config)
     made(done, file)
-    assert "Nobody may look without it" in done.out
+    assert "The page and the API need this token" in done.out
 
 
 def test_one_that_is_there_stays_and_is_closed(tmp_path: Path) -> None:
@@ -57,7 +57,7 @@ def test_one_that_is_there_stays_and_is_closed(tmp_path: Path) -> None:
     file.chmod(0o644)
     done = outrider("token", "--file", file)
     assert made(done, file) == first
-    assert "it stays" in done.out
+    assert "which is kept" in done.out
     assert "it has mode 0600 now" in done.out
     assert made(outrider("token", "--file", file, "--new"), file) != first
 

@@ -99,7 +99,7 @@ def test_a_missing_token_is_named_and_its_option(words: tuple[str, ...]) -> None
     with serving(Guarded) as port:
         done = outrider(*words, "--url", f"http://127.0.0.1:{port}")
     assert done.code == 3
-    assert "does not let us in (401): a token is required; --token-file FILE sends one" in done.err
+    assert "access denied (401): a token is required; use --token-file FILE" in done.err
 
 
 def test_the_token_of_a_file_is_sent(token_file: Path) -> None:
@@ -158,13 +158,13 @@ def test_a_certificate_is_trusted_by_the_option(tmp_path: Path, token_file: Path
 def test_a_file_that_is_no_certificate_is_named(token_file: Path) -> None:
     done = outrider("status", "--url", "https://localhost:9", "--ca", token_file)
     assert done.code == 2
-    assert f'"{token_file}": no PEM file of certificates' in done.err
+    assert f'"{token_file}": not a PEM file of certificates' in done.err
 
 
 def test_tls_where_none_is_spoken_and_none_where_it_is(tmp_path: Path) -> None:
     with serving(Guarded) as port:
         done = outrider("status", "--url", f"https://localhost:{port}")
-        assert (done.code, "speaks no TLS" in done.err) == (3, True)
+        assert (done.code, "answers, but without TLS" in done.err) == (3, True)
     with serving(Guarded, self_signed(tmp_path / "tls")) as port:
         done = outrider("status", "--url", f"http://localhost:{port}")
         assert (done.code, "over https://" in done.err) == (3, True), done.err
@@ -210,7 +210,7 @@ def test_json_of_another_service_is_not_taken_for_a_status() -> None:
 
     with serving(Other) as port:
         done = outrider("status", "--url", f"http://127.0.0.1:{port}")
-    assert (done.code, "not as Outrider would" in done.err) == (3, True), done.err
+    assert (done.code, "is not an Outrider server" in done.err) == (3, True), done.err
 
 
 @pytest.fixture

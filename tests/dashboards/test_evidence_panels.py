@@ -115,7 +115,7 @@ def test_no_panel_is_empty_and_all_figures_are_those_of_the_answer(evidence: Evi
     assert kwh["survival estimate"][0] / kwh["batch system"][0] == pytest.approx(0.76, rel=0.05)
     [(age_s,), (delay,)] = (
         evidence.now("Age of the answer")["age"],
-        evidence.now("Fidelity against its bounds")["start delay"],
+        evidence.now("Fidelity and its bounds")["start delay"],
     )
     assert 0 < age_s < 120
     assert delay == pytest.approx(0.05)
@@ -140,7 +140,7 @@ def test_what_holds_no_more_is_shown_as_such_and_without_a_figure(evidence: Evid
     evidence.answer(time.time(), refused="evictions are off", past={}, next=None)
     evidence.wait_for_state("outrider_twin_state", "refused")
     assert evidence.now("Answer") == {"refused": [1.0]}
-    assert evidence.now("Fidelity against its bounds")["evictions"] == pytest.approx([5 / 3])
+    assert evidence.now("Fidelity and its bounds")["evictions"] == pytest.approx([5 / 3])
     evidence.answer(time.time() - 4 * 86_400.0)
     evidence.wait_for_state("outrider_twin_state", "off")
     assert evidence.now("Age of the answer")["age"][0] > 4 * 86_400.0
@@ -148,7 +148,7 @@ def test_what_holds_no_more_is_shown_as_such_and_without_a_figure(evidence: Evid
     evidence.wait_for_state("outrider_starts_state", "failed")
     nothing = (
         "Candidates in the past window", "Past window: $measure, $policy",
-        "Fidelity against its bounds", "Starts that were scored", "Pinball loss",
+        "Fidelity and its bounds", "Scored starts", "Pinball loss",
         "Waiting jobs by expected start", *NO_LONGER,
     )  # fmt: skip
     assert [title for title in nothing if evidence.now(title)] == []

@@ -24,9 +24,9 @@ from tools.dashboard.previews import Site, preview
 pytestmark = pytest.mark.prometheus
 
 MAY_BE_EMPTY: Final[dict[tuple[str, str], str]] = {
-    ("Alerts that fire", "A"): "no rules are loaded here, and nothing is wrong",
-    ("Behind in publishing", "A"): "nothing is published by MQTT here",
-    ("Meters against the table", "A"): "no machine here has a meter; the alert with the same query "
+    ("Active alerts", "A"): "no rules are loaded here, and nothing is wrong",
+    ("MQTT backlog", "A"): "nothing is published by MQTT here",
+    ("Meters / table", "A"): "no machine here has a meter; the alert with the same query "
     "is tried by promtool",
     ("Journal on disk", "B"): "the journal's size is looked at first after a minute",
 }

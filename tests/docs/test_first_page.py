@@ -55,6 +55,6 @@ def test_a_log_tells_within_the_first_hour_what_the_table_promises(tmp_path: Pat
     log.write_text(LOG)
     told = shell("ingest", log)
     assert told.code == 0, told.err
-    for part in ("users whose jobs waited longest", "users by badput", "machines by badput",
+    for part in ("users with the longest total wait", "users by badput", "machines by badput",
                  "black holes"):  # fmt: skip
         assert part in told.out

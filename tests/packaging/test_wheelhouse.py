@@ -72,7 +72,7 @@ def test_a_file_that_the_locks_do_not_name_is_refused_and_so_is_a_gap(tmp_path: 
 
 def test_a_folder_with_something_else_in_it_stays(tmp_path: Path) -> None:
     (tmp_path / "thesis.tex").write_text("all of it")
-    with pytest.raises(ValueError, match="holds something else"):
+    with pytest.raises(ValueError, match="contains something else"):
         make(tmp_path, HERE, [])
     assert (tmp_path / "thesis.tex").read_text() == "all of it"
 

@@ -74,7 +74,7 @@ def test_what_was_told_before_is_told_as_before(dump: Path) -> None:
 
 def test_the_terminal_shows_them(dump: Path) -> None:
     out = outrider("ingest", "--format", "slurm-sacct", "--fields", COLUMNS, dump).out
-    waits = out.index("users whose jobs waited longest in all")
+    waits = out.index("users with the longest total wait")
     assert out.index("bob", waits) < out.index("alice", waits)
     assert "black holes of 4 machines" in out
     assert "n3: 10 of 10 jobs failed" in out
@@ -87,5 +87,5 @@ def test_without_a_run_black_holes_are_not_known(tmp_path: Path) -> None:
         "000 (001.000.000) 2026-11-21 10:00:00 Job submitted from host: <10.0.0.1:9618>\n...\n"
     )
     out = outrider("ingest", log).out
-    assert "black holes: not known" in out
+    assert "black holes: unknown" in out
     assert "users whose jobs waited" not in out

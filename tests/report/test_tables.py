@@ -90,8 +90,8 @@ def test_people_get_lines_that_are_sorted_and_never_folded(journal: Path) -> Non
     [
         (["--csv"], "--table NAME (vo, class, machine_group"),
         (["--table", "user", "-o", "nmae"], "known: badput_co2_kg"),
-        (["--table", "user", "-o", "badput_hh"], 'did you mean "badput_h"? The columns: user, '),
-        (["--table", "user", "--csv", "--json"], "exclude each other"),
+        (["--table", "user", "-o", "badput_hh"], 'did you mean "badput_h"? Columns: user, '),
+        (["--table", "user", "--csv", "--json"], "--csv and --json: use one of them"),
     ],
 )
 def test_what_is_wrong_is_told(journal: Path, words: list[str], message: str) -> None:

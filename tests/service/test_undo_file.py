@@ -72,7 +72,7 @@ def test_release_of_what_is_stale_asks_nobody_where_nothing_lasts(tmp_path: Path
     )
     UndoFile(tmp_path, "slurm").write({"a:1": SOON})
     said = outrider("release", "--stale", "--config", config)
-    assert (said.code, said.out) == (0, "Nothing was changed that does not lapse by itself.\n")
+    assert (said.code, said.out) == (0, "There are no changes that do not expire automatically.\n")
     UndoFile(tmp_path, "slurm").part("nice").write({"a:1": LASTING})
     said = outrider("release", "--stale", "--config", config)
     assert said.code == 3

@@ -153,8 +153,8 @@ def test_the_command_prints_the_answer_with_its_provenance(small: Path) -> None:
     assert result["off_policy"]["survival"]["incumbent"] == "random_match"
     shown = outrider(*words).out
     assert "what would have been" in shown
-    assert "forecast of the next window" in shown
-    assert "by recorded starts, survival" in shown
+    assert "Forecast: candidate / current scheduler" in shown
+    assert "from recorded starts, survival" in shown
 
 
 def test_a_policy_that_is_not_there_is_refused_before_anything_is_simulated(small: Path) -> None:

@@ -1,1 +1,1 @@
-"""The Grafana dashboards as code; `make docs` writes what stands in dashboards/grafana."""
+"""The Grafana dashboards as code; `make docs` writes the files in dashboards/grafana."""

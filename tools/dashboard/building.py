@@ -1,4 +1,4 @@
-"""What all dashboards are built with: the choices at the top, links, and rows on the page."""
+"""Parts that all dashboards share: variables at the top, links, and rows."""
 
 import json
 from typing import Final
@@ -13,7 +13,7 @@ from tools.dashboard.panels import DATASOURCE, Row
 from tools.dashboard.sources import Source
 
 TAG: Final = "outrider"
-"""By it the dashboards find each other."""
+"""Tag that links the dashboards to each other."""
 ALL: Final = models.VariableOption(selected=True, text="All", value="$__all")
 WINDOWS: Final = ("5m", "15m", "1h", "6h", "1d")
 CLUSTER: Final = ("cluster", "Cluster", "label_values(outrider_machines, cluster)")
@@ -22,26 +22,28 @@ CLASS: Final = ("class", "Class", "label_values(outrider_job_wait_seconds_count,
 POLICY: Final = ("policy", "Policy", "label_values(outrider_decisions_total, policy)")
 
 DOCS: Final = "https://outrider.example.org/docs"
-"""Stands for where a site keeps the pages that `make docs` builds."""
+"""Placeholder for the address at which a site serves the pages that `make docs` builds."""
 MODE_CHANGED: Final = at_site(
     "outrider_mode == 1 and last_over_time(outrider_mode[15m] offset 5m) == 0"
 )
-"""True for five minutes after a change: Grafana asks for at most 11,000 moments of a range, which
-of 30 days are four minutes apart. What was last known survives a restart of a few minutes."""
+"""True for five minutes after a change of the mode.
+
+Grafana queries at most 11,000 points of a range; in 30 days they are four minutes apart. The last
+known value survives a restart of a few minutes."""
 
 
 def page(
     title: str, uid: str, about: str, since: str, refresh: str, source: Source
 ) -> dashboard.Dashboard:
-    """An empty page that asks about one Outrider in a Prometheus, both chosen at its top.
+    """Return an empty dashboard for one Outrider in a Prometheus, both chosen at its top.
 
     Args:
-        title: of the page.
+        title: title of the dashboard.
         uid: its name in addresses.
         about: its description.
-        since: where the time range begins at first, as Grafana writes it.
-        refresh: how often it asks again.
-        source: what tells of the site.
+        since: initial begin of the time range, as Grafana writes it.
+        refresh: refresh interval.
+        source: kind of source that the site has.
     """
     return (
         dashboard.Dashboard(title + source.title_suffix)
@@ -59,13 +61,13 @@ def page(
         )
         .with_variable(
             _query("instance", "Site", "label_values(outrider_build_info, instance)")
-            .description("The Outrider of a site, by the address at which Prometheus scrapes it.")
+            .description("The Outrider of a site, by the address that Prometheus scrapes.")
             .multi(False)
         )
         .with_variable(
             dashboard.TextBoxVariable("docs")
             .label("Documentation at")
-            .description("Where the pages that `make docs` builds are served; links lead there.")
+            .description("Address of the pages that `make docs` builds; links lead there.")
             .default_value(DOCS)
             .current(models.VariableOption(selected=True, text=DOCS, value=DOCS))
             .hide(models.VariableHide.HIDE_VARIABLE)
@@ -98,7 +100,7 @@ def _mode_changes() -> dashboard.AnnotationQuery:
 
 
 def choice(name: str, label: str, query: str) -> dashboard.QueryVariable:
-    """A variable that takes several of the values which a query finds, all of them at first."""
+    """Return a variable with several of the values that a query finds, initially all."""
     return (
         _query(name, label, of_site(query))
         .multi(True)
@@ -109,12 +111,12 @@ def choice(name: str, label: str, query: str) -> dashboard.QueryVariable:
 
 
 def single_or_more(name: str, label: str, query: str) -> dashboard.QueryVariable:
-    """A variable for charts of their own: one at first, and as many more as are wanted."""
+    """Return a variable whose values have separate charts: initially one, more on request."""
     return _query(name, label, of_site(query)).multi(True).include_all(False)
 
 
 def of_site(query: str) -> str:
-    """`label_values` of the chosen Outrider alone."""
+    """Restrict a `label_values` query to the chosen Outrider."""
     metric, _, label = query.removeprefix("label_values(").partition(",")
     return f"label_values({at_site(metric)},{label}"
 
@@ -131,12 +133,12 @@ def _query(name: str, label: str, query: str) -> dashboard.QueryVariable:
 
 
 def window() -> dashboard.IntervalVariable:
-    """How far points look back."""
+    """Return the variable for the time window of each point."""
     options = [models.VariableOption(text=w, value=w, selected=w == "1h") for w in WINDOWS]
     return (
         dashboard.IntervalVariable("window")
         .label("Window")
-        .description("How far each point of a wait, a share or a reward looks back.")
+        .description("Time window of each point of a wait, a share or a reward.")
         .values(",".join(WINDOWS))
         .options(options)
         .current(options[WINDOWS.index("1h")])
@@ -144,7 +146,7 @@ def window() -> dashboard.IntervalVariable:
 
 
 def written(site: dashboard.Dashboard, rows: list[Row]) -> str:
-    """The page with these rows as the JSON that Grafana imports; the same bytes each time."""
+    """Return the dashboard with these rows as JSON for Grafana, always the same bytes."""
     number = 0
     for row in rows:
         if row.panels:
@@ -156,7 +158,7 @@ def written(site: dashboard.Dashboard, rows: list[Row]) -> str:
 
 
 def _add(site: dashboard.Dashboard, row: Row, number: int) -> int:
-    """Add a row and its panels, numbered from after `number`; returns the last number."""
+    """Add a row and its panels, numbered after `number`, and return the last number."""
     number += 1
     site.with_row(dashboard.Row(row.title).id(number))
     for panel in row.panels:

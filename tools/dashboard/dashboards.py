@@ -1,4 +1,4 @@
-"""The dashboards: what each is called, what can be chosen, and its rows."""
+"""The dashboards: title, variables and rows of each."""
 
 from collections.abc import Callable, Mapping
 from typing import Final
@@ -31,8 +31,8 @@ CANDIDATES: Final = "label_values(outrider_twin_candidate_state, policy)"
 
 
 def site(source: Source) -> str:
-    """The site now."""
-    about = "The site now: what is wrong, jobs, machines, what happened lately."
+    """Return the dashboard of the site's current state."""
+    about = "The site now: alerts, jobs, machines, recent events."
     page_ = page("Outrider: site now", "outrider-site", about, "now-6h", "1m", source)
     if source.sees_slots:
         page_.with_variable(choice(*CLUSTER))
@@ -40,8 +40,8 @@ def site(source: Source) -> str:
 
 
 def waiting(source: Source) -> str:
-    """Waiting and fairness."""
-    about = "How long jobs wait, by VO and class, whether shares are met, and expected starts."
+    """Return the dashboard of waits and fairness."""
+    about = "Waits by VO and class, shares and targets, and expected starts."
     page_ = page(
         "Outrider: waiting and fairness", "outrider-waiting", about, "now-24h", "1m", source
     )
@@ -51,16 +51,16 @@ def waiting(source: Source) -> str:
 
 
 def energy(source: Source) -> str:
-    """Energy and waste, or waste alone."""
+    """Return the dashboard of energy and waste, or of waste alone."""
     title = "Outrider: energy and waste" if source.has_watts else "Outrider: waste"
-    about = "CPU time that was thrown away and why; where watts are known, kWh and money."
+    about = "Wasted CPU time and its causes; kWh and costs if watts are known."
     page_ = page(title, "outrider-energy", about, "now-7d", "5m", source)
     page_.with_variable(choice(*CLUSTER)).with_variable(window())
     if source.has_watts:
         page_.with_variable(
             dashboard.TextBoxVariable("price")
-            .label("Price of a kWh")
-            .description("In the currency of the panels about money.")
+            .label("Price per kWh")
+            .description("In the currency of the cost panels.")
             .default_value(PRICE)
             .current(models.VariableOption(selected=True, text=PRICE, value=PRICE))
         )
@@ -68,30 +68,28 @@ def energy(source: Source) -> str:
 
 
 def policies(source: Source) -> str:
-    """What policies decide."""
-    about = "What each policy decides, how true its predictions were, and what is carried out."
+    """Return the dashboard of the policies' decisions."""
+    about = "Each policy's decisions, accuracy of its predictions, and applied changes."
     page_ = page("Outrider: policies", "outrider-policies", about, "now-24h", "1m", source)
     return written(page_.with_variable(choice(*POLICY)).with_variable(window()), policy_rows())
 
 
 def evidence(source: Source) -> str:
-    """Shadow against reality."""
+    """Return the dashboard that compares policies with the batch system."""
     about = (
-        "Shadow against reality: what policies would have taken and will, with intervals and the "
-        "age of the answer, and how like the site the simulation is."
+        "Policies compared with your scheduler: estimates for the past and a forecast, with "
+        "intervals, the age of the answer, and the fidelity of the simulation."
     )
-    page_ = page(
-        "Outrider: shadow against reality", "outrider-evidence", about, "now-30d", "5m", source
-    )
+    page_ = page("Outrider: policies compared", "outrider-evidence", about, "now-30d", "5m", source)
     charted = single_or_more("policy", "Policy", CANDIDATES)
-    charted.description("Whose charts are shown; the tables have every candidate.")
+    charted.description("Policies with charts; the tables show every candidate.")
     page_.with_variable(charted).with_variable(_measure(source))
     return written(page_, twin_rows(source))
 
 
 def health(source: Source) -> str:
-    """Outrider's own health."""
-    about = "Outrider's own health: what it takes in, records and costs."
+    """Return the dashboard of Outrider's own health."""
+    about = "Outrider's own health: input, journal, memory and CPU."
     return written(
         page("Outrider: its own health", "outrider-health", about, "now-24h", "1m", source),
         health_rows(),
@@ -104,7 +102,7 @@ def _measure(source: Source) -> dashboard.CustomVariable:
     return (
         dashboard.CustomVariable("measure")
         .label("Measure")
-        .description("What the charts of candidates compare.")
+        .description("Measure shown in the charts of candidates.")
         .values(",".join(measures))
         .options(options)
         .current(options[0])
@@ -122,7 +120,7 @@ _MADE: Final[Mapping[str, Callable[[Source], str]]] = {
 
 
 def dashboards() -> dict[str, Callable[[], str]]:
-    """Each file in the repository, and what gives the JSON that Grafana imports."""
+    """Return the function that makes the JSON of each dashboard file in the repository."""
 
     def of(make: Callable[[Source], str], source: Source) -> Callable[[], str]:
         return lambda: make(source)

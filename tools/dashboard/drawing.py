@@ -17,13 +17,13 @@ COLOURS: Final = (
     "#777",
 )
 LEFT: Final = 58
-MOST_NAMED: Final = 8
+MAX_NAMED: Final = 8
 SCALES: Final = ((1e9, "G"), (1e6, "M"), (1e3, "k"))
 Series = Sequence[tuple[str, Sequence[float]]]
 
 
 def number(value: float, unit: str) -> str:
-    """A value in Grafana's unit, for people."""
+    """Return a value in Grafana's unit as text for people."""
     if not math.isfinite(value):
         return "not known"
     if unit == "percentunit":
@@ -45,18 +45,18 @@ def number(value: float, unit: str) -> str:
 
 
 def figure_list(figures: Sequence[tuple[str, str]]) -> str:
-    """Names and values, line by line."""
+    """Return names and values as an HTML table."""
     rows = "".join(f"<tr><td>{escape(n)}<td><b>{escape(v)}</b>" for n, v in figures)
     return f"<table>{rows}</table>"
 
 
 def chart(series: Series, unit: str, *, stacked: bool, width: int, height: int) -> str:
-    """Lines over time, with the least and greatest value at the left; NaN is a gap.
+    """Return a line chart as SVG, with minimum and maximum at the left; NaN is a gap.
 
     Args:
-        series: by name, all of one length.
-        unit: Grafana's name of it.
-        stacked: each upon those before.
+        series: values by name, all of one length.
+        unit: Grafana's name of the unit.
+        stacked: True to stack the series.
         width: in pixels.
         height: in pixels.
     """
@@ -89,15 +89,15 @@ def chart(series: Series, unit: str, *, stacked: bool, width: int, height: int) 
     )
     names = " ".join(
         f'<span style="color:{COLOURS[n % len(COLOURS)]}">&#9632;</span>&nbsp;{escape(name)}'
-        for n, (name, _) in enumerate(series[:MOST_NAMED])
+        for n, (name, _) in enumerate(series[:MAX_NAMED])
     )
-    more = f" and {len(series) - MOST_NAMED} more" if len(series) > MOST_NAMED else ""
+    more = f" and {len(series) - MAX_NAMED} more" if len(series) > MAX_NAMED else ""
     box = f'viewBox="0 0 {width} {height}" style="height:{height}px"'
     return f'<svg {box}>{ends}{"".join(lines)}</svg><div class="legend">{names}{more}</div>'
 
 
 def _stacked(series: Series) -> list[list[float]]:
-    """Sums from the first on; what is not known counts as nothing, as Grafana has it."""
+    """Return cumulative sums of the series; unknown values count as zero, as in Grafana."""
     sums: list[list[float]] = []
     for _, values in series:
         below = sums[-1] if sums else [0.0] * len(values)

@@ -1,4 +1,4 @@
-"""Rows about energy and waste: kWh, what they cost, and the runs that were thrown away."""
+"""Rows about energy and waste: kWh, costs and wasted runs."""
 
 from typing import Final
 
@@ -32,14 +32,14 @@ PLAUSIBLE: Final[Steps] = (
 EVICTIONS: Final = 'outrider_evictions_total{cluster=~"$cluster"}'
 JOULES_OF: Final = 'outrider_energy_joules_total{{purpose=~"{}", cluster=~"$cluster"}}'
 IN_CLUSTERS: Final = '{cluster=~"$cluster"}'
-KNOWN_ONLY: Final = "Machines of known watts only."
-PRICED: Final = f"kWh times the price chosen at the top, the same at every hour. {KNOWN_ONLY}"
+KNOWN_ONLY: Final = "Only machines with known watts."
+PRICED: Final = f"kWh times the price at the top, the same at every hour. {KNOWN_ONLY}"
 MONEY: Final = "currencyEUR"
-"""That of `outrider report`, unless it is told another; Grafana has no variable for a unit."""
+"""Default currency of `outrider report`; Grafana has no variable for a unit."""
 
 
 def energy_rows(source: Source) -> list[Row]:
-    """The rows, in their order on the page."""
+    """Return the rows in their order on the dashboard."""
     return [
         Row("Outrider", ALWAYS, [mode()]),
         _waste(source),
@@ -67,12 +67,12 @@ def _waste(source: Source) -> Row:
         ]
 
     panels: list[AnyPanel] = [
-        figures("Wasted share", "Badput over goodput and badput.", SPAN, "percentunit",
+        figures("Wasted share", "Badput / (goodput + badput).", SPAN, "percentunit",
                 *wasted("$__range"), steps=WASTE).height(8),
-        lines("Wasted share in the window", "Badput over goodput and badput.", WINDOW,
+        lines("Wasted share in the window", "Badput / (goodput + badput).", WINDOW,
               "percentunit", *wasted("$window"), width=9, steps=WASTE),
-        lines("CPU hours an hour", "Of runs that ended: goodput completed their job, badput were "
-              "thrown away.", WINDOW, "none",
+        lines("CPU hours per hour", "Of runs that ended: goodput completed their job, badput was "
+              "wasted.", WINDOW, "none",
               Query("sum(rate(outrider_goodput_seconds_total[$window]))", "goodput"),
               Query("sum(rate(outrider_badput_seconds_total[$window]))", "badput"),
               width=9, stacked=True),
@@ -88,32 +88,32 @@ def _energy() -> Row:
     # NaN is the one value that differs from itself.
     unknown = f"count({counter} != {counter}) or 0 * count({counter})"
     return Row("Energy", SEEN, [
-        bars("Energy by purpose", f"{KNOWN_ONLY} Goodput and badput are booked when a run ends.",
+        bars("Energy by purpose", f"{KNOWN_ONLY} Goodput and badput count when a run ends.",
              SPAN, "kwatth", Query(_kwh("$__range", ".*", "by (purpose) "), "{{purpose}}")),
         bars("Energy by cluster", f"{KNOWN_ONLY} All purposes together.", SPAN, "kwatth",
              Query(_kwh("$__range", ".*", "by (cluster) "), "{{cluster}}")),
-        lines("Mean power by purpose", f"{KNOWN_ONLY} Goodput and badput are booked when a run "
+        lines("Mean power by purpose", f"{KNOWN_ONLY} Goodput and badput count when a run "
               "ends.", WINDOW, "watt",
               Query(f"sum by (purpose) (rate({in_window}))", "{{purpose}}"), stacked=True),
-        figures("Energy of open runs", "Used so far by runs that have not ended; booked as "
-                "goodput or badput then.", NOW, "kwatth",
+        figures("Energy of open runs", "Used so far by runs that have not ended; counts as "
+                "goodput or badput at their end.", NOW, "kwatth",
                 Query(f"sum{known(f'outrider_energy_open_joules{IN_CLUSTERS}')} / {JOULES_A_KWH}",
                       "open"), width=4),
         figures("Measured by meters", "Share of the energy that meters measured; the rest is "
-                "reckoned by the table of watts.", SPAN, "percentunit",
+                "computed from the table of watts.", SPAN, "percentunit",
                 Query(share(measured, f"sum(increase({known_samples(counter, '$__range')}))"),
                       "measured"), width=4),
-        figures("Unknown energies", "Pairs of purpose and cluster whose watts are not known. They "
-                "are left out of the panels here, not counted as zero.", NOW, "none",
+        figures("Unknown energies", "Pairs of purpose and cluster with unknown watts. They are "
+                "left out of these panels, not counted as zero.", NOW, "none",
                 Query(unknown, "unknown"), width=4, steps=((None, "green"), (1, "yellow"))),
-        figures("Machines with a meter", "Whose reading holds.", NOW, "none",
+        figures("Machines with a meter", "Machines with a valid meter reading.", NOW, "none",
                 Query(known("outrider_metered_machines"), "machines"), width=4),
-        figures("Meters against the table", "What meters say, as a share of what the table has "
-                "for the same machines: far off is a wrong unit or a wrong table.", NOW,
+        figures("Meters / table", "Measured watts as a share of the table's watts for the same "
+                "machines. If it is far from 100 %, check the unit and the table.", NOW,
                 "percentunit", Query(share(by_meters, known("outrider_metered_table_watts")),
                                      "measured"), width=8, steps=PLAUSIBLE),
-        lines("Power", "Measured by meters, and by the table for machines that none measures. One "
-              "of them whose watts are unknown hides the table's part.", MOMENT, "watt",
+        lines("Power", "Measured by meters, and from the table for machines without one. If watts "
+              "of one of those are unknown, the table's part is hidden.", MOMENT, "watt",
               Query(known("outrider_power_watts"), "{{source}}"), width=24,
               stacked=True),
     ])  # fmt: skip
@@ -124,13 +124,13 @@ def _money() -> Row:
         return f"{kwh} * $price"
 
     every_day = known_samples(JOULES_OF.format(".*"), "$window")
-    return Row("Money", SEEN, [
+    return Row("Costs", SEEN, [
         bars("Cost by purpose", PRICED, SPAN, MONEY,
              Query(cost(_kwh("$__range", ".*", "by (purpose) ")), "{{purpose}}")),
-        figures("Cost", f"Of all purposes, and of badput alone: work thrown away. {PRICED}", SPAN,
+        figures("Cost", f"Of all purposes, and of badput (wasted work). {PRICED}", SPAN,
                 MONEY, Query(cost(_kwh("$__range", ".*")), "all"),
                 Query(cost(_kwh("$__range", "badput")), "badput")).height(8),
-        lines("Cost of a day at this rate", f"By purpose. {PRICED}", WINDOW, MONEY,
+        lines("Cost per day at this rate", f"By purpose. {PRICED}", WINDOW, MONEY,
               Query(f"sum by (purpose) (rate({every_day})) * {DAY_S} / {JOULES_A_KWH} * $price",
                     "{{purpose}}"), stacked=True),
     ])  # fmt: skip
@@ -141,10 +141,10 @@ def _evictions() -> Row:
         return f"sum by ({label}) (rate({EVICTIONS}[$window])) * {HOURLY}"
 
     return Row("Evictions: runs that ended before their job was done", SEEN, [
-        lines("Evictions an hour, by reason", "What the source does not say is unknown.", WINDOW,
+        lines("Evictions per hour, by reason", "unknown: the source reports no reason.", WINDOW,
               "none", Query(hourly("reason"), "{{reason}}"), width=9, stacked=True),
-        lines("Evictions an hour, by cluster", "Of the machine that the run was on.", WINDOW,
+        lines("Evictions per hour, by cluster", "Cluster of the run's machine.", WINDOW,
               "none", Query(hourly("cluster"), "{{cluster}}"), width=9, stacked=True),
-        bars("Evictions by reason", "How many.", SPAN, "none",
+        bars("Evictions by reason", "Number of evictions.", SPAN, "none",
              Query(f"sum by (reason) (increase({EVICTIONS}[$__range]))", "{{reason}}")),
     ])  # fmt: skip

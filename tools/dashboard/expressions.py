@@ -1,4 +1,4 @@
-"""PromQL that several panels need, each with the reason for its form."""
+"""PromQL expressions that several panels share, with the reasons for their form."""
 
 import re
 from typing import Final
@@ -7,7 +7,7 @@ CHOSEN_SITE: Final = 'instance="$instance"'
 
 
 def known(vector: str) -> str:
-    """A vector without its NaN: what is unknown must not make a whole sum unknown.
+    """Return a vector without NaN: an unknown value must not make a whole sum unknown.
 
     NaN compares false with everything, so this drops it and nothing else.
     """
@@ -15,21 +15,21 @@ def known(vector: str) -> str:
 
 
 def share(part: str, whole: str) -> str:
-    """One sum over another; no series where the whole is zero, for then there is no share."""
+    """Return one sum divided by another; no series if the whole is zero."""
     return f"{part} / ({whole} > 0)"
 
 
 def quantile(q: float, buckets: str, span: str, *by: str) -> str:
-    """A quantile of what a histogram saw within a span; no series where it saw nothing."""
+    """Return a quantile of a histogram over a span; no series if it has no samples there."""
     labels = ", ".join(("le", *by))
     return known(f"histogram_quantile({q:g}, sum by ({labels}) (rate({buckets}[{span}])))")
 
 
 def known_samples(counter: str, span: str) -> str:
-    """A counter within a span, without its samples that are NaN.
+    """Return a counter over a span without its NaN samples.
 
-    With one of those first in it, an increase would be unknown over all of the span; hence the
-    subquery, which leaves out samples and not series. It asks as often as the server's rules.
+    A NaN as the first sample would make the increase over the whole span unknown. The subquery
+    leaves out samples, not series. Its step is the server's evaluation interval.
     """
     return f"{known(counter)}[{span}:]"
 
@@ -38,9 +38,9 @@ _METRIC: Final = re.compile(r"\b(outrider_\w+)(\{[^{}]*\})?")
 
 
 def at_site(expression: str) -> str:
-    """A query of one Outrider: the instance that is chosen at the top of the page.
+    """Restrict a query to the Outrider instance chosen at the top of the dashboard.
 
-    Labels that a query names besides those in braces must not be called as a metric.
+    Labels in a query, other than those in braces, must not have a metric's name.
     """
 
     def narrowed(found: re.Match[str]) -> str:

@@ -1,7 +1,7 @@
-"""The kinds of panel that the dashboards are made of, and what they share.
+"""Panel kinds of the dashboards: charts, figures, bars and tables.
 
-Each takes a title, what it shows (for the description), over what span, the unit as Grafana
-names it, and queries. A query gets its refId by its place.
+Each takes a title, what it shows (for the description), the time span, the unit as Grafana names
+it, and queries. A query gets its refId from its position.
 """
 
 from typing import Final, NamedTuple, TypeAlias, TypeVar
@@ -23,19 +23,19 @@ from tools.dashboard.expressions import at_site
 
 DATASOURCE: Final = models.DataSourceRef(type_val="prometheus", uid="${datasource}")
 
-# Over what span a panel looks, in the words of its description.
+# Time span of a panel, as its description words it.
 NOW: Final = "Now."
-MOMENT: Final = "At each moment."
-STEP: Final = "Each point covers its own step of time."
-WINDOW: Final = "Each point looks back over $window."
+MOMENT: Final = "At each point in time."
+STEP: Final = "Each point covers one step of time."
+WINDOW: Final = "Each point covers the last $window."
 SPAN: Final = "Over the time range shown."
 EVER: Final = "Since Outrider first ran here."
 
 Steps: TypeAlias = tuple[tuple[float | None, str], ...]
-"""Thresholds: from which value on, which colour; the first begins at None, minus infinity."""
+"""Thresholds: first value of each colour; the first begins at None, minus infinity."""
 
 NEUTRAL: Final[Steps] = ((None, "blue"),)
-"""For what is neither good nor bad; without it Grafana would show red from 80 on."""
+"""Colour of neutral values; without it Grafana shows red from 80 on."""
 NONE_IS_GOOD: Final[Steps] = ((None, "green"), (1, "red"))
 
 AnyPanel: TypeAlias = timeseries.Panel | stat.Panel | bargauge.Panel | table.Panel
@@ -43,7 +43,7 @@ _P = TypeVar("_P", timeseries.Panel, stat.Panel, bargauge.Panel, table.Panel)
 
 
 class Query(NamedTuple):
-    """One query of a panel, and the names of its series (`{{label}}` stands for a value)."""
+    """One query of a panel, and the names of its series (`{{label}}` is replaced by a value)."""
 
     expr: str
     legend: str
@@ -53,9 +53,9 @@ class Row(NamedTuple):
     """A row of the dashboard.
 
     Attributes:
-        title: of the row.
-        mode: what its figures tell of in which mode; ends the description of each panel.
-        panels: from left to right, line by line of 24 columns.
+        title: title of the row.
+        mode: meaning of its figures in each mode; ends the description of each panel.
+        panels: panels from left to right, line by line of 24 columns.
     """
 
     title: str
@@ -74,18 +74,18 @@ def lines(
     stacked: bool = False,
     from_zero: bool = True,
 ) -> timeseries.Panel:
-    """A chart over time; limits are dashed lines in it.
+    """Return a chart over time; thresholds are dashed lines.
 
     Args:
-        title: of the panel.
-        shows: the first part of the description.
-        over: its second part, one of `NOW` and so on.
-        unit: Grafana's name of it.
-        queries: asked for the whole time range.
+        title: title of the panel.
+        shows: first part of the description.
+        over: second part of the description, one of `NOW` and so on.
+        unit: Grafana's name of the unit.
+        queries: queries over the whole time range.
         width: in 24ths of the page.
         steps: thresholds.
-        stacked: areas on top of each other, where the sum means something.
-        from_zero: whether the axis begins at zero.
+        stacked: True to stack the series, if their sum has a meaning.
+        from_zero: True if the axis begins at zero.
     """
     panel = timeseries.Panel().legend(
         common.VizLegendOptions()
@@ -118,7 +118,7 @@ def figures(
     steps: Steps = NEUTRAL,
     text: looks.BigValueTextMode = looks.BigValueTextMode.AUTO,
 ) -> stat.Panel:
-    """Big numbers, one for each series as it is now; arguments as for `lines`."""
+    """Return big numbers, one current value per series; arguments as for `lines`."""
     panel = stat.Panel().graph_mode(looks.BigValueGraphMode.NONE).text_mode(text)
     panel.reduce_options(common.ReduceDataOptions().calcs(["lastNotNull"]))
     for number, query in enumerate(queries):
@@ -135,7 +135,7 @@ def bars(
     width: int = 6,
     steps: Steps = NEUTRAL,
 ) -> bargauge.Panel:
-    """Lying bars, one for each series as it is now; arguments as for `lines`."""
+    """Return horizontal bars, one current value per series; arguments as for `lines`."""
     panel = bargauge.Panel().display_mode(looks.BarGaugeDisplayMode.BASIC)
     panel.orientation(looks.VizOrientation.HORIZONTAL)
     panel.reduce_options(common.ReduceDataOptions().calcs(["lastNotNull"]))
@@ -153,7 +153,7 @@ def rows_and_columns(
     width: int = 24,
     steps: Steps = NEUTRAL,
 ) -> table.Panel:
-    """A table as it is now: a row for each set of labels, and a column for each query.
+    """Return a table of current values: one row per set of labels, one column per query.
 
     Arguments as for `lines`. The queries must have the same labels; legends name the columns.
     """

@@ -1,7 +1,7 @@
 """Previews of the dashboards for the pages: `python -m tools.dashboard.previews PROMETHEUS FOLDER`.
 
-What a Prometheus answers to the queries of each dashboard, drawn with plain means and photographed
-in Chromium. No Grafana takes part, and each picture says so.
+Each preview shows a Prometheus' answers to the dashboard's queries as plain charts, photographed in
+Chromium. Grafana is not used, and each picture says so.
 """
 
 import argparse
@@ -24,8 +24,8 @@ POINTS: Final = 120
 ROW_PX: Final = 38
 WIDTH_PX: Final = 1600
 NOTE: Final = (
-    "Preview: drawn by tools/dashboard/previews.py from what a Prometheus answered to the "
-    "dashboard's queries. Not a picture of Grafana, which draws it otherwise."
+    "Preview: drawn by tools/dashboard/previews.py from a Prometheus' answers to the dashboard's "
+    "queries. Not a picture of Grafana, which draws it differently."
 )
 STYLE: Final = f"""
 body {{ font: 13px system-ui, sans-serif; margin: 0; background: #f4f5f5; color: #222 }}
@@ -43,8 +43,8 @@ class Site:
     """One Outrider in a Prometheus.
 
     Args:
-        url: of the Prometheus.
-        span_s: how far back charts reach, seconds.
+        url: address of the Prometheus.
+        span_s: time range of the charts, in seconds.
     """
 
     def __init__(self, url: str, span_s: float) -> None:
@@ -57,7 +57,7 @@ class Site:
         }  # fmt: skip
 
     def answers(self, panel: dict[str, Any]) -> list[tuple[str, list[float]]]:
-        """The series of a panel by legend; of a figure one value each. NaN: no value."""
+        """Return a panel's series by legend, one value each for figures; NaN is no value."""
         found = []
         for target in panel["targets"]:
             expression = self._filled(target["expr"])
@@ -81,7 +81,7 @@ class Site:
         if call == "query_range":
             asked |= {"start": str(times[0]), "end": str(times[-1]), "step": str(step_s)}
         url = f"{self._url}/api/v1/{call}?{urllib.parse.urlencode(asked)}"
-        with urllib.request.urlopen(url, timeout=30) as answer:  # noqa: S310 - given by who runs it
+        with urllib.request.urlopen(url, timeout=30) as answer:  # noqa: S310 - given by the caller
             rows = json.load(answer)["data"]["result"]
         if call == "query":
             return [(row["metric"], [float(row["value"][1])]) for row in rows]
@@ -89,7 +89,7 @@ class Site:
 
 
 def _in_place(values: list[tuple[float, str]], begin_s: float, step_s: float) -> list[float]:
-    """A value for each moment; NaN where there is none."""
+    """Return a value for each point in time; NaN if there is none."""
     placed = [math.nan] * (POINTS + 1)
     for at_s, value in values:
         placed[round((at_s - begin_s) / step_s)] = float(value)
@@ -97,7 +97,7 @@ def _in_place(values: list[tuple[float, str]], begin_s: float, step_s: float) ->
 
 
 def preview(dashboard: dict[str, Any], site: Site) -> tuple[str, int]:
-    """A dashboard as an HTML page, and its height in pixels."""
+    """Return a dashboard as an HTML page, and its height in pixels."""
     parts = []
     for panel in dashboard["panels"]:
         at = panel["gridPos"]
@@ -126,25 +126,31 @@ def preview(dashboard: dict[str, Any], site: Site) -> tuple[str, int]:
 
 
 def main() -> None:
-    """Write a page and a picture of each dashboard."""
+    """Write an HTML page and a picture of each dashboard."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("prometheus", help="its address; it scrapes one Outrider")
-    parser.add_argument("folder", type=Path, help="for pages and pictures")
-    parser.add_argument("--since-s", type=float, default=900.0, help="how far back, seconds")
+    parser.add_argument("prometheus", help="address of a Prometheus that scrapes one Outrider")
+    parser.add_argument("folder", type=Path, help="folder for pages and pictures")
+    parser.add_argument("--since-s", type=float, default=900.0, help="time range, seconds")
     parser.add_argument("--chromium", default=shutil.which("chromium"), help="the browser")
-    told = parser.parse_args()
-    site = Site(told.prometheus, told.since_s)
+    arguments = parser.parse_args()
+    site = Site(arguments.prometheus, arguments.since_s)
     for file in sorted(ROOT.glob("*.json")):
         text, height = preview(json.loads(file.read_text()), site)
-        page = told.folder / f"{file.stem}.html"
+        page = arguments.folder / f"{file.stem}.html"
         page.write_text(text)
-        if told.chromium is None:
-            print(f"no Chromium here: {page} is the page alone")
+        if arguments.chromium is None:
+            print(f"Chromium not found: wrote only the page {page}")
             continue
         picture = page.with_suffix(".png")
         flags = ["--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars"]
         size = f"--window-size={WIDTH_PX},{height}"
-        command = [told.chromium, *flags, size, f"--screenshot={picture}", page.resolve().as_uri()]
+        command = [
+            arguments.chromium,
+            *flags,
+            size,
+            f"--screenshot={picture}",
+            page.resolve().as_uri(),
+        ]
         subprocess.run(command, check=True, capture_output=True, timeout=120)
         print(f"written: {picture}")
 

@@ -1,6 +1,6 @@
-"""From where a site is seen, and so what its dashboards may ask for.
+"""Kinds of sources of a site, which determine the panels of its dashboards.
 
-A panel that cannot have data is not on the page, instead of empty.
+A panel that cannot have data is left out instead of empty.
 """
 
 from collections.abc import Iterable
@@ -10,14 +10,14 @@ T = TypeVar("T")
 
 
 class Source(NamedTuple):
-    """What tells Outrider of a site.
+    """Kind of source from which Outrider sees a site.
 
     Attributes:
-        folder: of its dashboards, below ``dashboards``.
-        uid_suffix: ends the names in addresses, so that both kinds can be loaded.
-        title_suffix: ends the titles.
-        sees_slots: whether machines tell their states, so that those without a job are known.
-        has_watts: whether the watts of machines are known, from a table or from meters.
+        folder: folder of its dashboards, below ``dashboards``.
+        uid_suffix: suffix of the names in addresses, so that both kinds can be loaded.
+        title_suffix: suffix of the titles.
+        sees_slots: True if machines report their state, so that idle ones are known.
+        has_watts: True if the watts of machines are known, from a table or from meters.
     """
 
     folder: str
@@ -28,14 +28,14 @@ class Source(NamedTuple):
 
 
 FULL: Final = Source("grafana", "", "", sees_slots=True, has_watts=True)
-"""Slots or nodes are read, and watts are configured or measured."""
+"""Source with slots or nodes, and configured or measured watts."""
 EVENT_LOG: Final = Source(
     "grafana-event-log", "-event-log", " (event log)", sees_slots=False, has_watts=False
 )
-"""HTCondor's event log alone, without watts."""
+"""Source with HTCondor's event log alone, without watts."""
 SOURCES: Final = (FULL, EVENT_LOG)
 
 
 def only(is_known: bool, *asked: T) -> Iterable[T]:
-    """These panels or queries where what they need is known, else none."""
+    """Return the panels or queries if their data are known, else none."""
     return asked if is_known else ()

@@ -15,7 +15,7 @@ DASHED: Final = models.DynamicConfigValue("custom.lineStyle", {"fill": "dash", "
 
 
 def waiting_rows() -> list[Row]:
-    """The rows, in their order on the page."""
+    """Return the rows in their order on the dashboard."""
     head = Row("Outrider", ALWAYS, [mode(), *inputs()])
     return [head, _queue(), _waits(), _fairness(), starts_row()]
 
@@ -26,12 +26,12 @@ def _queue() -> Row:
 
     waited = known('outrider_vo_longest_wait_seconds{vo=~"$vo"}')
     return Row("Queue now, by VO", SEEN, [
-        lines("Waiting jobs by VO", "Jobs in the queue, those that were evicted too.", MOMENT,
+        lines("Waiting jobs by VO", "Jobs in the queue, including evicted ones.", MOMENT,
               "none", Query(of("queued"), "{{vo}}"), width=8),
         lines("Running jobs by VO", "Jobs on machines.", MOMENT, "none",
               Query(of("running"), "{{vo}}"), width=8),
-        lines("Longest wait by VO", "Of the job that waits longest for its first start; 0: none "
-              "waits.", MOMENT, "s", Query(waited, "{{vo}}"), width=8),
+        lines("Longest wait by VO", "Wait so far of the job that waits longest for its first "
+              "start; 0: none waits.", MOMENT, "s", Query(waited, "{{vo}}"), width=8),
     ])  # fmt: skip
 
 
@@ -43,19 +43,19 @@ def _waits() -> Row:
         return share(part, whole)
 
     return Row("Waits: from submission to first start", SEEN, [
-        bars("Mean wait by class", "Jobs that have not started yet are not in it.", SPAN, "s",
+        bars("Mean wait by class", "Without jobs that have not started yet.", SPAN, "s",
              Query(mean("class", "$__range"), "{{class}}")),
-        bars("Mean wait by VO", "Jobs that have not started yet are not in it.", SPAN, "s",
+        bars("Mean wait by VO", "Without jobs that have not started yet.", SPAN, "s",
              Query(mean("vo", "$__range"), "{{vo}}")),
-        lines("Wait by class: median, 90 and 99 %", "Within a bucket of the histogram, "
-              "interpolated.", WINDOW, "s",
+        lines("Wait by class: 50, 90, 99 %", "Percentiles, interpolated within a bucket of the "
+              "histogram.", WINDOW, "s",
               *(Query(quantile(q, buckets, "$window", "class"), f"{{{{class}}}} {q:.0%}")
                 for q in (0.5, 0.9, 0.99))),
-        lines("Wait by VO: 90 %", "Nine of ten jobs of the VO waited less.", WINDOW, "s",
+        lines("Wait by VO: 90 %", "90th percentile: nine of ten jobs waited less.", WINDOW, "s",
               Query(quantile(0.9, buckets, "$window", "vo"), "{{vo}}")),
-        lines("Mean wait by class and VO", "No point where no job started.", WINDOW, "s",
+        lines("Mean wait by class and VO", "No point if no job started.", WINDOW, "s",
               Query(mean("class, vo", "$window"), "{{class}} {{vo}}")),
-        lines("First starts an hour", "How many waits the other panels are made of.", WINDOW,
+        lines("First starts per hour", "Number of waits in the other panels.", WINDOW,
               "none",
               Query(f"sum by (class, vo) (rate({count}[$window])) * {HOURLY}",
                     "{{class}} {{vo}}"), width=24, stacked=True),
@@ -64,19 +64,19 @@ def _waits() -> Row:
 
 def _fairness() -> Row:
     got = known('outrider_vo_share_ratio{vo=~"$vo"}')
-    owed = known('outrider_vo_target_ratio{vo=~"$vo"}')
+    target = known('outrider_vo_target_ratio{vo=~"$vo"}')
     shares = lines(
         "Share and target by VO", "Share of all CPU time delivered since the beginning; dashed: "
-        "the share that the VO is owed.", MOMENT, "percentunit",
-        Query(got, "{{vo}}"), Query(owed, "{{vo}} target"),
+        "the VO's target share.", MOMENT, "percentunit",
+        Query(got, "{{vo}}"), Query(target, "{{vo}} target"),
     ).override_by_query("B", [DASHED])  # fmt: skip
     return Row("Fairness and shares", SEEN, [
-        lines("Fairness", "1 where every VO got what it is owed. Since the beginning, and of "
+        lines("Fairness", "1: every VO got its target share. Since the beginning, and for "
               "recent use (half-life as configured).", MOMENT, "none",
               Query(known("outrider_fairness_utility_ratio"), "since the beginning"),
               Query(known("outrider_fairness_windowed_ratio"), "recent"),
               width=8, steps=FAIR, from_zero=False),
         shares.span(8),
-        bars("Share less target by VO", "Above zero: got more than it is owed.", NOW,
-             "percentunit", Query(f"{got} - {owed}", "{{vo}}"), width=8),
+        bars("Share minus target by VO", "Above zero: more than its target share.", NOW,
+             "percentunit", Query(f"{got} - {target}", "{{vo}}"), width=8),
     ])  # fmt: skip

@@ -1,1 +1,1 @@
-"""Pages of docs/reference, made from the declarations and the help that they describe."""
+"""Generated pages of docs/reference, from the declarations and help that they describe."""

@@ -1,4 +1,4 @@
-"""The reference page of the commands, made from their own help."""
+"""Reference page of the commands, generated from their help."""
 
 import inspect
 from collections.abc import Iterator
@@ -11,23 +11,23 @@ from outrider.cli.root import outrider
 _HEAD: Final = """\
 # Commands
 
-What `outrider COMMAND --help` says; this page is made from it. Results go to standard output;
-progress (on a terminal only), warnings and errors to standard error.
+This page is generated from `outrider COMMAND --help`. Results go to standard output. Progress (on a
+terminal only), warnings and errors go to standard error.
 
 | exit code | meaning |
 |---|---|
 | 0 | done |
-| 1 | it ran and the answer is no: a job nobody knows, a ledger that is not whole, a broken plugin |
-| 2 | bad use, configuration or trace; one line says what, and what would be right |
+| 1 | it ran and the answer is no: an unknown job, a damaged journal, a broken plugin |
+| 2 | bad use, configuration or trace; one line shows the error and what is expected |
 | 3 | a peer could not be reached |
-| 70 | a fault of Outrider's own; `OUTRIDER_TRACEBACK=1` shows where it happened |
+| 70 | internal error (please report); `OUTRIDER_TRACEBACK=1` shows where it happened |
 | 130 | interrupted (Ctrl-C) |
-| 141 | whoever read the output has gone (`head`) |
+| 141 | the reader of the output closed it (`head`) |
 """
 
 
 def commands_page() -> str:
-    """The page."""
+    """Return the page in Markdown."""
     root = click.Context(outrider, info_name="outrider")
     return "\n".join([_HEAD, *_sections(root)]).rstrip() + "\n"
 
@@ -59,7 +59,7 @@ def _section(command: click.Command, name: str, parent: click.Context, mark: str
 
 
 def _paragraphs(text: str) -> Iterator[str]:
-    """The help, its examples as code."""
+    """Yield the paragraphs of the help, with examples as code."""
     for paragraph in text.replace("\b\n", "").split("\n\n"):
         head, _, rest = paragraph.partition("\n")
         if head == "Example:":

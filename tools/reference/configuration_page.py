@@ -1,4 +1,4 @@
-"""The reference page of the configuration, made from the same declarations as the example."""
+"""Reference page of the configuration, generated from the same declarations as the example."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -14,16 +14,16 @@ from outrider.service.demo.example_config import plugin_names
 _HEAD: Final = """\
 # Configuration
 
-One TOML file, checked whole before anything starts: an unknown key is an error that names the
-nearest right one. `outrider check-config FILE` checks it, `outrider check-config --example` prints
-an example with every setting. Units stand in the names: `_s` seconds, `_w` watts.
+One TOML file, checked completely before anything starts: an unknown key is an error that suggests
+the nearest known one. `outrider check-config FILE` checks it, `outrider check-config --example`
+prints an example with every setting. Names end with their unit: `_s` seconds, `_w` watts.
 
-This page is made from the declarations that the daemon checks against.
+This page is generated from the declarations that the daemon checks against.
 """
 
 
 def configuration_page() -> str:
-    """The page, for the plugins that come with Outrider. Raises `PluginError`."""
+    """Return the page, with the plugins that come with Outrider. Raises `PluginError`."""
     return "\n".join([_HEAD, *_sections()]).rstrip() + "\n"
 
 

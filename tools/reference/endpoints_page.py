@@ -1,4 +1,4 @@
-"""The reference page of paths and parameters, made from the declarations of the endpoints."""
+"""Reference page of paths and parameters, generated from the endpoints' declarations."""
 
 from typing import Any
 
@@ -10,15 +10,14 @@ _HEAD = """\
 
 <!-- Made by `make docs` from daemon/outrider/service/web/endpoints. -->
 
-What is served, for GET and HEAD, and what is posted over the Unix socket;
-[the HTTP interface](http.md) tells what holds for all of it.
-Shapes of answers: `/api/v1/openapi.json`.
+Paths for GET and HEAD, and for POST over the Unix socket. [The HTTP interface](http.md) describes
+what they share. Schemas of answers: `/api/v1/openapi.json`.
 
 """
 
 
 def endpoints_page() -> str:
-    """The page in Markdown: a row for each path, and a row for each parameter."""
+    """Return the page in Markdown: a row for each path, and a row for each parameter."""
     paths = openapi(ENDPOINTS)["paths"]
     parameters: dict[tuple[str, str], list[str]] = {}
     for path, item in paths.items():
@@ -29,14 +28,14 @@ def endpoints_page() -> str:
         f"| `{name}` | {', '.join(where)} | {row} |\n" for (name, row), where in parameters.items()
     )
     return (
-        f"{_HEAD}| path | what it answers | parameters |\n|---|---|---|\n"
+        f"{_HEAD}| path | answer | parameters |\n|---|---|---|\n"
         f"{''.join(_path_rows(path, item) for path, item in paths.items())}\n"
-        f"| parameter | of | right | meaning |\n|---|---|---|---|\n{rows}"
+        f"| parameter | paths | values | meaning |\n|---|---|---|---|\n{rows}"
     )
 
 
 def _asked(item: Any) -> list[dict[str, Any]]:
-    """The parameters behind the ``?``."""
+    """Return the query parameters, after the ``?``."""
     return [p for p in item["get"]["parameters"] if p["in"] == "query"]
 
 
@@ -55,7 +54,7 @@ def _path_row(path: str, operation: dict[str, Any]) -> str:
 
 
 def _row_of(schema: dict[str, Any]) -> str:
-    """What is right for a parameter, and what it means."""
+    """Return the valid values of a parameter, and its meaning."""
     return f"{_right(schema)} | {schema['description'].rstrip('.')}"
 
 

@@ -1,4 +1,4 @@
-"""The kinds of events and what each carries, made from the docstring of `outrider.model.events`."""
+"""Section about the kinds of events, generated from the docstring of `outrider.model.events`."""
 
 import re
 
@@ -8,9 +8,9 @@ _HEAD = """\
 
 ## Events
 
-What log readers and adapters tell, and what a policy that listens is told of machines: tuples
-`(time, kind, name, extra)`, the time in Unix seconds. `from outrider.api import events` has the
-kinds in capitals: `events.STARTED`.
+Log readers and adapters report events, and a policy that listens receives those of machines. They
+are tuples `(time, kind, name, extra)`, the time in Unix seconds. `from outrider.api import events`
+has the kinds in capitals: `events.STARTED`.
 
 | kind | name of | extra |
 |---|---|---|
@@ -19,7 +19,7 @@ _RULE = re.compile(r"^=+ +=+ +=+$")
 
 
 def events_section() -> str:
-    """A section of the reference: one row for each kind."""
+    """Return the section of the reference: one row for each kind."""
     lines = (events.__doc__ or "").splitlines()
     rules = [n for n, line in enumerate(lines) if _RULE.match(line)]
     if len(rules) != 3:

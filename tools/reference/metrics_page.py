@@ -1,4 +1,4 @@
-"""The reference page of all metrics, made from their declarations."""
+"""Reference page of all metrics, generated from their declarations."""
 
 from outrider.service.metrics.declarations import METRICS
 from outrider.service.metrics.declarations.metric import SITE, Metric
@@ -8,38 +8,37 @@ _HEAD = """\
 
 <!-- Made by `make docs` from daemon/outrider/service/metrics/declarations. -->
 
-`GET /metrics` gives the classic text format, or OpenMetrics to those who ask for it; the Prometheus
-client library chooses and writes them. Every series below exists from the start, for all label
-values known then; those of predictions only for the policies that predict. Counters go on after a
-restart. Unknown is `NaN`, never 0.
+`GET /metrics` returns the classic text format, or OpenMetrics if the client requests it. Every
+series below exists from the start, for all label values known then; series of predictions exist
+only for policies that predict. Counters continue after a restart. Unknown is `NaN`, never 0.
 
-Figures of the twin and of expected starts are `NaN`, too, where they do not hold: an answer that is
-stale or refused, a forecast that has expired, a policy that is configured otherwise since. None can
-be taken for a fresh one by a query that forgets to ask; `outrider_twin_state`,
-`outrider_twin_forecast_state`, `outrider_twin_candidate_state` and `outrider_starts_state` say
-which of these it is, and a server keeps what was said before.
+Values of the twin and of expected starts are also `NaN` if they are not valid: the answer is stale
+or refused, the forecast has expired, or the policy's settings have changed. So no query can take
+one for a fresh value. `outrider_twin_state`, `outrider_twin_forecast_state`,
+`outrider_twin_candidate_state` and `outrider_starts_state` show the cause. Prometheus keeps the
+earlier values.
 
-The two formats have the same sample names and values. In the classic text a state set and an info
-are gauges. In OpenMetrics a counter's `HELP` and `TYPE` lines name it without `_total`, an info's
-without `_info`; and where OpenMetrics forbids a value (a counter that is NaN, a negative sum of
+Both formats have the same sample names and values. In the classic text format a state set and an
+info are gauges. In OpenMetrics the `HELP` and `TYPE` lines of a counter lack `_total`, those of an
+info lack `_info`. If OpenMetrics forbids a value (a counter that is NaN, a negative sum of
 rewards), the metric is of type `unknown`. There are no `_created` series.
 
-A label without a list of values takes them from the site. When a metric gains too many (500 more
-than at the start), further ones are shown together, as a sum, under the value `other`, and
+A label without a list of values takes them from the site. When a metric has too many (500 more than
+at the start), further ones are summed under the value `other`, and
 `outrider_metrics_refused_total{reason="folded"}` counts them.
 
-| metric | kind | labels | what it says |
+| metric | kind | labels | meaning |
 |---|---|---|---|
 """
 
 
 def metrics_page() -> str:
-    """The page in Markdown: one row for each metric, then the bounds of the histograms."""
+    """Return the page in Markdown: one row for each metric, then the histograms' bounds."""
     rows = "".join(_row(metric) for metric in METRICS)
     histograms = [metric for metric in METRICS if metric.bounds]
     bounds = "".join(f"- `{m.full_name}`: {_listed(m.bounds)}\n" for m in histograms)
     return (
-        f"{_HEAD}{rows}\n## Bucket bounds\n\nIn the unit of the name, besides `+Inf`.\n\n{bounds}"
+        f"{_HEAD}{rows}\n## Bucket bounds\n\nIn the unit of the name, without `+Inf`.\n\n{bounds}"
     )
 
 

@@ -1,4 +1,4 @@
-"""The reference page of what a policy sees and answers, made from docstrings and annotations."""
+"""Reference page of the policy API, generated from docstrings and annotations."""
 
 import inspect
 import re
@@ -37,9 +37,9 @@ _HEAD = """\
 
 <!-- Made by `make docs` from the docstrings of outrider.api and outrider.model. -->
 
-What a policy is given, what it may be asked and what it answers. Times are seconds of event time
-(Unix time on a live site), durations seconds, power watts; the unit stands in the name (`_s`,
-`_w`). How to begin: [CONTRIBUTING](../../CONTRIBUTING.md).
+The inputs, methods and results of a policy. Times are seconds of event time (Unix time on a live
+site), durations seconds, power watts; names end with their unit (`_s`, `_w`). How to begin:
+[CONTRIBUTING](../../CONTRIBUTING.md).
 
 """
 _SECTION: Final = re.compile(
@@ -48,9 +48,9 @@ _SECTION: Final = re.compile(
 _ENTRY: Final = re.compile(r"^ {4}(?P<names>[\w, ]+): (?P<text>.*(?:\n {8}.*)*)", re.MULTILINE)
 
 RECORDS: Final = (Job, JobSpec, Outcome, Choice, Move, Prediction)
-"""Plain objects, shown by their attributes."""
+"""Plain objects, listed with their attributes."""
 VIEWS: Final = (SiteView, Queue)
-"""Protocols, shown by their properties and methods."""
+"""Protocols, listed with their properties and methods."""
 BASES: Final = (
     Policy,
     Orders,
@@ -63,11 +63,11 @@ BASES: Final = (
     Predicts,
     WindowPolicy,
 )
-"""What a policy derives from, shown by what it may define."""
+"""Base classes of policies, listed with the members that a policy may define."""
 
 
 _SNAPSHOTS: Final = ("save", "restore", "count_cpus")
-"""Methods of records that are the engine's business."""
+"""Methods of records that only the engine uses."""
 
 
 class Row(NamedTuple):
@@ -79,19 +79,19 @@ class Row(NamedTuple):
 
 
 def policy_api_page() -> str:
-    """The page in Markdown: bases, views, records."""
+    """Return the page in Markdown: bases, views, records."""
     parts = [_HEAD, "## What a policy may define\n\n"]
     parts += [_section(kind, [*_attributes(kind), *_members(kind)]) for kind in BASES]
     parts += [_section(Decides, list(_attributes(Decides)))]
     parts += ["## What it sees\n\n"]
     parts += [_section(kind, list(_members(kind))) for kind in VIEWS]
-    parts += ["## What it is told and answers\n\n"]
+    parts += ["## Its inputs and answers\n\n"]
     parts += [_section(kind, [*_attributes(kind), *_members(kind)]) for kind in RECORDS]
     return "".join(parts).rstrip() + "\n" + events_section()
 
 
 def fields_of(kind: type[Any]) -> list[str]:
-    """The attributes that a class really has, by slots or fields; as the page must list them."""
+    """Return the attributes of a class, from slots or fields, which the page must list."""
     if issubclass(kind, msgspec.Struct):
         return list(kind.__struct_fields__)
     slots = getattr(kind, "__slots__", ()) or getattr(kind, "_fields", ())
@@ -101,19 +101,19 @@ def fields_of(kind: type[Any]) -> list[str]:
 def _section(kind: type[Any], rows: list[Row]) -> str:
     lines = [f"### `{kind.__name__}`\n\n{_prose(kind)}\n\n"]
     if rows:
-        lines.append("| name | type | what it is |\n|---|---|---|\n")
+        lines.append("| name | type | meaning |\n|---|---|---|\n")
         lines += [f"| `{row.name}` | {_cell(row.kind)} | {row.text} |\n" for row in rows]
         lines.append("\n")
     return "".join(lines)
 
 
 def _prose(kind: type[Any]) -> str:
-    """The docstring's first paragraph, on one line."""
+    """Return the docstring's first paragraph, on one line."""
     return _flat(inspect.cleandoc(kind.__doc__ or "").partition("\n\n")[0])
 
 
 def _attributes(kind: type[Any]) -> Iterator[Row]:
-    """What the docstring tells of attributes, with their declared types."""
+    """Yield the attributes that the docstring describes, with their declared types."""
     found = _SECTION.search(inspect.cleandoc(kind.__doc__ or "") + "\n")
     types = _types_of(kind)
     for entry in _ENTRY.finditer(found["body"] if found else ""):
@@ -123,7 +123,7 @@ def _attributes(kind: type[Any]) -> Iterator[Row]:
 
 
 def _documented_below(kind: type[Any], types: dict[str, str]) -> Iterator[Row]:
-    """Attributes whose sentence stands below their assignment in the class's own source."""
+    """Yield the attributes whose docstring follows their assignment in the class's source."""
     source = textwrap.dedent(inspect.getsource(kind))
     pattern = re.compile(r'^    (\w+): [^\n]+ = [^\n]+\n    """(.*?)"""', re.MULTILINE | re.DOTALL)
     for name, text in pattern.findall(source):
@@ -131,7 +131,7 @@ def _documented_below(kind: type[Any], types: dict[str, str]) -> Iterator[Row]:
 
 
 def _types_of(kind: type[Any]) -> dict[str, str]:
-    """Types by attribute: annotations, else those of the arguments, else the initial value's."""
+    """Return types by attribute: from annotations, else arguments, else the initial value."""
     types = {name: _type(hint) for name, hint in inspect.get_annotations(kind).items()}
     if "__init__" in vars(kind) and not types:
         source = inspect.getsource(kind.__init__)
@@ -151,7 +151,7 @@ def _literal(value: str) -> str:
 
 
 def _members(kind: type[Any]) -> Iterator[Row]:
-    """Public properties and methods of the class itself."""
+    """Yield the public properties and methods of the class itself."""
     for name, member in vars(kind).items():
         if name.startswith("_"):
             continue
@@ -182,9 +182,13 @@ def _type(hint: Any) -> str:
         return "None"
     if typing.get_origin(hint) is typing.ClassVar:
         return _type(typing.get_args(hint)[0])
-    told = hint.__name__ if isinstance(hint, type) and not typing.get_args(hint) else str(hint)
-    told = re.sub(r"\b(?:[a-z_]\w*\.)+(?=[A-Za-z])", "", told)
-    return re.sub(r"ndarray\[.+, dtype\[(\w+?)_?\]\]", r"array of \1", told)  # as numpy says it
+    name_of_type = (
+        hint.__name__ if isinstance(hint, type) and not typing.get_args(hint) else str(hint)
+    )
+    name_of_type = re.sub(r"\b(?:[a-z_]\w*\.)+(?=[A-Za-z])", "", name_of_type)
+    return re.sub(
+        r"ndarray\[.+, dtype\[(\w+?)_?\]\]", r"array of \1", name_of_type
+    )  # as numpy prints it
 
 
 def _cell(text: str) -> str:

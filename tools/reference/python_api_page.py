@@ -1,4 +1,4 @@
-"""The reference page of the Python API, made from signatures and docstrings."""
+"""Reference page of the Python API, generated from signatures and docstrings."""
 
 import inspect
 import re
@@ -23,8 +23,8 @@ _HEAD = """\
 <!-- Made by `make docs` from the docstrings of daemon/outrider/python_api. -->
 
 How to use it: [the Python API](../python-api.md). These names, their arguments and the fields of a
-run are stable: one that goes is announced in the [changelog](../../CHANGELOG.md) a minor version
-before. Everything else below `outrider`, `outrider.api` for plugins apart, may change at any time.
+run are stable: the [changelog](../../CHANGELOG.md) announces a removal one minor version before it.
+Everything else below `outrider`, except `outrider.api` for plugins, may change at any time.
 """
 FUNCTIONS: Final[tuple[Callable[..., Any], ...]] = (
     read_swf, read_campus, generate_campus, generate_grid, replay, compare, ingest, open_journal,
@@ -35,8 +35,8 @@ _ENTRY: Final = re.compile(r"^ {4}([\w, ]+): (.*(?:\n {8}.*)*)", re.MULTILINE)
 
 
 def python_api_page() -> str:
-    """The page in Markdown: functions, then what they give."""
-    parts = [_HEAD, *map(_function, FUNCTIONS), "\n## What they give\n", *map(_class, CLASSES)]
+    """Return the page in Markdown: functions, then the classes that they return."""
+    parts = [_HEAD, *map(_function, FUNCTIONS), "\n## What they return\n", *map(_class, CLASSES)]
     return "".join(parts)
 
 
@@ -49,12 +49,14 @@ def _function(function: Callable[..., Any]) -> str:
     text = f"\n## `outrider.{name}`\n\n`{name}({names})`\n\n{_flat(lead)}\n"
     arguments = _ENTRY.findall(parts.get("Args", ""))
     if arguments:
-        rows = "".join(f"| `{word}` | {_flat(said)} |\n" for word, said in arguments)
-        text += f"\n| argument | what it is |\n|---|---|\n{rows}"
+        rows = "".join(f"| `{word}` | {_flat(meaning)} |\n" for word, meaning in arguments)
+        text += f"\n| argument | meaning |\n|---|---|\n{rows}"
     if "Returns" in parts:
         text += f"\nReturns: {_flat(parts['Returns'])}\n"
     if "Raises" in parts:
-        raised = (f"- `{word}`: {_flat(said)}\n" for word, said in _ENTRY.findall(parts["Raises"]))
+        raised = (
+            f"- `{word}`: {_flat(meaning)}\n" for word, meaning in _ENTRY.findall(parts["Raises"])
+        )
         text += "\nRaises:\n\n" + "".join(raised)
     return text
 
@@ -69,7 +71,7 @@ def _class(kind: type[Any]) -> str:
     rows = "".join(
         f"| `{_called(name, member)}` | {_summary(member)} |\n" for name, member in members
     )
-    table = f"\n| member | what it is |\n|---|---|\n{rows}" if rows else ""
+    table = f"\n| member | meaning |\n|---|---|\n{rows}" if rows else ""
     fields = ""
     if kind is Run:
         listed = ", ".join(f"`{name}`" for name in kind.__annotations__)
@@ -100,7 +102,7 @@ def _summary(member: Any) -> str:
 
 
 def _parts(member: Any) -> tuple[str, dict[str, str]]:
-    """The docstring up to its first section, and the sections."""
+    """Return the docstring up to its first section, and the sections."""
     text = inspect.cleandoc(member.__doc__ or "")
     lead, *rest = _SECTIONS.split(text)
     return lead.strip(), dict(zip(rest[::2], rest[1::2], strict=True))

@@ -1,1 +1,1 @@
-"""The command line. Commands are imported when they are used, so that a short answer is quick."""
+"""Command line of Outrider; each command is imported when it is used, which keeps help quick."""

@@ -1,6 +1,6 @@
-"""Words of the command line that cannot be used, told in words of their reader, not of a library.
+"""Readable error messages for invalid command-line arguments.
 
-`click` finds them; its own messages speak of ranges as `x>=1` and of dates as `%Y-%m-%d`.
+`click` detects the errors; its own messages write ranges as `x>=1` and dates as `%Y-%m-%d`.
 """
 
 from collections.abc import Sequence
@@ -9,24 +9,24 @@ from typing import Any
 import click
 
 
-def bad_word_text(error: click.ClickException) -> str:
-    """What is wrong, with what would be right."""
+def usage_error_text(error: click.ClickException) -> str:
+    """Return what is wrong with an argument, and what is expected."""
     parameter = getattr(error, "param", None)
     if isinstance(error, click.MissingParameter) and parameter is not None:
-        return f"{_named(parameter)} is missing; expected {_whole(parameter)}"
+        return f"{_name_of(parameter)} is missing; expected {_expected_parameter(parameter)}"
     if isinstance(error, click.BadParameter) and parameter is not None:
-        value = _refused(error.message)
+        value = _rejected_value(error.message)
         if value is not None:
-            return f"{_named(parameter)} {value}: expected {right_word(parameter)}"
-        return f"{_named(parameter)}: {error.message}"
+            return f"{_name_of(parameter)} {value}: expected {expected_value(parameter)}"
+        return f"{_name_of(parameter)}: {error.message}"
     return error.format_message()
 
 
-def right_word(parameter: click.Parameter) -> str:
-    """What may stand there: ``a whole number, 1 or more``."""
+def expected_value(parameter: click.Parameter) -> str:
+    """Return a description of the valid values: ``a whole number, 1 or more``."""
     kind: Any = parameter.type
     if isinstance(kind, (click.IntRange, click.FloatRange)):
-        return _ranged(kind)
+        return _range_text(kind)
     if isinstance(kind, click.Choice):
         return f"one of {', '.join(map(str, kind.choices))}"
     if isinstance(kind, click.DateTime):
@@ -37,7 +37,7 @@ def right_word(parameter: click.Parameter) -> str:
     return names.get(kind.name, "a word")
 
 
-def _ranged(kind: Any) -> str:
+def _range_text(kind: Any) -> str:
     words = ["a whole number" if isinstance(kind, click.IntRange) else "a number"]
     if kind.min is not None:
         words.append(f"more than {kind.min:g}" if kind.min_open else f"{kind.min:g} or more")
@@ -46,29 +46,29 @@ def _ranged(kind: Any) -> str:
     return ", ".join(words)
 
 
-def _named(parameter: click.Parameter) -> str:
+def _name_of(parameter: click.Parameter) -> str:
     if isinstance(parameter, click.Option):
         return max(parameter.opts, key=len)
     return parameter.make_metavar(click.Context(click.Command("outrider")))
 
 
-def _whole(parameter: click.Parameter) -> str:
-    """A missing parameter as it is written, and what may stand there."""
+def _expected_parameter(parameter: click.Parameter) -> str:
+    """Return how a missing parameter is written, and its valid values."""
     if isinstance(parameter, click.Option):
         shown = parameter.metavar or parameter.type.name.upper()
-        return f"{_named(parameter)} {shown}, {right_word(parameter)}"
-    return right_word(parameter)
+        return f"{_name_of(parameter)} {shown}, {expected_value(parameter)}"
+    return expected_value(parameter)
 
 
-_REFUSALS: Sequence[str] = (
+_CLICK_PHRASES: Sequence[str] = (
     " is not a valid ", " is not in the range ", " is not one of ", " does not match the format",
 )  # fmt: skip
 
 
-def _refused(message: str) -> str | None:
-    """The value that a message of click's own types begins with; None for a message of ours."""
-    for refusal in _REFUSALS:
-        value, found, _ = message.partition(refusal)
+def _rejected_value(message: str) -> str | None:
+    """Return the value that a message of click's types begins with; None for our own messages."""
+    for phrase in _CLICK_PHRASES:
+        value, found, _ = message.partition(phrase)
         if found:
             return f'"{value.strip(chr(39))}"'
     return None

@@ -1,4 +1,4 @@
-"""The configuration as commands need it: its file, its state directory, where its daemon is."""
+"""Access of commands to the configuration: its file, state directory and daemon address."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,12 +21,13 @@ def load(path: Path) -> "LoadedConfig":
 
 
 def read(path: Path | None) -> "ReadConfig | None":
-    """What a command reads that only asks the daemon, or looks into its state directory.
+    """Read a configuration without loading its plugins.
 
-    Adapters and policies are not loaded: what is wrong with them keeps nobody from asking.
+    For commands that query the daemon or read its state directory: a broken adapter or policy
+    must not stop them.
 
     Args:
-        path: None where no configuration was given: then there is none.
+        path: None if no configuration was given; the result is None then.
 
     Raises:
         ConfigurationError: the file is missing or wrong.
@@ -39,7 +40,7 @@ def read(path: Path | None) -> "ReadConfig | None":
 
 
 def journal_path(config: "ReadConfig | None") -> Path:
-    """The journal of the daemon with this configuration; systemd's state directory wins.
+    """Return the path of this configuration's journal; systemd's state directory wins.
 
     Args:
         config: None for a daemon with the default state directory.
@@ -56,7 +57,7 @@ def daemon_address(
     token_file: Path | None = None,
     ca: Path | None = None,
 ) -> DaemonAddress:
-    """Return where to ask: the URL given, else where the configuration listens, else the default.
+    """Return the daemon's address: the URL, else the configuration's, else the default.
 
     Args:
         url: None for the daemon of the configuration, or of the shipped unit.
@@ -68,7 +69,7 @@ def daemon_address(
         ConfigurationError: both were given, or the configuration names no port.
     """
     if url is not None and config is not None:
-        raise ConfigurationError("--url and --config: give one of them")
+        raise ConfigurationError("--url and --config: use one of them")
     if config is not None:
         address = DaemonAddress.configured(config)
     elif url is not None:
@@ -81,18 +82,18 @@ def daemon_address(
 
 
 # -- journals --------------------------------------------------------------------------------------
-# Journals as commands read them: opened to read alone, their times in words.
+# Journals as commands read them: opened read-only, with times as text.
 
 
 def open_journal(file: Path) -> "Journal":
-    """A journal, to read, even while a daemon writes it. Raises `LedgerError`."""
+    """Open a journal read-only, even while a daemon writes it. Raises `LedgerError`."""
     from outrider.journal import Journal
 
     return Journal(file, read_only=True)
 
 
 def zone_of(journal: "Journal") -> str:
-    """The time zone of its site."""
+    """Return the time zone of the journal's site."""
     from outrider.journal import TIMEZONE_KEY
 
     zone: str = journal.meta(TIMEZONE_KEY, "UTC")
@@ -100,5 +101,5 @@ def zone_of(journal: "Journal") -> str:
 
 
 def time_in_words(time_s: float, zone: str) -> str:
-    """Unix times as dates at the site, times of a trace as seconds since its start."""
+    """Return Unix times as dates at the site, times of a trace as seconds since its start."""
     return clock(time_s, zone) if time_s > 1e9 else f"{time_s:.1f} s"

@@ -1,4 +1,4 @@
-"""Asking the running daemon: where it answers, what it is told of us, and what its answers mean."""
+"""Client of the running daemon: its address, credentials, queries and commands."""
 
 import ipaddress
 import json
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 DEFAULT_URL: Final = "http://127.0.0.1:9690"
 DEFAULT_SOCKET: Final = Path("/run/outrider/outrider.sock")
-"""Where the shipped systemd unit has the daemon's socket."""
+"""Socket of the daemon that the shipped systemd unit runs."""
 UNIT_CONFIG: Final = Path("/etc/outrider/outrider.toml")
 """The configuration that the shipped unit runs."""
 _EVERYWHERE: Final = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - looked up, not bound
@@ -30,13 +30,13 @@ _EXPLAIN: Final = "/api/v1/explain/"
 
 
 class DaemonAddress(NamedTuple):
-    """Where a daemon answers, and what it asks of its clients.
+    """Address of a daemon, with the credentials that it needs.
 
     Attributes:
         url: scheme, host and port, or ``unix:`` and the path of its socket.
-        token_file: its token is sent as Bearer; None: none is. A socket needs none.
-        ca: PEM file whose certificates are trusted beside the system's, or None.
-        socket: of the same daemon, asked first; where it cannot be used, `url` is asked.
+        token_file: file with the Bearer token to send; None: no token. A socket needs none.
+        ca: PEM file whose certificates are trusted in addition to the system's, or None.
+        socket: socket of the same daemon, tried first; `url` is used if that fails.
     """
 
     url: str = DEFAULT_URL
@@ -46,10 +46,10 @@ class DaemonAddress(NamedTuple):
 
     @classmethod
     def configured(cls, read: "ReadConfig") -> "DaemonAddress":
-        """Return where a daemon with this configuration listens.
+        """Return the address on which a daemon with this configuration listens.
 
         Raises:
-            ConfigurationError: it takes any free port and has no socket.
+            ConfigurationError: the daemon takes any free port and has no socket.
         """
         from outrider.service.config.declarations import listen_address, socket_path
 
@@ -76,15 +76,15 @@ class DaemonAddress(NamedTuple):
         )
 
     def ask(self, path: str) -> dict[str, Any]:
-        """What the daemon answers.
+        """Return the daemon's answer to a GET request.
 
         Args:
-            path: under the address, its parts quoted.
+            path: below the address, its parts quoted.
 
         Raises:
-            UnknownJobError: the daemon does not know what was asked for.
-            PeerError: it cannot be reached, does not answer in time, or not as a daemon would.
-            ConfigurationError: the address is none, or the token cannot be read.
+            UnknownJobError: the daemon does not know the job.
+            PeerError: no daemon can be reached, or it gives no valid answer in time.
+            ConfigurationError: the address is invalid, or the token cannot be read.
         """
         place, (status, body) = self._get(path)
         refused = status in (401, 403, 421)
@@ -102,12 +102,12 @@ class DaemonAddress(NamedTuple):
             raise UnknownJobError(str(answer["error"]), answer.get("candidates", []))
         if status != 200:
             raise PeerError(f"{place}{path}: answered {status}: {answer.get('error', '')}")
-        if "mode" not in answer:  # all that commands ask for say it
+        if "mode" not in answer:  # every answer that commands ask for contains it
             raise PeerError(f"{place}{path}: answers, but not as Outrider would")
         return answer
 
     def _get(self, path: str) -> tuple[str, "Reply"]:
-        from outrider.cli import http_client  # the help of a command asks nobody
+        from outrider.cli import http_client  # imported late: the help of a command needs none
 
         headers = {"Accept": "application/json"}
         if self.socket is not None:
@@ -131,14 +131,13 @@ class DaemonAddress(NamedTuple):
 
         if self.url.startswith("http:") and not _is_this_host(urlsplit(self.url).hostname or ""):
             raise ConfigurationError(
-                f"{self.url}: the token would travel where everybody can read it; https:// would "
-                "be right"
+                f"{self.url}: the token would be sent unencrypted over the network; use https://"
             )
         return read_token(file_of(file))
 
 
 def default_socket() -> Path | None:
-    """The socket of the daemon that the shipped unit runs, where there is one."""
+    """Return the socket of the shipped unit's daemon, or None if it does not exist."""
     return DEFAULT_SOCKET if os.path.exists(DEFAULT_SOCKET) else None  # noqa: PTH110 - never raises
 
 
@@ -150,16 +149,16 @@ def _is_this_host(host: str) -> bool:
 
 
 def _refusal(place: str, status: int, answer: dict[str, Any]) -> PeerError:
-    told = str(answer.get("error", "")) or "it says no more"
-    remedy = "; --token-file FILE sends one" if status == 401 else ""
-    return PeerError(f"{place}: does not let us in ({status}): {told}{remedy}")
+    reason = str(answer.get("error", "")) or "no reason given"
+    hint = "; use --token-file FILE" if status == 401 else ""
+    return PeerError(f"{place}: access denied ({status}): {reason}{hint}")
 
 
 class UnknownJobError(PeerError):
-    """The daemon answers, and cannot say which job is meant.
+    """Error for a job that the daemon does not know, or whose name is ambiguous.
 
     Attributes:
-        candidates: names of the jobs that it may be; none where it knows of no such job.
+        candidates: names of the jobs that may be meant; empty if the daemon knows no such job.
     """
 
     exit_code = 1
@@ -170,38 +169,38 @@ class UnknownJobError(PeerError):
 
 
 def explain_path(job: str) -> str:
-    """The path that explains a job, whatever its name is made of."""
+    """Return the path that explains a job, with its name quoted."""
     return f"{_EXPLAIN}{quote(job, safe='')}"
 
 
 # -- commanding ------------------------------------------------------------------------------------
-# Commanding the running daemon: over its Unix socket, where the kernel says who asks.
+# Commands to the running daemon go over its Unix socket, where the kernel identifies the client.
 
 PATH: Final = "/api/v1/commands"
 WITHIN_S: Final = 60.0
-"""The daemon itself gives up waiting before that."""
+"""Client time limit of a command; the daemon stops waiting earlier."""
 _AWAY: Final = (FileNotFoundError, ConnectionRefusedError)
 socket_option = click.option(
     "--socket", "socket_path", type=click.Path(path_type=Path), metavar="PATH",
-    help="The daemon's Unix socket. [default: that of --config, else that of the systemd service]",
+    help="The daemon's Unix socket. [default: from --config, else that of the systemd service]",
 )  # fmt: skip
 why_option = click.option(
     "--why", default="", metavar="TEXT",
-    help="The reason. It is recorded, and shown to everybody who may look.",
+    help="The reason. It is recorded, and shown on the page and by `outrider mode`.",
 )  # fmt: skip
 __all__ = ["config_option", "json_option", "socket_option", "why_option"]
 
 
 class NoDaemonError(PeerError):
-    """Nobody listens at the socket."""
+    """Error: no process listens at the socket."""
 
 
 class Answer(NamedTuple):
-    """What the daemon answered.
+    """The daemon's answer to a command or query.
 
     Attributes:
-        status: of HTTP.
-        body: as JSON.
+        status: HTTP status.
+        body: decoded JSON object.
     """
 
     status: int
@@ -209,12 +208,12 @@ class Answer(NamedTuple):
 
     @property
     def exit_code(self) -> int:
-        """0 where it was done, 1 where not."""
+        """Exit code: 0 if the command was done, else 1."""
         return DONE if self.body.get("outcome") == "done" else NO
 
 
 def socket_of(socket: Path | None, loaded: "ReadConfig | None") -> Path | None:
-    """Return where the daemon's socket is: the one given, the configuration's, else the unit's."""
+    """Return the daemon's socket: the one given, the configuration's, else the unit's."""
     from outrider.service.config.declarations import socket_path
 
     if socket is not None:
@@ -228,33 +227,32 @@ def socket_of(socket: Path | None, loaded: "ReadConfig | None") -> Path | None:
 
 
 def need_socket(socket: Path | None, loaded: "ReadConfig | None") -> Path:
-    """As `socket_of`.
+    """Return the daemon's socket as `socket_of` does, or raise if there is none.
 
     Raises:
-        NoDaemonError: the shipped unit's is not there.
-        ConfigurationError: the configuration has none.
+        NoDaemonError: the shipped unit's socket does not exist.
+        ConfigurationError: the configuration has no socket.
     """
     found = socket_of(socket, loaded)
     if found is not None:
         return found
     if loaded is None:
         raise NoDaemonError(
-            "no daemon answers: the systemd service has no socket here; --config FILE or --socket "
-            "PATH says which daemon is meant"
+            "no daemon answers: the systemd service has no socket here; name the daemon with "
+            "--config FILE or --socket PATH"
         )
     raise ConfigurationError(
         f"{loaded.source}: commands go over the daemon's Unix socket, and this configuration has "
-        'none; expected socket = "/run/outrider/outrider.sock", or the systemd unit, which '
-        "has one"
+        'none; use socket = "/run/outrider/outrider.sock", or the systemd unit, which has one'
     )
 
 
 def post(socket: Path, command: dict[str, Any]) -> Answer:
-    """Give a command.
+    """Send a command to the daemon.
 
     Raises:
-        NoDaemonError: nobody listens there.
-        PeerError: the daemon does not answer as it should, or does not let us command.
+        NoDaemonError: no process listens at the socket.
+        PeerError: the answer is not valid, or the daemon denies the command.
     """
     headers = {"Accept": "application/json", "Content-Type": "application/json"}
     body = json.dumps(command).encode()
@@ -262,7 +260,7 @@ def post(socket: Path, command: dict[str, Any]) -> Answer:
 
 
 def get(socket: Path, path: str) -> Answer:
-    """Ask over the socket. Raises as `post`."""
+    """Send a query over the socket. Raises the same errors as `post`."""
     return _asked(socket, path, "GET", {"Accept": "application/json"}, None)
 
 
@@ -279,18 +277,18 @@ def _asked(
             raise NoDaemonError(str(error)) from error.__cause__
         raise
     try:
-        told = json.loads(reply.body)
+        answer = json.loads(reply.body)
     except ValueError:
-        told = None
-    if not isinstance(told, dict):
+        answer = None
+    if not isinstance(answer, dict):
         raise PeerError(f"{place}: answers, but not as Outrider would")
-    if "error" in told:
-        raise PeerError(f"{place}: refused ({reply.status}): {told['error']}")
-    return Answer(reply.status, told)
+    if "error" in answer:
+        raise PeerError(f"{place}: refused ({reply.status}): {answer['error']}")
+    return Answer(reply.status, answer)
 
 
-def tell(answer: Answer) -> None:
-    """Print what came of a command, the first line its end."""
+def print_answer(answer: Answer) -> None:
+    """Print the result of a command; the first line is the outcome."""
     body = answer.body
     head = f"{body['command']}: {body['outcome']}"
     echo("\n".join([head, *(f"  {line}" for line in body["text"])]))

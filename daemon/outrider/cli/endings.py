@@ -1,4 +1,4 @@
-"""How a command ends: errors as one clear line on standard error, and the exit code they have."""
+"""End of a command: errors as one line on standard error, and the exit code."""
 
 import errno
 import os
@@ -6,18 +6,18 @@ import sys
 
 import click
 
-from outrider.cli.bad_words import bad_word_text
+from outrider.cli.bad_words import usage_error_text
 from outrider.cli.exit_codes import BAD_USE, DONE, INTERRUPTED, OWN_FAULT, READER_GONE
 from outrider.cli.printing import echo
 from outrider.cli.root import COMPLETION_VARIABLE, outrider
 from outrider.model.errors import OutriderError
 
 TRACEBACK_VARIABLE = "OUTRIDER_TRACEBACK"
-_DISK_SAYS_NO = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
+_DISK_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
 
 
 def run(words: list[str]) -> int:
-    """Run the command that the words name; see `outrider.cli.entry.main` for what it returns."""
+    """Run a command; see `outrider.cli.entry.main` for the exit codes."""
     if COMPLETION_VARIABLE in os.environ:
         outrider.main(words, "outrider", complete_var=COMPLETION_VARIABLE)
     try:
@@ -26,26 +26,26 @@ def run(words: list[str]) -> int:
     except (KeyboardInterrupt, click.Abort):
         return INTERRUPTED
     except BrokenPipeError:
-        _give_up_output()
+        _discard_output()
         return READER_GONE
     except click.ClickException as error:
         _show(error)
         return BAD_USE
-    except Exception as error:  # noqa: BLE001 - the last place where it can be told in words
-        return _told(error)
+    except Exception as error:  # noqa: BLE001 - the last place that can show a readable message
+        return _report(error)
     return code
 
 
 def _show(error: click.ClickException) -> None:
-    """Say which word of the command line cannot be used, below the command's usage."""
+    """Print the invalid argument below the command's usage."""
     context = getattr(error, "ctx", None)
     if context is not None:
         echo(f"{context.get_usage()}\nTry '{context.command_path} --help' for help.", err=True)
-    echo(f"\nError: {bad_word_text(error)}", err=True)
+    echo(f"\nError: {usage_error_text(error)}", err=True)
 
 
-def _give_up_output() -> None:
-    """Python flushes once more at exit, and would complain there."""
+def _discard_output() -> None:
+    """Send standard output to nowhere: Python flushes again at exit, which would fail."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
@@ -58,8 +58,8 @@ def _invoke(words: list[str]) -> int:
     return code if isinstance(code, int) else DONE
 
 
-def _told(error: Exception) -> int:
-    """Say what went wrong; the traceback only where it was asked for."""
+def _report(error: Exception) -> int:
+    """Print an error, with a traceback only if requested, and return its exit code."""
     if os.environ.get(TRACEBACK_VARIABLE):
         import traceback
 
@@ -67,15 +67,15 @@ def _told(error: Exception) -> int:
     if isinstance(error, OutriderError):
         echo(f"outrider: {error}", err=True)
         return error.exit_code
-    if isinstance(error, OSError) and (error.filename or error.errno in _DISK_SAYS_NO):
+    if isinstance(error, OSError) and (error.filename or error.errno in _DISK_ERRORS):
         if not error.filename:
-            _give_up_output()
+            _discard_output()
         place = error.filename or "the output"
         echo(f"outrider: {place}: {error.strerror}", err=True)
         return BAD_USE
     echo(
-        f"outrider: a fault of Outrider's own: {type(error).__name__}: {error}\n"
-        f"Please report it; {TRACEBACK_VARIABLE}=1 before the command shows where it happened.",
+        f"outrider: internal error (please report): {type(error).__name__}: {error}\n"
+        f"Run the command again with {TRACEBACK_VARIABLE}=1 to see where it happened.",
         err=True,
     )
     return OWN_FAULT

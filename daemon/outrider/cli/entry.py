@@ -1,6 +1,6 @@
-"""The console script: the version at once, everything else with one exit code for each ending.
+"""Entry point of the console script: runs one command and returns its exit code.
 
-Nothing large may be imported at the top of this module: ``outrider --version`` pays for it.
+Import nothing large at the top of this module: it would slow down ``outrider --version``.
 """
 
 import os
@@ -10,15 +10,15 @@ from outrider.cli.exit_codes import DONE
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run one command.
+    """Run one command and return its exit code.
 
     Args:
         arguments: words after the program's name; None: those of this process.
 
     Returns:
         The exit code: 0 done; 1 it ran and the answer is no; 2 bad use, configuration or trace;
-        3 a peer could not be reached; 70 a fault of Outrider's own; 130 interrupted; 141 whoever
-        read the output has gone.
+        3 a peer could not be reached; 70 internal error; 130 interrupted; 141 the reader of the
+        output has closed it.
     """
     _open_standard_streams()
     words = sys.argv[1:] if arguments is None else arguments
@@ -32,34 +32,34 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         return run(words)
     finally:
-        _give_up_untaken_lines()
+        _discard_unread_errors()
 
 
-def _give_up_untaken_lines() -> None:
-    """Return where nobody takes the last lines of standard error, let them go nowhere.
+def _discard_unread_errors() -> None:
+    """Send standard error to nowhere if its reader has closed it.
 
-    The interpreter would try once more as it ends, and make 120 of whatever the exit code is.
+    The interpreter would flush again at exit, fail, and replace the exit code by 120.
     """
     try:
         sys.stderr.flush()
     except OSError:
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, sys.stderr.fileno())
-        os.close(nowhere)
+        devnull = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(devnull, sys.stderr.fileno())
+        os.close(devnull)
 
 
 def _open_standard_streams() -> None:
-    """Return where one of the three is closed, let it be nowhere.
+    """Open closed standard streams on the null device.
 
-    Python has None for such a stream, on which whatever writes a line fails. And the next file that
-    is opened, which may be the journal, would get its number, and with it what C libraries print.
+    Python represents a closed stream by None, and writing to that fails. Also the next file that is
+    opened, perhaps the journal, would get the stream's number and what C libraries print to it.
     """
     if None not in (sys.stdin, sys.stdout, sys.stderr):
         return
-    nowhere = os.open(os.devnull, os.O_RDWR)
-    while nowhere <= 2:  # the lowest that is free
-        nowhere = os.dup(nowhere)
-    os.close(nowhere)
+    devnull = os.open(os.devnull, os.O_RDWR)
+    while devnull <= 2:  # dup takes the lowest free number
+        devnull = os.dup(devnull)
+    os.close(devnull)
     sys.stdin = sys.stdin or os.fdopen(0, "r", closefd=False)
     sys.stdout = sys.stdout or os.fdopen(1, "w", closefd=False)
     sys.stderr = sys.stderr or os.fdopen(2, "w", buffering=1, closefd=False)

@@ -1,4 +1,4 @@
-"""Exit codes of the command line, as the reference page tells them."""
+"""Exit codes of the command line, as the reference page lists them."""
 
 DONE = 0
 NO = 1

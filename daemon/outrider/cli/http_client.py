@@ -1,7 +1,7 @@
-"""One question to a daemon, over TCP, TLS or a Unix socket, and in words why it failed.
+"""HTTP client for a daemon over TCP, TLS or a Unix socket, with readable errors.
 
-Nothing but the standard library, no proxy, no redirect: a token goes to whom it was given for. The
-whole answer has to be there in time and may not be endless, whoever it is that answers.
+It uses the standard library alone and follows no proxy or redirect, so that a token reaches only
+its daemon. Time and size of the whole answer are limited, also against a hostile server.
 """
 
 import contextlib
@@ -19,16 +19,16 @@ from urllib.parse import urlsplit
 from outrider.model.errors import ConfigurationError, PeerError
 
 TIMEOUT_S: Final = 5.0
-"""For the whole answer, not for each piece of it."""
-MOST_BYTES: Final = 64 << 20
-_PIECE: Final = 64 * 1024
+"""Time limit for the whole answer, not for each chunk."""
+MAX_BYTES: Final = 64 << 20
+_CHUNK: Final = 64 * 1024
 
 _EXPIRED, _NOT_YET, _OTHER_NAME, _OTHER_ADDRESS = 10, 9, 62, 64
-"""OpenSSL's numbers of why a certificate is refused; any other is one that nobody vouches for."""
+"""OpenSSL's codes of certificate errors; any other code means an unknown authority."""
 
 
 class Reply(NamedTuple):
-    """What came back."""
+    """Status and body of an HTTP answer."""
 
     status: int
     body: bytes
@@ -37,7 +37,7 @@ class Reply(NamedTuple):
 def get(
     url: str, path: str, headers: Mapping[str, str], ca: Path | None, timeout_s: float = TIMEOUT_S
 ) -> Reply:
-    """Ask for a path; see `ask`."""
+    """Send a GET request; see `ask`."""
     return ask(url, path, headers, ca, timeout_s)
 
 
@@ -51,27 +51,27 @@ def ask(
     method: str = "GET",
     body: bytes | None = None,
 ) -> Reply:
-    """Ask for a path, or post something there.
+    """Send one HTTP request and return the answer.
 
     Args:
         url: ``http://``, ``https://`` or ``unix:PATH``; a path in it goes before `path`.
-        path: under the address, its parts quoted.
-        headers: sent with it.
-        ca: PEM file whose certificates are trusted beside the system's; None: those alone.
-        timeout_s: until the whole answer must be there.
-        method: of HTTP.
-        body: what is posted.
+        path: below the address, its parts quoted.
+        headers: headers of the request.
+        ca: PEM file whose certificates are trusted in addition to the system's; None: no others.
+        timeout_s: seconds until the whole answer must have arrived.
+        method: HTTP method.
+        body: body of the request.
 
     Raises:
-        PeerError: nothing, or nothing of use, came back; the message says why. Its cause is an
-            `OSError` where no connection was made.
-        ConfigurationError: the address is none, or `ca` cannot be read.
+        PeerError: no valid answer came back; the message gives the cause. Its ``__cause__`` is an
+            `OSError` if no connection was made.
+        ConfigurationError: the address is invalid, or `ca` cannot be read.
     """
     deadline = time.monotonic() + timeout_s
     connection, prefix = _connection(url, ca, timeout_s)
-    last_word = threading.Timer(timeout_s, _hang_up, (connection,))  # a head may drip for ever
-    last_word.daemon = True
-    last_word.start()
+    timer = threading.Timer(timeout_s, _hang_up, (connection,))  # for headers that never end
+    timer.daemon = True
+    timer.start()
     try:
         headers = {**headers, "Connection": "close"}
         connection.request(method, prefix + path, body, headers)
@@ -79,10 +79,10 @@ def ask(
             return Reply(response.status, _read(response, connection.sock, deadline, url))
     except (OSError, http.client.HTTPException, ValueError) as error:
         is_late = time.monotonic() >= deadline
-        why = _in_words(TimeoutError() if is_late else error, url, timeout_s)
+        why = _failure_text(TimeoutError() if is_late else error, url, timeout_s)
         raise PeerError(f"{url}: {why}") from error
     finally:
-        last_word.cancel()
+        timer.cancel()
         connection.close()
 
 
@@ -115,18 +115,20 @@ def _connection(
 
 
 def trusting(ca: Path | None) -> ssl.SSLContext:
-    """A client's TLS that trusts the system's authorities and those of a file.
+    """Return a TLS context that trusts the system's authorities and those of a file.
 
     Raises:
-        ConfigurationError: the file cannot be read, or is no PEM file of certificates.
+        ConfigurationError: the file cannot be read, or is not a PEM file of certificates.
     """
     context = ssl.create_default_context()
     if ca is not None:
         try:
             context.load_verify_locations(ca)
         except OSError as error:  # ssl.SSLError is an OSError
-            why = "no PEM file of certificates" if isinstance(error, ssl.SSLError) else error
-            raise ConfigurationError(f'"{ca}": {why}; --ca takes such a file') from error
+            why = "not a PEM file of certificates" if isinstance(error, ssl.SSLError) else error
+            raise ConfigurationError(
+                f'"{ca}": {why}; expected a PEM file of certificates for --ca'
+            ) from error
     return context
 
 
@@ -144,7 +146,7 @@ class _UnixConnection(http.client.HTTPConnection):
 def _read(
     response: http.client.HTTPResponse, sock: socket.socket | None, deadline: float, url: str
 ) -> bytes:
-    pieces: list[bytes] = []
+    chunks: list[bytes] = []
     size = 0
     while True:
         left_s = deadline - time.monotonic()
@@ -152,59 +154,59 @@ def _read(
             raise TimeoutError
         if sock is not None and sock.fileno() >= 0:
             sock.settimeout(left_s)
-        piece = response.read1(_PIECE)
-        if not piece:
-            return b"".join(pieces)
-        pieces.append(piece)
-        size += len(piece)
-        if size > MOST_BYTES:
+        chunk = response.read1(_CHUNK)
+        if not chunk:
+            return b"".join(chunks)
+        chunks.append(chunk)
+        size += len(chunk)
+        if size > MAX_BYTES:
             raise PeerError(
-                f"{url}: answers, but not as Outrider would: more than {MOST_BYTES >> 20} MB"
+                f"{url}: is not an Outrider server (answer of more than {MAX_BYTES >> 20} MB)"
             )
 
 
-def _in_words(error: Exception, url: str, timeout_s: float) -> str:
-    """Why there is no answer, and what would be right."""
+def _failure_text(error: Exception, url: str, timeout_s: float) -> str:
+    """Return why a request failed, and what to do."""
     if isinstance(error, ssl.SSLCertVerificationError):
-        return _of_certificate(error)
+        return _certificate_failure_text(error)
     if isinstance(error, ssl.SSLError):
         return (
-            f"answers, but speaks no TLS ({error.reason or error}); expected http:// or the "
+            f"answers, but without TLS ({error.reason or error}); use http://, or the "
             "port on which Outrider listens"
         )
     if isinstance(error, TimeoutError):
         return f"no daemon answers within {math.ceil(timeout_s)} s; it may be busy, or stopped"
     if isinstance(error, ConnectionRefusedError):
         return (
-            "no daemon answers: the connection is refused; start one with `outrider run`, or name "
-            "another address with --url or --config"
+            "no daemon answers: connection refused; start one with `outrider run`, or set another "
+            "address with --url or --config"
         )
     if isinstance(error, PermissionError) and url.startswith("unix:"):
-        return "the socket is not open to you: expected root or a member of its group"
+        return "permission denied on the socket: run as root or join its group"
     if isinstance(error, FileNotFoundError) and url.startswith("unix:"):
-        return "no daemon answers: there is no such socket; start one with `outrider run`"
+        return "no daemon answers: the socket does not exist; start one with `outrider run`"
     if isinstance(error, socket.gaierror):
-        return f"no daemon answers: the name is not known ({error.strerror})"
+        return f"no daemon answers: unknown host name ({error.strerror})"
     if isinstance(error, (http.client.RemoteDisconnected, ConnectionResetError)):
         tls = " over https:// if it has a certificate" if url.startswith("http:") else ""
-        return f"hangs up without an answer; a daemon answers{tls}; is it Outrider's port?"
+        return f"closes the connection without an answer; a daemon answers{tls}; check the port"
     if isinstance(error, (http.client.HTTPException, ValueError)):
-        return f"answers, but not as Outrider would ({type(error).__name__})"
+        return f"is not an Outrider server ({type(error).__name__})"
     return f"no daemon answers: {getattr(error, 'strerror', None) or error}"
 
 
-def _of_certificate(error: ssl.SSLCertVerificationError) -> str:
-    """Why a certificate is not accepted."""
+def _certificate_failure_text(error: ssl.SSLCertVerificationError) -> str:
+    """Return why a certificate is not accepted, and what to do."""
     if error.verify_code == _EXPIRED:
-        return "its certificate has expired; expected a new one (tls_cert)"
+        return "its certificate has expired; renew it (tls_cert)"
     if error.verify_code == _NOT_YET:
         return "its certificate is not valid yet; check the clocks of both hosts"
     if error.verify_code in (_OTHER_NAME, _OTHER_ADDRESS):
         return (
-            f"its certificate is for another name: {error.verify_message}; expected a name "
-            "that the certificate has"
+            f"its certificate is for another name: {error.verify_message}; use a name that the "
+            "certificate contains"
         )
     return (
-        f"its certificate is not trusted: {error.verify_message}; --ca FILE names the authority "
+        f"its certificate is not trusted: {error.verify_message}; use --ca FILE with the authority "
         "that signed it, or the certificate itself"
     )

@@ -1,4 +1,4 @@
-"""Lists of what the daemon knows now: columns for people, CSV and JSON for programs, in one way."""
+"""Listing commands (jobs, machines, users): columns for people, CSV and JSON for programs."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from io import StringIO
@@ -20,17 +20,17 @@ F = TypeVar("F", bound=Callable[..., Any])
 Row = Mapping[str, Any]
 
 _PAGE_ROWS: Final = 5_000
-"""Most that the daemon gives at once; a page is bounded in bytes, too."""
+"""Maximum rows of one page of the daemon's answer; a page is also limited in bytes."""
 
 
 class Column(NamedTuple):
     """One column of a list.
 
     Attributes:
-        head: above it, for people.
-        cell: of a row, as text for people.
-        is_figure: flush right.
-        value: of a row, for programs; None: the row's own under the column's name.
+        head: heading, for people.
+        cell: function from a row to its text, for people.
+        is_figure: True to right-align the cells.
+        value: function from a row to its value, for programs; None: the row's field of that name.
     """
 
     head: str
@@ -40,15 +40,15 @@ class Column(NamedTuple):
 
 
 class Wanted(NamedTuple):
-    """What the shared options ask for.
+    """Values of the shared listing options.
 
     Attributes:
-        columns: names, in order; none: those of the list.
-        sort: a column's name, with a minus for the greatest first; None: as the daemon tells them.
-        as_csv: comma separated values with the columns' names.
-        as_json: one document.
-        has_header: a line with the heads comes first.
-        watch_s: seconds until it is asked again; None: once.
+        columns: names, in order; empty: the list's default columns.
+        sort: a column's name, with a minus for descending order; None: the daemon's order.
+        as_csv: True to print comma-separated values with the columns' names.
+        as_json: True to print one JSON document.
+        has_header: True to print the headings as the first line.
+        watch_s: seconds between two queries; None: query once.
     """
 
     columns: tuple[str, ...]
@@ -60,10 +60,10 @@ class Wanted(NamedTuple):
 
 
 def listing_options(known: Mapping[str, Column]) -> Callable[[F], F]:
-    """Gives a command the options of lists; they come as keywords for `wanted`.
+    """Return a decorator that adds the listing options, passed as keywords for `wanted`.
 
     Args:
-        known: its columns.
+        known: columns of the list.
     """
 
     def give(command: F) -> F:
@@ -75,16 +75,16 @@ def listing_options(known: Mapping[str, Column]) -> Callable[[F], F]:
 def table_options(
     columns: Callable[[click.Context], Iterable[str]],
 ) -> Callable[[F], F]:
-    """Gives a command the options of any table: which columns, by which sorted, and CSV.
+    """Return a decorator that adds the table options: columns, sort order and CSV.
 
     Args:
-        columns: names of the columns, by the words that are on the command line so far.
+        columns: function from the words on the command line so far to the columns' names.
     """
 
     def complete_columns(
         ctx: click.Context, _: click.Parameter, incomplete: str
     ) -> list[CompletionItem]:
-        """The last of the columns; those before it stay, and are not offered again."""
+        """Complete the last column name; earlier names stay and are not offered again."""
         before, comma, last = incomplete.rpartition(",")
         taken = before.split(",")
         return [
@@ -96,17 +96,17 @@ def table_options(
     def complete_sort(
         ctx: click.Context, _: click.Parameter, incomplete: str
     ) -> list[CompletionItem]:
-        """The column to sort by; a word that begins with a minus is taken for an option."""
+        """Complete the sort column; a word that begins with a minus is taken for an option."""
         return [CompletionItem(name) for name in columns(ctx) if name.startswith(incomplete)]
 
     options = (
         click.option(
             "-o", "--columns", metavar="NAME,...", shell_complete=complete_columns,
-            help="These columns, in this order.",
+            help="Columns to print, in this order.",
         ),
         click.option(
             "--sort", metavar="NAME", shell_complete=complete_sort,
-            help="By this column; -NAME: the greatest first.",
+            help="Sort by this column; -NAME sorts in descending order.",
         ),
         click.option("--csv", "as_csv", is_flag=True, help="Print CSV for programs."),
         click.option(
@@ -123,21 +123,21 @@ def table_options(
 
 
 def wanted(known: Mapping[str, Column], words: dict[str, Any]) -> Wanted:
-    """What the options say, checked.
+    """Return the checked values of the listing options.
 
     Raises:
-        click.UsageError: a column that is not there, or options that exclude each other.
+        click.UsageError: an unknown column, or options that exclude each other.
     """
     names = tuple(name.strip() for name in (words["columns"] or "").split(",") if name.strip())
     sort = words["sort"]
     for name in (*names, *([sort.removeprefix("-")] if sort else [])):
         if name not in known:
             near = nearest(name, known)
-            every = "" if near.startswith("known: ") else f" The columns: {', '.join(known)}"
+            every = "" if near.startswith("known: ") else f" Columns: {', '.join(known)}"
             raise click.UsageError(f'no column "{name}"; {near}{every}')
     as_csv, as_json, watch_s = words["as_csv"], words["as_json"], words.get("watch_s")
     if as_csv and as_json:
-        raise click.UsageError("--csv and --json exclude each other")
+        raise click.UsageError("--csv and --json: use one of them")
     check_watch(watch_s, as_csv or as_json)
     return Wanted(names, sort, as_csv, as_json, not words["no_header"], watch_s)
 
@@ -145,17 +145,17 @@ def wanted(known: Mapping[str, Column], words: dict[str, Any]) -> Wanted:
 def every_row(
     address: "DaemonAddress", path: str, field: str, most: int | None = None, **query: str
 ) -> tuple[list[Row], dict[str, Any]]:
-    """All rows of a list that the daemon gives in pages, or the first of them.
+    """Return all rows of a list that the daemon sends in pages, or the first ones.
 
     Args:
-        address: the daemon's.
-        path: of the list.
-        field: under which an answer has its rows.
-        most: so many of the first; None: all.
-        query: what narrows and sorts it.
+        address: address of the daemon.
+        path: path of the list.
+        field: field of an answer that contains the rows.
+        most: maximum number of rows; None: all.
+        query: query parameters that filter and sort the list.
 
     Returns:
-        The rows, and what else stood in the last answer.
+        The rows, and the other fields of the last answer.
     """
     from urllib.parse import quote
 
@@ -180,39 +180,39 @@ def print_list(
     look: Callable[[], tuple[list[Row], dict[str, Any]]],
     most: int | None = None,
 ) -> None:
-    """Print a list as it is wanted, once or again and again.
+    """Print a list as the options request, once or periodically.
 
     Args:
-        name: of its rows, in JSON.
-        known: its columns.
-        shown: names of those that people see if they do not say.
-        asked: what is wanted.
-        look: asks for the rows, and for what else is said of them.
-        most: so many of the first are printed; None: all.
+        name: name of the rows in JSON.
+        known: columns of the list.
+        shown: names of the default columns for people.
+        asked: values of the listing options.
+        look: function that queries the rows, and the other fields of the answer.
+        most: maximum number of rows to print; None: all.
     """
     columns = asked.columns or tuple(shown)
 
-    def rows_told() -> tuple[list[Row], dict[str, Any]]:
-        rows, told = look()
+    def current_rows() -> tuple[list[Row], dict[str, Any]]:
+        rows, rest = look()
         by = asked.sort
         in_order = _sorted(rows, known[by.removeprefix("-")], by) if by else rows
-        return list(in_order[:most]), told
+        return list(in_order[:most]), rest
 
     def lines() -> Iterator[str]:
         shown_columns = [known[one] for one in columns]
-        return text_lines(rows_told()[0], shown_columns, asked.has_header)
+        return text_lines(current_rows()[0], shown_columns, asked.has_header)
 
     if asked.as_json:
-        rows, told = rows_told()
-        print_json({**told, name: rows})
+        rows, rest = current_rows()
+        print_json({**rest, name: rows})
     elif asked.as_csv:
-        echo(csv_text(rows_told()[0], columns, known, asked.has_header), nl=False)
+        echo(csv_text(current_rows()[0], columns, known, asked.has_header), nl=False)
     else:
         print_lines(lines, asked.watch_s)
 
 
 def text_lines(rows: Sequence[Row], columns: Sequence[Column], has_header: bool) -> Iterator[str]:
-    """Lines as wide as they have to be: what reads them from a pipe finds a row in each."""
+    """Yield one line per row, with aligned columns and never folded (a pipe reads rows)."""
     table = [[printable_name(column.cell(row)) for column in columns] for row in rows]
     if has_header:
         table.insert(0, [column.head for column in columns])
@@ -230,7 +230,7 @@ def _value(row: Row, name: str, column: Column) -> Any:
 
 
 def _sorted(rows: list[Row], column: Column, sort: str) -> list[Row]:
-    """What is unknown comes last, whichever way round."""
+    """Return the rows sorted by a column; unknown values come last in either direction."""
     name = sort.removeprefix("-")
     known = [row for row in rows if _value(row, name, column) is not None]
     unknown = [row for row in rows if _value(row, name, column) is None]
@@ -241,7 +241,7 @@ def _sorted(rows: list[Row], column: Column, sort: str) -> list[Row]:
 def csv_text(
     rows: Sequence[Row], columns: Sequence[str], known: Mapping[str, Column], has_header: bool
 ) -> str:
-    """Rows as comma separated values, a line each; what is not known is empty."""
+    """Return rows as comma-separated values, one per line; unknown values are empty."""
     import csv
 
     text = StringIO()

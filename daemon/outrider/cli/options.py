@@ -1,4 +1,4 @@
-"""Options that several commands share, and words of the command line turned into values."""
+"""Options that several commands share, and the parsing of their values."""
 
 from collections.abc import Callable, Iterable
 from math import isfinite
@@ -19,31 +19,30 @@ json_option = click.option(
 
 
 def file_path(**facts: Any) -> Any:
-    """A parameter type: a path; `click` checks what is asked of it before anything starts."""
+    """Return a parameter type for a path; `click` checks it before the command starts."""
     return click.Path(path_type=Path, **facts)
 
 
 class Seconds(click.FloatRange):
-    """A parameter type: a number of seconds; neither ``nan`` nor ``inf``, which bounds let pass."""
+    """Parameter type for seconds; rejects ``nan`` and ``inf``, which pass bounds checks."""
 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> float:
-        """As `click.FloatRange`. Raises `click.BadParameter`."""
+        """Convert a word as `click.FloatRange` does. Raises `click.BadParameter`."""
         seconds = float(super().convert(value, param, ctx))
         if not isfinite(seconds):
-            self.fail(f"{value} is no number of seconds.", param, ctx)
+            self.fail(f"{value} is not a number of seconds.", param, ctx)
         return seconds
 
 
 settings_option = click.option(
     "--set", "settings", multiple=True, metavar="POLICY.KEY=VALUE",
-    help="One setting of one policy, the value as in TOML: bandit.epsilon=0.05. Give it again for "
-    "more.",
+    help="One setting of one policy, the value as in TOML: bandit.epsilon=0.05. Repeat for more.",
 )  # fmt: skip
 presets_option = click.option(
     "--preset", "presets", multiple=True, metavar="POLICY=PRESET",
-    help="A named bundle of settings of one policy: bandit=literal; a single --set wins over it.",
+    help="A named set of settings of one policy: bandit=literal; --set overrides single settings.",
 )  # fmt: skip
 shares_option = click.option(
     "--shares", default="", metavar="VO=SHARE,...",
@@ -53,23 +52,25 @@ shares_option = click.option(
 
 
 def settings_by_policy(words: Iterable[str], policies: Iterable[str]) -> dict[str, dict[str, Any]]:
-    """What ``--set policy.key=value`` gives to each policy.
+    """Return the settings of each policy from ``--set policy.key=value``.
 
     Raises:
-        ConfigurationError: a word of another form, or a policy that is not in this run.
+        ConfigurationError: a value of another form, or a policy that is not in this run.
     """
     given: dict[str, dict[str, Any]] = {name: {} for name in policies}
     for word in words:
         place, value = split_pair("--set", word, "policy.key=value, as bandit.epsilon=0.05")
         name, dot, key = place.rpartition(".")
         if not dot:
-            raise ConfigurationError(f'--set "{word}": names no policy; expected policy.key=value')
+            raise ConfigurationError(
+                f'--set "{word}": contains no policy name; expected policy.key=value'
+            )
         _known(f"--set {word}", name, given)[key] = toml_value(value)
     return given
 
 
 def preset_by_policy(words: Iterable[str], policies: Iterable[str]) -> dict[str, str | None]:
-    """What ``--preset policy=name`` asks of each policy. Raises `ConfigurationError`."""
+    """Return the preset of each policy from ``--preset``. Raises `ConfigurationError`."""
     given: dict[str, str | None] = dict.fromkeys(policies)
     for word in words:
         name, preset = split_pair("--preset", word, "policy=preset, as bandit=literal")
@@ -87,7 +88,7 @@ def _known(where: str, name: str, given: dict[str, Any]) -> Any:
 
 
 def seed_range(text: str, below: int | None = None) -> range:
-    """The seeds of ``--seeds A-B``, both ends included, all less than `below`.
+    """Return the seeds of ``--seeds A-B``, both ends included, all less than `below`.
 
     Raises `ConfigurationError`.
     """
@@ -100,7 +101,7 @@ def seed_range(text: str, below: int | None = None) -> range:
 
 
 def share_table(text: str) -> dict[str, float]:
-    """The shares of ``--shares a=.7,b=.3``. Raises `ConfigurationError`."""
+    """Return the shares of ``--shares a=.7,b=.3``. Raises `ConfigurationError`."""
     from outrider.engine.accounting.fairness import check_targets
 
     shares: dict[str, float] = {}
@@ -123,30 +124,30 @@ def _share(part: str, text: str) -> float:
 
 url_option = click.option(
     "--url", metavar="URL",
-    help="Where the daemon answers: http://, https:// or unix:PATH. [default: the "
-    "socket of the systemd service, else http://127.0.0.1:9690]",
+    help="Address of the daemon: http://, https:// or unix:PATH. [default: the socket of the "
+    "systemd service, else http://127.0.0.1:9690]",
 )  # fmt: skip
 config_option = click.option(
     "--config", type=file_path(dir_okay=False), metavar="FILE",
-    help="The daemon's configuration file; it says where the daemon listens.",
+    help="The daemon's configuration file, which contains its address.",
 )  # fmt: skip
 _OF_ASKING = (
     url_option,
     config_option,
     click.option(
         "--token-file", type=file_path(dir_okay=False), metavar="FILE",
-        help="File with the token to send. [default: that of --config]",
+        help="File with the token to send. [default: from --config]",
     ),
     click.option(
         "--ca", type=file_path(dir_okay=False), metavar="FILE",
         help="PEM file of the authority that signed the daemon's certificate, or of the "
-        "certificate itself. [default: those the system trusts, and that of --config]",
+        "certificate itself. [default: those the system trusts, and the one in --config]",
     ),
 )  # fmt: skip
 
 
 def asking_options(command: F) -> F:
-    """A command that asks a daemon; `url`, `config`, `token_file` and `ca` come as keywords."""
+    """Add the options of a daemon's client: keywords `url`, `config`, `token_file` and `ca`."""
     for option in reversed(_OF_ASKING):
         command = option(command)
     return command
@@ -154,37 +155,37 @@ def asking_options(command: F) -> F:
 
 class_by_option = click.option(
     "--class-by", metavar="RULE",
-    help="Workload files: what makes a job interactive: requested:S (its user asked for less), "
-    "queue:NAME,..., partition:NAME,..., user:FILE (one user a line), none, or truth:S (it ran "
-    "less: no user could have said so; for papers' proxies). [default: the queue where the header "
-    "names one interactive, else requested:900 where there are requests, else none]",
+    help="Workload files: which jobs are interactive: requested:S (the user requested less), "
+    "queue:NAME,..., partition:NAME,..., user:FILE (one user per line), none, or truth:S (the job "
+    "ran less; an oracle no site has, for comparison with papers). [default: the queue that the "
+    "header calls interactive, else requested:900 if there are requests, else none]",
 )  # fmt: skip
 _OF_WORKLOADS = (
     click.option(
         "--machines", type=click.IntRange(min=1), metavar="N",
-        help="Workload files: one-CPU machines, or CPUs of the pool where jobs are parallel. "
-        "[default: MaxProcs of the header]",
+        help="Workload files: number of one-CPU machines, or CPUs of the pool if jobs are "
+        "parallel. [default: MaxProcs of the header]",
     ),
     class_by_option,
     click.option(
         "--interactive-below", type=Seconds(min=0), metavar="S",
-        help="Workload files: report the waits of jobs that ran strictly less by themselves; no "
-        "policy is told. [default: 900]",
+        help="Workload files: report the waits of jobs that ran less than this separately; "
+        "policies do not see it. [default: 900]",
     ),
     click.option(
         "--vo", type=click.Choice(["group", "user", "queue", "partition"]),
-        help="Workload files: the column that says which VO a job belongs to. [default: group]",
+        help="Workload files: the column that contains a job's VO. [default: group]",
     ),
     click.option(
         "--group-vos-below", type=float, metavar="RATIO",
-        help="Workload files: VOs whose users ask for less than this share of all CPU-seconds "
-        "count as one, other. [default: 0]",
+        help="Workload files: VOs that request less than this share of all CPU-seconds are merged "
+        "into one, other. [default: 0]",
     ),
     click.option(
         "--estimates", metavar="RULE",
-        help="What policies are told of run times: exact, requested, lognormal:SIGMA or learned; "
-        "of a campus requested or learned. exact and lognormal tell the truth, and every output "
-        "says so. [default: requested; of a workload file without requests exact]",
+        help="Run times that policies see: exact, requested, lognormal:SIGMA or learned; for a "
+        "campus requested or learned. exact and lognormal use the true run times, and every output "
+        "says so. [default: requested; exact for a workload file without requests]",
     ),
     click.option(
         "--backfill", type=click.Choice(["none", "easy"]),
@@ -192,14 +193,13 @@ _OF_WORKLOADS = (
     ),
     click.option(
         "--discipline", type=click.Choice(DISCIPLINES),
-        help="Who may start before a job that does not fit: everybody (first_fit), nobody "
-        "(strict), those that do not delay it (easy; easy_sjbf: tried shortest estimate first), or "
-        "none before them (conservative). "
-        "[default: strict; of a campus first_fit]",
+        help="Which jobs may start before one that does not fit: all (first_fit), none (strict), "
+        "those that do not delay it (easy; easy_sjbf tries the shortest estimate first), or those "
+        "that delay no earlier job (conservative). [default: strict; first_fit for a campus]",
     ),
     click.option(
         "--utility", "utilities", multiple=True, metavar="CLASS=SHAPE[:K=V,...]",
-        help="Workload files: what completing a job of a class is worth, as "
+        help="Workload files: utility of completing a job of a class, such as "
         "batch=linear:zero_at=3. [default: interactive=interactive, batch=batch]",
     ),
 )  # fmt: skip
@@ -207,26 +207,27 @@ WORKLOAD_WORDS = (
     "machines", "class_by", "interactive_below", "vo", "group_vos_below", "estimates", "backfill",
     "discipline", "utilities",
 )  # fmt: skip
-"""Keywords as which these options come."""
+"""Keyword names of these options."""
 
 
 def workload_options(command: F) -> F:
-    """A command with these options; they come as keywords for `outrider.replay.workload_terms`."""
+    """Add the workload options to a command, as keywords for `outrider.replay.workload_terms`."""
     for option in reversed(_OF_WORKLOADS):
         command = option(command)
     return command
 
 
 # -- word completion -------------------------------------------------------------------------------
-# What the Tab key offers for values that are names of plugins.
+# Shell completion of plugin names.
 #
-# Each press of the key is a process: names come from entry points alone, and no plugin is imported.
+# Each press of the Tab key starts a process, so names come from entry points alone and no plugin is
+# imported.
 
 Completes = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
 
 
 def _plugins(kind: str) -> Completes:
-    """Completes the name of a plugin of a kind: as `outrider.plugins.finding` names them."""
+    """Return a completer for plugin names of a kind, as `outrider.plugins.finding` names them."""
 
     def complete(
         ctx: click.Context, param: click.Parameter, incomplete: str

@@ -1,4 +1,4 @@
-"""What commands that run policies on traces are asked alike: the options, and what they say."""
+"""Options shared by commands that run policies on traces, and their parsed values."""
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import wraps
@@ -28,14 +28,14 @@ _WORDS: Final = ("traces", "policies", "settings", "presets", "shares")
 
 
 class Asked(NamedTuple):
-    """What a command was asked for, as words of the command line.
+    """Arguments of a command that runs policies on traces, as given.
 
     Attributes:
         traces: paths of campuses and workload files.
-        policies: names; none twice.
-        settings: of ``--set``.
-        presets: of ``--preset``.
-        shares: of ``--shares``.
+        policies: names, without repeats.
+        settings: values of ``--set``.
+        presets: values of ``--preset``.
+        shares: value of ``--shares``.
         of_workloads: values of `outrider.cli.options.workload_options`.
     """
 
@@ -49,16 +49,16 @@ class Asked(NamedTuple):
     def given_to(
         self, policies: Iterable[str]
     ) -> tuple[dict[str, dict[str, Any]], dict[str, str | None]]:
-        """Settings and preset of each policy. Raises `ConfigurationError`."""
+        """Return settings and preset of each policy. Raises `ConfigurationError`."""
         names = tuple(policies)
         return settings_by_policy(self.settings, names), preset_by_policy(self.presets, names)
 
     def share_table(self) -> dict[str, float]:
-        """Share by VO. Raises `ConfigurationError`."""
+        """Return the share of each VO. Raises `ConfigurationError`."""
         return share_table(self.shares)
 
     def terms(self) -> "WorkloadTerms":
-        """What is asked of the traces. Raises `ConfigurationError`."""
+        """Return the options that apply to traces. Raises `ConfigurationError`."""
         from outrider.replay.workload_terms import workload_terms
 
         return workload_terms(self.of_workloads)
@@ -67,13 +67,13 @@ class Asked(NamedTuple):
 def policies_on_traces(
     policy_help: str, traces: Any = None
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """A command with the arguments of `Asked`; they come as its keyword `asked`.
+    """Return a decorator that adds the arguments of `Asked`, passed as the keyword `asked`.
 
     Args:
-        policy_help: of the option ``--policy``.
+        policy_help: help of the option ``--policy``.
         traces: parameter type of a trace, as from `file_path`; None: any path.
 
-    The command raises `ConfigurationError` where a policy is given twice.
+    The command raises `ConfigurationError` if a policy is given twice.
     """
     options = (
         click.argument(
@@ -106,8 +106,8 @@ def policies_on_traces(
 
 
 def refuse_repeats(words: Iterable[str], option: str) -> None:
-    """Raises `ConfigurationError` where a word is there twice."""
-    said = list(words)
-    repeated = sorted({word for word in said if said.count(word) > 1})
+    """Raise `ConfigurationError` if a word is given twice."""
+    listed = list(words)
+    repeated = sorted({word for word in listed if listed.count(word) > 1})
     if repeated:
         raise ConfigurationError(f"{option} {repeated[0]}: given more than once")

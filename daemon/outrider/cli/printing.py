@@ -14,7 +14,7 @@ def echo(text: str = "", *, err: bool = False, nl: bool = True) -> None:
 
 
 def print_json(value: Any) -> None:
-    """Print one JSON document. What is undefined (nan) or infinite becomes null."""
+    """Print one JSON document; NaN and infinite values become null."""
     import msgspec
 
     text = msgspec.json.format(msgspec.json.encode(value, enc_hook=str), indent=2)
@@ -28,9 +28,9 @@ def print_table(
 
     Args:
         title: one line.
-        columns: their heads.
+        columns: headings.
         rows: cells as text.
-        figures: all columns but the first hold figures, and are flush right.
+        figures: True if all columns but the first hold figures, and are right-aligned.
     """
     from rich.box import SIMPLE_HEAD
     from rich.console import Console
@@ -48,5 +48,5 @@ def print_table(
 
 
 def shown(path: object) -> str:
-    """A path as text that can be printed anywhere: bytes that are no text are escaped."""
+    """Return a path as printable text; bytes that are not text are escaped."""
     return str(path).encode("utf-8", "backslashreplace").decode()

@@ -1,4 +1,4 @@
-"""What made a result: release, command, moment and the bytes of the traces."""
+"""Provenance of a result: release, command, time and checksums of the traces."""
 
 import datetime as dt
 import shlex
@@ -14,18 +14,17 @@ from outrider.formats.digests import trace_sha256
 
 
 def provenance(traces: Iterable[Path]) -> dict[str, Any]:
-    """What every JSON document and page of results says of how it was made.
+    """Return the provenance that every JSON document and page of results contains.
 
     Args:
-        traces: files and folders that were read; none where traces were drawn by chance, which the
-            seeds of the command repeat.
+        traces: files and folders that were read; empty if the traces were generated at random,
+            which the seeds of the command reproduce.
 
     Returns:
-        version, command (as a shell would take it), date (of now, UTC) and traces: path and sha256
-        of each.
+        version, command (quoted for a shell), date (now, UTC) and traces: path and sha256 of each.
 
     Raises:
-        OSError: a trace is gone meanwhile.
+        OSError: a trace has been removed since it was read.
     """
     return {
         "version": __version__,
@@ -36,7 +35,7 @@ def provenance(traces: Iterable[Path]) -> dict[str, Any]:
 
 
 def _command() -> str:
-    """The words of the command that runs; the program's name alone where none does."""
+    """Return the words of the running command; the program's name alone if there is none."""
     context = click.get_current_context(silent=True)
     words = () if context is None else context.find_root().obj or ()
     return shown(shlex.join(("outrider", *words)))

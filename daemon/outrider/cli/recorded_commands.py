@@ -1,4 +1,4 @@
-"""``outrider ledger commands``: what was commanded, and what the mode was from then on."""
+"""``outrider ledger commands``: the recorded commands and changes of the mode."""
 
 from pathlib import Path
 from typing import Any
@@ -14,15 +14,15 @@ from outrider.cli.printing import echo, print_json, shown
 @click.argument("file", metavar="FILE", type=file_path(dir_okay=False))
 @click.option(
     "--limit", metavar="N", type=click.IntRange(min=1), default=20, show_default=True,
-    help="At most so many, the last ones.",
+    help="Show the last N.",
 )  # fmt: skip
 @json_option
 def command(file: Path, limit: int, as_json: bool) -> None:
-    """Show the last commands that the daemon was given, the newest at the end.
+    """Show the last commands that the daemon received, the newest at the end.
 
-    Use it to see who changed the mode, when and why. `fall_back` was no command: a guard broke;
-    nor was `configuration`: a start or a reload put another mode in force. `outrider ledger export
-    FILE --rows commands` gives all of them. at_s is in Unix seconds of the daemon's host.
+    Use it to see who changed the mode, when and why. Two entries are not commands: `fall_back`
+    means that a guard broke, `configuration` that a start or reload changed the mode. `outrider
+    ledger export FILE --rows commands` prints all. at_s is in Unix seconds of the daemon's host.
 
     Example:
       outrider ledger commands /var/lib/outrider/journal.sqlite
@@ -39,30 +39,30 @@ def command(file: Path, limit: int, as_json: bool) -> None:
     for row in rows:
         echo(in_words(row, zone))
     if not rows:
-        echo("nothing was commanded")
+        echo("no commands recorded")
 
 
 def in_words(row: dict[str, Any], zone: str) -> str:
-    """A command, in a line: when, by whom, what it did to the mode, and why."""
+    """Return a command as one line: time, user, change of the mode and reason."""
     change = row["to_mode"]
     if row["from_mode"] != row["to_mode"]:
         change = f"{row['from_mode']} -> {row['to_mode']}" if row["from_mode"] else row["to_mode"]
     outcome = "" if row["outcome"] == "done" else f" {row['outcome']}"
     line = f"{time_in_words(row['at_s'], zone)}  {row['command']}{who(row)}{outcome}: {change}"
-    # what a change of the mode did is said by the modes
+    # the modes themselves show what a change of the mode did
     says_all = row["outcome"] == "done" and row["command"] != "release"
     return "; ".join(filter(None, (line, row["why"], "" if says_all else row["detail"])))
 
 
 def limit_in_words(limit: dict[str, Any], zone: str) -> str:
-    """What lowers the mode: to what, who set it when, and why."""
+    """Return the limit of the mode as one line: mode, author, time and reason."""
     by = "a guard" if limit["by"] == "guard" else f"a command{who(limit)}"
     why = f": {limit['why']}" if limit["why"] else ""
     return f"at most {limit['most']}, by {by} on {time_in_words(limit['at_s'], zone)}{why}"
 
 
 def who(row: dict[str, Any]) -> str:
-    """Who gave a command, by name and number, after a blank; empty: nobody, or not told."""
+    """Return the author of a command, name and uid, after a blank; empty if unknown."""
     if row["uid"] is None:
         return f" by {row['user']}" if row["user"] else ""
     return f" by {row['user']} ({row['uid']})" if row["user"] else f" by uid {row['uid']}"

@@ -1,4 +1,4 @@
-"""The top of the command tree: which commands there are, and what each is for."""
+"""Root of the command tree: the list of commands with their one-line help."""
 
 from functools import cache
 from importlib import import_module
@@ -16,21 +16,21 @@ if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
 
-# -- found commands --------------------------------------------------------------------------------
-# Commands that packages bring, found by their entry points and imported when they are used.
+# -- installed commands ----------------------------------------------------------------------------
+# Commands of other packages, found by their entry points and imported when they are used.
 #
-# An entry point of the group ``outrider.commands`` names a command and where it is:
+# An entry point of the group ``outrider.commands`` names a command and its location:
 # ``compare = "outrider_lab.commands.compare:command"``. The help imports none of them: it reads the
-# first line of the module's docstring, and its constant `SECTION`, from the source alone.
+# first line of the module's docstring, and its constant `SECTION`, from the source.
 
 GROUP: Final = "outrider.commands"
 SECTION: Final = "More"
-"""Of the help, for a command whose module names no other."""
+"""Help section of a command whose module sets no other."""
 _SECTION_NAME: Final = "SECTION"
 
 
 class Entry(NamedTuple):
-    """What the help says of a command: the section in which it stands, and its line."""
+    """A command's entry in the help: its section and one line of text."""
 
     section: str
     line: str
@@ -38,17 +38,17 @@ class Entry(NamedTuple):
 
 @cache
 def installed_commands() -> "dict[str, EntryPoint]":
-    """The commands that are installed, by name, in the order of their names. Imports none."""
+    """Return the installed commands by name, sorted by name. Imports none."""
     from importlib.metadata import entry_points
 
     return {point.name: point for point in sorted(entry_points(group=GROUP))}
 
 
 def load_installed(name: str) -> click.Command:
-    """Import a command that was found.
+    """Import an installed command.
 
     Raises:
-        PluginError: it cannot be imported, or is no command; the others go on.
+        PluginError: it cannot be imported, or is not a command; others are not affected.
     """
     point = installed_commands()[name]
     try:
@@ -64,9 +64,9 @@ def load_installed(name: str) -> click.Command:
 
 
 def entry_of_installed(name: str) -> Entry:
-    """What the help says of a command that was found, read from its source.
+    """Return the help entry of an installed command, read from its source.
 
-    A command whose source cannot be read is listed all the same, with the reason.
+    A command whose source cannot be read is still listed, with the reason.
     """
     import ast
 
@@ -81,7 +81,7 @@ def entry_of_installed(name: str) -> Entry:
 
 
 def _source(module: str) -> str:
-    """The text of a module; nothing is imported. Raises `ImportError`."""
+    """Return the source of a module without importing it. Raises `ImportError`."""
     from importlib.util import find_spec
 
     top, *rest = module.split(".")
@@ -92,12 +92,12 @@ def _source(module: str) -> str:
     source = getattr(getattr(spec, "loader", None), "get_source", None)
     text: str | None = source(name) if source is not None else None
     if text is None:
-        raise ModuleNotFoundError(f"there is no source of a module {module}")
+        raise ModuleNotFoundError(f"no source of module {module} found")
     return text
 
 
 def _inside(package: "ModuleSpec | None", name: str) -> "ModuleSpec | None":
-    """The place of a module in a package; None where there is none."""
+    """Return the spec of a module in a package, or None."""
     from importlib.machinery import PathFinder
 
     places = None if package is None else package.submodule_search_locations
@@ -105,7 +105,7 @@ def _inside(package: "ModuleSpec | None", name: str) -> "ModuleSpec | None":
 
 
 def _constant(module: "ast.Module", name: str) -> str | None:
-    """The text that a module gives to a name at its top."""
+    """Return the string that a module assigns to a top-level name, or None."""
     import ast
 
     for statement in module.body:
@@ -124,53 +124,53 @@ def _constant(module: "ast.Module", name: str) -> str | None:
 COMPLETION_VARIABLE: Final = "_OUTRIDER_COMPLETE"
 _MODULES: Final = "outrider.cli.commands"
 COMMANDS: Final = {
-    "demo": Entry("Start", "Run the daemon in shadow beside a simulated campus."),
-    "run": Entry("Start", "Run the daemon beside a batch system."),
-    "run-twin": Entry("Start", "Ask the shadow twin from time to time, beside the daemon."),
-    "replay": Entry("Judge", "Run a trace under policies and compare what they would bring."),
-    "twin": Entry("Judge", "Ask what policies would have cost at a site, and will cost."),
-    "forecast": Entry("Judge", "Say when the waiting jobs of a log would start, hour by hour."),
-    "report": Entry("Judge", "Report a week: what was, what would have been, how sure."),
-    "generate": Entry("Judge", "Make a trace by chance."),
-    "ingest": Entry("Judge", "Read the logs a batch system wrote and report what happened."),
-    "export": Entry("Judge", "Make a trace of what was recorded."),
-    "status": Entry("Ask", "Show how the running daemon and its site fare."),
+    "demo": Entry("Start", "Run the daemon in shadow mode alongside a simulated campus."),
+    "run": Entry("Start", "Run the daemon alongside a batch system."),
+    "run-twin": Entry("Start", "Run the twin process (used by outrider-twin.service)."),
+    "replay": Entry("Judge", "Simulate a trace under policies and compare the results."),
+    "twin": Entry("Judge", "Estimate what other policies would have cost at a site, and will."),
+    "forecast": Entry("Judge", "Forecast when the waiting jobs of a log would start."),
+    "report": Entry("Judge", "Report on past weeks, with estimates for other policies."),
+    "generate": Entry("Judge", "Generate a random trace, or a journal from one."),
+    "ingest": Entry("Judge", "Read the logs of a batch system and summarise them."),
+    "export": Entry("Judge", "Export recorded data as a trace."),
+    "status": Entry("Ask", "Show the status of the daemon and its site."),
     "jobs": Entry("Ask", "List the jobs that wait, run or are held now."),
-    "machines": Entry("Ask", "List the machines and what they do now."),
-    "users": Entry("Ask", "List who waits and who runs now."),
-    "rank": Entry("Ask", "Say which of several sites would serve one more job best."),
-    "explain": Entry("Ask", "Say why a job waits, or where it was sent and why."),
+    "machines": Entry("Ask", "List the machines and their state."),
+    "users": Entry("Ask", "List users with their waiting and running jobs."),
+    "rank": Entry("Ask", "Rank several sites for one more job."),
+    "explain": Entry("Ask", "Explain why a job waits, and what would change it."),
     "ledger": Entry("Ask", "Show, export or verify recorded decisions and commands."),
-    "mode": Entry("Command", "Show the daemon's mode, or lower it at once."),
-    "promote": Entry("Command", "Let the daemon climb a step, where the evidence allows it."),
-    "release": Entry("Command", "Take back what Outrider has changed in the batch system."),
-    "check-config": Entry("Set up", "Check a configuration file and say what it means."),
-    "token": Entry("Set up", "Make the token that shows users' names, or lets clients in."),
-    "install-service": Entry("Set up", "Write the systemd service of a configuration."),
-    "doctor": Entry("Set up", "Examine everything the daemon needs and name the remedies."),
+    "mode": Entry("Command", "Show the daemon's mode, or lower it immediately."),
+    "promote": Entry("Command", "Raise the mode by one step if the evidence allows it."),
+    "release": Entry("Command", "Revert Outrider's changes in the batch system."),
+    "check-config": Entry("Set up", "Check a configuration file and show what it means."),
+    "token": Entry("Set up", "Create the token that admits clients or shows users' names."),
+    "install-service": Entry("Set up", "Write the systemd service for a configuration."),
+    "doctor": Entry("Set up", "Check everything the daemon needs and suggest fixes."),
     "plugins": Entry("Set up", "List adapters, policies, readers, estimators and utilities."),
-    "levers": Entry("Set up", "Show what may be changed in a batch system, and its set-up."),
-    "completion": Entry("Set up", "Print a script that lets a shell complete Outrider's words."),
+    "levers": Entry("Set up", "List what Outrider can change in a batch system."),
+    "completion": Entry("Set up", "Print a shell completion script."),
 }
 """The core's own commands, in the order of the help."""
 
 
 class LazyGroup(click.Group):
-    """A group whose commands are imported when they are used; its help imports none.
+    """Command group that imports each command when it is used; its help imports none.
 
-    Beside the core's own commands there are those that packages bring. One that is broken says so
-    when it is used; its neighbours go on.
+    It contains the core's commands and those of installed packages. A broken one reports its error
+    when it is used; the others still work.
     """
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """The names: the core's own in the order of the help, then those that were found."""
+        """Return the command names: the core's in the order of the help, then installed ones."""
         return list(dict.fromkeys((*COMMANDS, *installed_commands())))
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import and return a command, or None if there is none of that name.
 
         Raises:
-            PluginError: a command that a package brings cannot be loaded.
+            PluginError: an installed command cannot be loaded.
         """
         if cmd_name in COMMANDS:
             module = import_module(f"{_MODULES}.{cmd_name.replace('-', '_')}")
@@ -183,7 +183,7 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command; an unknown one is refused with the nearest that there is."""
+        """Find a command; an unknown name is rejected with the nearest known one."""
         name = args[0]
         is_known = name in COMMANDS or name in installed_commands()
         if not is_known and not name.startswith("-") and not ctx.resilient_parsing:
@@ -192,7 +192,7 @@ class LazyGroup(click.Group):
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The commands by section, from their lines alone."""
+        """Write the commands by section, from their one-line texts alone."""
         entries = {name: entry_of(name) for name in self.list_commands(ctx)}
         for section in dict.fromkeys(entry.section for entry in entries.values()):
             with formatter.section(section):
@@ -202,7 +202,7 @@ class LazyGroup(click.Group):
 
 
 def entry_of(name: str) -> Entry:
-    """What the help says of a command; nothing is imported for it."""
+    """Return the help entry of a command without importing it."""
     return COMMANDS[name] if name in COMMANDS else entry_of_installed(name)
 
 
@@ -224,9 +224,9 @@ def _print_version(ctx: click.Context, param: click.Parameter, value: Any) -> No
     help="Print the version and exit.",
 )  # fmt: skip
 def outrider() -> None:
-    """Outrider rides alongside a batch system: it watches, learns, and says what would be better.
+    """Outrider runs alongside a batch system: it watches, learns, and suggests better decisions.
 
-    Begin with `outrider demo`; it needs nothing. `outrider COMMAND --help` explains one command,
+    Begin with `outrider demo`; it needs no set-up. `outrider COMMAND --help` explains one command,
     with an example.
 
     Exit codes:
@@ -234,7 +234,8 @@ def outrider() -> None:
       1   it ran and the answer is no
       2   bad use, configuration or trace
       3   a peer could not be reached
-      70  a fault of Outrider's own
+      70  internal error (please report)
+
     """
 
 

@@ -1,4 +1,4 @@
-"""What ``outrider forecast`` does: a log is walked through, and answers and scores come of it."""
+"""Start time forecasts over a log for ``outrider forecast``: answers and their scores."""
 
 import csv
 from collections.abc import Callable, Iterator
@@ -37,17 +37,17 @@ _DIGITS: Final = 1  # of a second
 
 
 class Asked(NamedTuple):
-    """The words of the command.
+    """Arguments of ``outrider forecast``.
 
     Attributes:
         trace: a workload file.
         machines: CPUs, in place of the header's.
-        discipline: the rule that is run forward.
+        discipline: the scheduling rule that is simulated forward.
         estimates: rule of `outrider.simulation.estimates`; None: its default.
-        recorded: the recorded starts are forecast, not those of a replay under the rule.
-        train_ratio: from so many of the jobs it only learns.
-        replicates: for each answer.
-        seed: of the replicates, and of estimates drawn by chance.
+        recorded: True to forecast the recorded starts, not those of a replay under the rule.
+        train_ratio: fraction of the jobs, the first ones, used for learning only.
+        replicates: simulations per answer.
+        seed: random seed of the replicates, and of random estimates.
         out: the file of answers.
     """
 
@@ -63,11 +63,11 @@ class Asked(NamedTuple):
 
 
 def check_asked(asked: Asked) -> None:
-    """Refuse what cannot be done before a long run.
+    """Check the arguments before a long run.
 
     Raises:
         TraceError: there is no such file, or it is a campus.
-        ConfigurationError: the discipline, the estimates or the file of answers is not possible.
+        ConfigurationError: the discipline, the estimates or the file of answers cannot be used.
     """
     check_traces([asked.trace], [], WorkloadTerms())
     if asked.trace.is_dir():
@@ -77,11 +77,11 @@ def check_asked(asked: Asked) -> None:
     if asked.discipline not in KNOWN_DISCIPLINES:
         right = nearest(asked.discipline, KNOWN_DISCIPLINES)
         raise ConfigurationError(
-            f"--discipline {asked.discipline}: starts are not forecast under it; {right}"
+            f"--discipline {asked.discipline}: starts cannot be forecast under it; {right}"
         )
     if asked.estimates is not None and estimate_rule(asked.estimates).kind == LEARNED:
         raise ConfigurationError(
-            f"--estimates {LEARNED}: the rule is run forward by what users requested; expected "
+            f"--estimates {LEARNED}: starts cannot be forecast from learned estimates; expected "
             "requested, exact or lognormal:SIGMA"
         )
     if not asked.out.parent.is_dir():
@@ -89,14 +89,14 @@ def check_asked(asked: Asked) -> None:
 
 
 def forecast(asked: Asked, progress: Callable[[float], None] | None) -> dict[str, Any]:
-    """Walk through the log, write the answers, and judge them.
+    """Forecast the starts of a log's jobs, write the answers, and score them.
 
     Args:
-        asked: what `check_asked` took.
-        progress: called from time to time with the ratio of the log that has passed.
+        asked: arguments that `check_asked` accepted.
+        progress: called periodically with the fraction of the log that has been processed.
 
     Raises:
-        TraceError: the file cannot be read, or records no waits and is to.
+        TraceError: the file cannot be read, or contains no waits although they were requested.
     """
     workload = read_swf(asked.trace, machines=asked.machines)
     rule = default_rule(workload) if asked.estimates is None else estimate_rule(asked.estimates)
@@ -104,14 +104,14 @@ def forecast(asked: Asked, progress: Callable[[float], None] | None) -> dict[str
     log = recorded_log(workload) if asked.recorded else simulated_log(workload, asked.discipline)
     rng = np.random.default_rng(asked.seed)
     questions = walk(log, asked.discipline, asked.replicates, rng, progress)
-    said = forecasts(questions, log.total_cpus)
+    answers = forecasts(questions, log.total_cpus)
     judged = questions.job >= int(asked.train_ratio * len(log))
-    _write(asked.out, _rows(workload, questions, said, judged))
+    _write(asked.out, _rows(workload, questions, answers, judged))
     return _described(asked, workload, rule) | {
         "refused": None if judged.any() else "no job had to wait: there is nothing to forecast",
         "questions": int(judged.sum()),
-        "unknown": int((judged & ~said.known).sum()),
-        "scores": scores(questions, said, judged),
+        "unknown": int((judged & ~answers.known).sum()),
+        "scores": scores(questions, answers, judged),
         "out": shown(asked.out),
     }
 
@@ -133,21 +133,21 @@ def _described(asked: Asked, workload: Workload, rule: EstimateRule) -> dict[str
 
 
 def _rows(
-    workload: Workload, questions: Questions, said: Forecasts, judged: NDArray[np.bool_]
+    workload: Workload, questions: Questions, answers: Forecasts, judged: NDArray[np.bool_]
 ) -> Iterator[tuple[object, ...]]:
-    """The rows of the file, in the order in which they were asked."""
-    starts_s = questions.asked_s[:, None] + said.wait_s
+    """Yield the rows of the file, in the order of the questions."""
+    starts_s = questions.asked_s[:, None] + answers.wait_s
     (rows,) = judged.nonzero()
     for row in rows.tolist():
         answer: tuple[object, ...] = ("", "", "")
         asked_s = float(questions.asked_s[row])
-        if said.known[row]:
+        if answers.known[row]:
             answer = tuple(max(asked_s, round(at_s, _DIGITS)) for at_s in starts_s[row].tolist())
         yield (workload.job_names[int(questions.job[row])], asked_s, *answer)
 
 
 def _write(path: Path, rows: Iterator[tuple[object, ...]]) -> None:
-    """The file is there whole or not at all."""
+    """Write the file atomically: whole or not at all."""
     part = path.with_name(f".{path.name}.part")
     with part.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
@@ -156,23 +156,23 @@ def _write(path: Path, rows: Iterator[tuple[object, ...]]) -> None:
     part.replace(path)
 
 
-def show_forecast(said: dict[str, Any]) -> None:
-    """Print what `forecast` gave, for people."""
-    if said["refused"]:
-        echo(said["refused"])
+def show_forecast(result: dict[str, Any]) -> None:
+    """Print the result of `forecast` for people."""
+    if result["refused"]:
+        echo(result["refused"])
         return
     when = {"submission": "at submission", "hourly": "at full hours"}
-    of = [said["scores"][kind] for kind in when]
+    of = [result["scores"][kind] for kind in when]
     rows = [
         ["questions", *(count(one["questions"]) for one in of)],
         ["not known", *(count(one["unknown"]) for one in of)],
-        ["said by the learned model", *(count(one["learned"]) for one in of)],
-        ["80 % interval held", *(percent(one["coverage_ratio"]) for one in of)],
+        ["answered by the learned model", *(count(one["learned"]) for one in of)],
+        ["within the 80 % interval", *(percent(one["coverage_ratio"]) for one in of)],
         ["... in a bad week (p10)", *(percent(one["coverage_p10_of_weeks_ratio"]) for one in of)],
         ["mean width [min]", *(figure(one["width_s"], 60.0) for one in of)],
         ["width, of recent waits'", *(percent(one["width_ratio"]) for one in of)],
         ["pinball loss, of recent waits'", *(percent(one["pinball_ratio"]) for one in of)],
     ]
-    title = f"{said['trace']}: {said['starts']} starts, {said['discipline']}"
+    title = f"{result['trace']}: {result['starts']} starts, {result['discipline']}"
     print_table(title, ["", *when.values()], rows)
-    echo(f"answers: {said['out']}")
+    echo(f"answers: {result['out']}")

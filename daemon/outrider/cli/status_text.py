@@ -30,7 +30,7 @@ def trial_lines(trial: dict[str, Any] | None, zone: str) -> list[str]:
     lines = [f"trial      ended: {outcome['pairs']} pairs of days ({begin})"]
     stated = {"next": "forecast", "past": "twin"}.get(trial["stated_as"], "")
     return lines + [
-        f"           {name}: {_trial_ratio(one)}{_beside(one, stated)}"
+        f"           {name}: {_trial_ratio(one)}{_twin_comparison(one, stated)}"
         for name, one in outcome["measures"].items()
     ]
 
@@ -41,14 +41,16 @@ def _trial_ratio(one: dict[str, Any]) -> str:
     return f"{one['estimate']:.3f} ({one['low']:.3f} to {one['high']:.3f})"
 
 
-def _beside(one: dict[str, Any], stated: str) -> str:
-    stated_ratio = one["stated"]
-    if stated_ratio is None or one["within"] is None:
+def _twin_comparison(one: dict[str, Any], stated: str) -> str:
+    ratio = one["stated"]
+    if ratio is None or one["within"] is None:
         return ""
     verdict = (
         "within" if one["within"] else "outside" + (", agrees" if one["agrees"] else ", disagrees")
     )
-    return f"; {stated} {stated_ratio['estimate']:.3f} ({stated_ratio['low']:.3f} to {stated_ratio['high']:.3f}): {verdict}"
+    return (
+        f"; {stated} {ratio['estimate']:.3f} ({ratio['low']:.3f} to {ratio['high']:.3f}): {verdict}"
+    )
 
 
 # -- twin lines ------------------------------------------------------------------------------------
@@ -65,7 +67,10 @@ def twin_lines(twin: Mapping[str, Any] | None, zone: str) -> Iterator[str]:
     if twin["refused"] is not None:
         yield f"twin       refused: {twin['refused']} (asked {asked})"
         return
-    yield f"twin       candidate / {twin['incumbent']} (current scheduler), 90 % intervals; asked {asked}"
+    yield (
+        f"twin       candidate / {twin['incumbent']} (current scheduler), 90 % intervals; "
+        f"asked {asked}"
+    )
     for policy, ratios in twin["past"].items():
         yield f"           past      {policy}: {_ratios(ratios)}"
     for policy, ratios in (twin["next"] or {}).items():

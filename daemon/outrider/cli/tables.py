@@ -65,7 +65,7 @@ def _size_of_campus(run: dict[str, Any]) -> str:
 
 
 def _campus_column(run: dict[str, Any]) -> dict[str, str]:
-    """One run as the table shows it: label with its unit, and the figure."""
+    """Return one run as the table shows it: label with its unit, and the figure."""
     wait, overhead = run["wait_s"]["all"], run["overhead_s"]["all"]
     energy, jobs, deferrals = run["energy_wh"], run["jobs"], run["deferrals"]
     out = {f"wait, {k} [min]": figure(wait[k], _MINUTE_S) for k in ("mean", "p95", "max")}
@@ -106,7 +106,7 @@ def _size_of_grid(run: dict[str, Any]) -> str:
 
 
 def _grid_column(run: dict[str, Any]) -> dict[str, str]:
-    """One run as the table shows it: label with its unit, and the figure."""
+    """Return one run as the table shows it: label with its unit, and the figure."""
     jobs, fairness, slowdown = run["jobs"], run["fairness"], run["bounded_slowdown"]["all"]
     out = {
         f"wait, {name}, {k} [min]": figure(wait[k], _MINUTE_S)
@@ -135,7 +135,7 @@ def _grid_column(run: dict[str, Any]) -> dict[str, str]:
 
 
 def _impossible(jobs: dict[str, Any]) -> dict[str, str]:
-    """Jobs that no machine can ever take, where there are any; `unfinished` counts them, too."""
+    """Return the number of jobs that fit on no machine, if any; `unfinished` includes them."""
     n = jobs["impossible"]
     return {"jobs that fit on no machine": count(n)} if n else {}
 
@@ -156,7 +156,7 @@ _WAITS: Final = (
     "wait_p95_s", "wait_p99_s", "wait_max_s",
 )  # fmt: skip
 _COUNTS: Final = ("n", "censored_n")
-"""Of a summary of times: how many, and of how many only a bound is known."""
+"""Counts in a summary of times: all, and those of which only a bound is known."""
 _PURPOSES: Final = ("goodput", "badput", "open", "idle", "sleep", "owner")
 
 
@@ -178,9 +178,9 @@ class ReportTable(NamedTuple):
     """One table of a report.
 
     Attributes:
-        path: where its rows are in the report's document, key by key.
-        columns: all of them, in order; the first names the row.
-        shown: those that people see if they do not say.
+        path: keys of its rows in the report's document.
+        columns: all columns, in order; the first names the row.
+        shown: default columns for people.
     """
 
     path: tuple[str, str]
@@ -216,24 +216,24 @@ TABLES: Final = {
 
 
 def columns_of(table: str) -> dict[str, Column]:
-    """The columns of a table."""
+    """Return the columns of a table by name."""
     return {name: _column(name) for name in TABLES[table].columns}
 
 
 def every_column() -> list[str]:
-    """Names of the columns of all tables."""
+    """Return the column names of all tables."""
     return list(dict.fromkeys(name for table in TABLES.values() for name in table.columns))
 
 
-def rows_of(told: Mapping[str, Any], table: str) -> list[Row]:
-    """The rows of a table; none where the journal tells nothing of the window.
+def rows_of(report: Mapping[str, Any], table: str) -> list[Row]:
+    """Return the rows of a table; none if the journal contains nothing of the window.
 
     Args:
-        told: the report, as `outrider.report.document.document` gives it.
-        table: which.
+        report: the report, as `outrider.report.document.document` returns it.
+        table: name of the table.
     """
     part, key = TABLES[table].path
-    found = (told[part] or {}).get(key, [])
+    found = (report[part] or {}).get(key, [])
     if isinstance(found, Mapping):
         found = [{table: name, **fields} for name, fields in found.items()]
     names = TABLES[table].columns
@@ -242,19 +242,19 @@ def rows_of(told: Mapping[str, Any], table: str) -> list[Row]:
 
 
 def _flat(row: Mapping[str, Any]) -> dict[str, Any]:
-    """One level: `badput` of kWh is `badput_kwh`, the mean of `wait_s` is `wait_mean_s`."""
-    told: dict[str, Any] = {}
+    """Flatten a row: kWh of `badput` become `badput_kwh`, mean of `wait_s` `wait_mean_s`."""
+    flat: dict[str, Any] = {}
     for name, value in row.items():
         if name == "reasons":
-            told[name] = "; ".join(f"{reason} {n}" for reason, n in value.items() if n)
+            flat[name] = "; ".join(f"{reason} {n}" for reason, n in value.items() if n)
         elif not isinstance(value, Mapping):
-            told[name] = value
+            flat[name] = value
         elif name.endswith("_s"):
             stem = name.removesuffix("_s")
-            told |= {f"{stem}_{k}{'' if k in _COUNTS else '_s'}": v for k, v in value.items()}
+            flat |= {f"{stem}_{k}{'' if k in _COUNTS else '_s'}": v for k, v in value.items()}
         else:
-            told |= {f"{name}_{unit}": amount for unit, amount in value.items()}
-    return told
+            flat |= {f"{name}_{unit}": amount for unit, amount in value.items()}
+    return flat
 
 
 _CELLS: Final[Mapping[str, Callable[[Any], str]]] = {
@@ -278,47 +278,47 @@ def _column(name: str) -> Column:
 
 
 def show_answer(answer: "Answer") -> None:
-    """Print an answer: fidelity, the past and the forecast, or why there is none."""
+    """Print the twin's answer: fidelity, past and forecast, or why it was refused."""
     from outrider.twin.fidelity import BOUNDS
 
     days = (answer.end_s - answer.begin_s) / _DAY_S
-    echo(f"window: {days:.1f} days; incumbent: {answer.incumbent or MISSING}")
+    echo(f"window: {days:.1f} days; current scheduler: {answer.incumbent or MISSING}")
     if answer.fidelity is not None:
         rows = [
             [name, MISSING if off is None else f"{off:.3g}", f"{BOUNDS[name].most:g}"]
             for name, off in answer.fidelity.parts.items()
         ]
         print_table(
-            "the incumbent simulated anew, against what happened", ["part", "off by", "at most"],
-            rows,
+            "Fidelity: simulation of the current scheduler vs. the record",
+            ["part", "off by", "at most"], rows,
         )  # fmt: skip
     for machine in answer.fitted.get("dead_machines", ()):
-        echo(f"note: {machine} is left out: nothing ever started there", err=True)
+        echo(f"note: {machine} is left out: no job ever started there", err=True)
     if answer.refused is not None:
         echo(f"refused: {answer.refused}")
         return
     if answer.longest_deferral_s < inf:
         kept = duration(answer.longest_deferral_s)
-        echo(f"candidates keep a job for {kept} at most, then the incumbent starts it")
+        echo(f"candidates defer a job for at most {kept}, then the scheduler starts it")
     for policy, why in answer.candidates_refused.items():
         echo(f"refused for {policy}: {why}")
     if answer.past:
-        _show("what would have been, candidate over incumbent (90 % interval)", answer.past)
+        _show("Past period: candidate / current scheduler (90 % interval)", answer.past)
     if answer.next_refused is not None:
         echo(f"no forecast: {answer.next_refused}")
     if answer.next:
-        _show("forecast of the next window, candidate over incumbent (90 %)", answer.next)
+        _show("Forecast: candidate / current scheduler (90 % interval)", answer.next)
 
 
 def show_checks(checks: "Mapping[str, OffPolicyCheck]") -> None:
-    """Print what the recorded starts say by themselves, one step at a time."""
+    """Print the off-policy estimate from recorded starts for each policy."""
     for policy, check in checks.items():
         if check.refused:
-            echo(f"by recorded starts, {policy}: nothing: {'; '.join(check.refused)}")
+            echo(f"from recorded starts, {policy}: no result: {'; '.join(check.refused)}")
         elif check.difference is not None:
             found = check.difference
             echo(
-                f"by recorded starts, {policy} would change the share of runs that complete by "
+                f"from recorded starts, {policy} would change the share of runs that complete by "
                 f"{found.value:+.3f} ({found.low:+.3f} to {found.high:+.3f}) in one step; "
                 f"effective sample size {check.effective_n:.0f}"
             )
@@ -339,19 +339,19 @@ def _show(title: str, by_policy: "Mapping[str, Ratios]") -> None:
 
 
 # -- offender tables -------------------------------------------------------------------------------
-# Who waits, where work is thrown away and which machines are black holes, as tables.
+# Users who wait, wasted work and black-hole machines, as tables.
 
 _SHOWN: Final = 5
 """Rows of a table; --json has twice as many."""
 _NOT_NAMED: Final = "(not named)"
-"""An event log of HTCondor names no users."""
+"""Name for users of an HTCondor event log, which contains no user names."""
 
 
-def print_offenders(told: Mapping[str, Any]) -> None:
-    """Print tables of what `outrider.report.logs.read_logs` tells; an empty one is left out."""
-    found = told["offenders"]
+def print_offenders(report: Mapping[str, Any]) -> None:
+    """Print the tables of `outrider.report.logs.read_logs`; empty ones are left out."""
+    found = report["offenders"]
     _table(
-        "users whose jobs waited longest in all",
+        "users with the longest total wait",
         ("user", "jobs", "wait, mean", "wait, p95", "wait, max"),
         [
             (
@@ -359,16 +359,16 @@ def print_offenders(told: Mapping[str, Any]) -> None:
                 count(one["n"]),
                 *(duration(one[k]) for k in ("mean", "p95", "max")),
             )
-            for one in told["users_who_wait"]
+            for one in report["users_who_wait"]
         ],
     )
     again = [one for one in found["jobs"] if one["thrown_away"] > 1]
     for title, word, rows in (
         ("users by badput", "user", found["users"]),
         ("machines by badput", "machine", found["machines"]),
-        ("jobs whose runs were thrown away more than once", "job", again),
+        ("jobs with more than one wasted run", "job", again),
     ):
-        columns = (word, "runs", "badput [CPU h]", "of all", "reason of most")
+        columns = (word, "runs", "badput [CPU h]", "of all", "main reason")
         _table(title, columns, [_thrown_away(one, word) for one in rows])
     for line in _black_holes(found):
         echo(line)
@@ -394,11 +394,11 @@ def _black_holes(found: Mapping[str, Any]) -> Iterator[str]:
     rule = found["rule"]
     within = duration(rule["within_s"])
     if not rule["machines"]:
-        yield f"black holes: not known, no run is on record that failed or lasted {within}"
+        yield f"black holes: unknown (no recorded run failed, or lasted {within})"
         return
     tried = f"of {count(rule['machines'])} machines"
     if not found["black_holes"]:
-        yield f"black holes: none {tried} beyond chance (runs that end within {within})"
+        yield f"black holes: none {tried} beyond random variation (runs that end within {within})"
         return
     yield f"black holes {tried}, where many more jobs fail within {within} than elsewhere:"
     for one in found["black_holes"]:
@@ -410,41 +410,41 @@ def _black_holes(found: Mapping[str, Any]) -> Iterator[str]:
 
 
 # -- report files ----------------------------------------------------------------------------------
-# A report as files: HTML, JSON, CSV; each whole or not at all, for nobody but who wrote them.
+# A report as files: HTML, JSON and CSV; written atomically, and readable by their owner alone.
 
 
-def write_report(folder: Path, told: Mapping[str, Any]) -> list[Path]:
-    """Write all files into a folder, which is made if it is missing; those of old are replaced.
+def write_report(folder: Path, report: Mapping[str, Any]) -> list[Path]:
+    """Write the report's files into a folder; create it if missing and replace old files.
 
-    A page, a document, and each table of `TABLES` that has rows.
+    The files are an HTML page, a JSON document, and each table of `TABLES` that has rows.
 
-    They name users as the journal does, so their mode is 0600.
+    They contain users' names as in the journal, so their mode is 0600.
 
     Raises:
-        OSError: they cannot be written.
+        OSError: the files cannot be written.
     """
     import msgspec
 
     from outrider.report.html import html
 
     folder.mkdir(parents=True, exist_ok=True)
-    begin, end = told["window"]["begin"][:10], told["window"]["end"][:10]
-    document = msgspec.json.format(msgspec.json.encode(told, enc_hook=str), indent=2)
-    page = html(told).encode("utf-8", "backslashreplace")
+    begin, end = report["window"]["begin"][:10], report["window"]["end"][:10]
+    document = msgspec.json.format(msgspec.json.encode(report, enc_hook=str), indent=2)
+    page = html(report).encode("utf-8", "backslashreplace")
     contents = {".html": page, ".json": document + b"\n"}
     for table in TABLES:
-        if rows := rows_of(told, table):
+        if rows := rows_of(report, table):
             text = csv_text(rows, TABLES[table].columns, columns_of(table), has_header=True)
             contents[f"-{table}.csv"] = text.encode("utf-8", "backslashreplace")
     written = []
     for ending, content in contents.items():
         path = folder / f"outrider-report-{begin}_{end}{ending}"
-        _replace(path, content)
+        _replace_file(path, content)
         written.append(path)
     return written
 
 
-def _replace(path: Path, content: bytes) -> None:
+def _replace_file(path: Path, content: bytes) -> None:
     number, part = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)  # of mode 0600
     try:
         with os.fdopen(number, "wb") as file:

@@ -22,7 +22,7 @@ def progress_bar(label: str) -> Iterator[Report | None]:
     """Show a bar while the block runs.
 
     Yields:
-        what to call with the ratio done; None where nobody watches.
+        function to call with the ratio done; None if standard error is not a terminal.
     """
     if not sys.stderr.isatty():
         yield None
@@ -37,33 +37,33 @@ def progress_bar(label: str) -> Iterator[Report | None]:
 
 
 # -- watching --------------------------------------------------------------------------------------
-# What `--watch` does, alike in every command that shows what is now.
+# The `--watch` option of every command that shows the current state.
 
 _EVERY_S = 2.0
 watch_option = click.option(
     "--watch", "watch_s", type=click.FloatRange(min=0.5), is_flag=False, flag_value=_EVERY_S,
     metavar="[S]",
-    help="Ask again every S seconds (every 2 without a number), until Ctrl-C.",
+    help="Repeat every S seconds (every 2 without a number), until Ctrl-C.",
 )  # fmt: skip
 
 
 def check_watch(watch_s: float | None, is_for_programs: bool) -> None:
-    """Refuse to watch what is printed for programs. Raises `click.UsageError`."""
+    """Reject ``--watch`` together with output for programs. Raises `click.UsageError`."""
     if watch_s is not None and is_for_programs:
-        raise click.UsageError("--watch is for people: it goes with neither --csv nor --json")
+        raise click.UsageError("--watch cannot be combined with --csv or --json")
 
 
 def print_lines(look: Callable[[], Iterable[str]], watch_s: float | None) -> None:
-    """Print what is now, once or again and again.
+    """Print the current state once, or periodically.
 
-    On a terminal each time replaces the one before; in a pipe they follow each other.
+    On a terminal each output replaces the one before; in a pipe they follow each other.
 
     Args:
-        look: asks, and gives the lines.
-        watch_s: seconds until it is asked again; None: once.
+        look: queries the daemon and returns the lines.
+        watch_s: seconds between two queries; None: query once.
 
     Raises:
-        PeerError: nobody answers, and nobody watches. Who watches is told of it, and it goes on.
+        PeerError: no daemon answers. With `watch_s` the error is printed and the loop continues.
     """
     while True:
         try:

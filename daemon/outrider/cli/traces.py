@@ -1,4 +1,4 @@
-"""Traces that a command is given, checked before anything is read."""
+"""Early checks of the traces given to a command, before anything is read."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -10,7 +10,7 @@ from outrider.replay.workload_terms import WorkloadTerms
 
 
 def check_traces(paths: Iterable[Path], policies: Iterable[str], terms: WorkloadTerms) -> None:
-    """Refuse what cannot be run before a long run, not after it. Nothing is read yet.
+    """Reject traces that cannot be run, before a long run. Nothing is read yet.
 
     Raises:
         TraceError: there is no such file or folder.
@@ -26,6 +26,6 @@ def check_traces(paths: Iterable[Path], policies: Iterable[str], terms: Workload
             terms.refuse_for_campus(shown(path))
             if RECORDED in policies:
                 raise ConfigurationError(
-                    f"--policy {RECORDED}: that is what a trace's own scheduler did, and a campus "
-                    "has none; random_match is the nearest"
+                    f"--policy {RECORDED}: replays what a trace's own scheduler did, and a campus "
+                    "has none; use random_match, the nearest"
                 )

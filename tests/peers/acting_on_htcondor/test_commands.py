@@ -71,7 +71,7 @@ def test_release_takes_back_all_and_promote_lets_it_act_again(
     with commanded(pool, tmp_path, promote_after_s=0.0, promote_by_twin=False) as daemon:
         said = command(daemon, "release")
         assert said.code == 0, said
-        assert said.out.splitlines()[:2] == ["by the daemon that runs:", "release: done"]
+        assert said.out.splitlines()[:2] == ["by the running daemon:", "release: done"]
         assert "htcondor: leased_attributes: reverted for " in said.out
         assert set(queue(pool, "OutriderUntil").values()) == {"0"}
         for step in ("canary", "active"):

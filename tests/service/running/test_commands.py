@@ -123,11 +123,11 @@ def test_release_says_whether_the_daemon_did_it(site: SmallSite) -> None:
     done = outrider("release", "--config", site.config)
     assert (done.code, done.out.splitlines()) == (
         0,
-        ["by the daemon that runs:", "release: done", "  no adapter here can change anything"],
+        ["by the running daemon:", "release: done", "  no adapter here can change anything"],
     )
     site.daemon.stop()
     done = outrider("release", "--config", site.config)
-    assert (done.code, done.out) == (0, "No adapter here can change anything.\n")
+    assert (done.code, done.out) == (0, "No configured adapter has a lever.\n")
     assert done.err == "by this command: no daemon runs\n"
 
 
@@ -135,13 +135,13 @@ def test_without_a_daemon_or_its_socket_commands_say_so(tmp_path: Path, path: Pa
     site = SmallSite(tmp_path, head=f'socket = "{path}"\n')
     for words in (("mode", "shadow"), ("promote",)):
         done = shell(*words, "--config", site.config)
-        assert (done.code, "no daemon answers: there is no such socket" in done.err) == (3, True)
+        assert (done.code, "no daemon answers: the socket does not exist" in done.err) == (3, True)
     site.configure()
     done = shell("mode", "shadow", "--config", site.config)
-    assert (done.code, 'expected socket = "/run/outrider/outrider.sock"' in done.err) == (
+    assert (done.code, 'use socket = "/run/outrider/outrider.sock"' in done.err) == (
         2, True,
     )  # fmt: skip
     with site.daemon:
         done = shell("release", "--config", site.config)
         assert done.code == 0
-        assert "the daemon that runs has no socket to be asked at" in done.err
+        assert "the running daemon has no admin socket" in done.err

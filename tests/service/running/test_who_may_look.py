@@ -169,7 +169,7 @@ def test_the_token_shows_names_once_the_daemon_has_read_it(site: SmallSite) -> N
     assert over_port(url, "/sign-in")[0] == 401
     assert over_port(url, "/sign-in", **bearer)[0] == 200, "it leads to the page"
     again = outrider("token", "--config", site.config)
-    assert "it stays" in again.out
+    assert "which is kept" in again.out
     assert (site.state / "token").read_text().strip() == token
 
 
@@ -256,7 +256,7 @@ def test_commands_ask_the_socket_of_the_configuration(site: SmallSite, path: Pat
     assert outrider("status", "--url", f"unix:{path}", "--json").json()["users"] == "names"
     site.daemon.stop()
     done = outrider("status", "--url", f"unix:{path}")
-    assert (done.code, "there is no such socket" in done.err) == (3, True), done
+    assert (done.code, "the socket does not exist" in done.err) == (3, True), done
 
 
 def test_a_command_of_another_user_asks_the_port_and_says_so(
@@ -273,7 +273,7 @@ def test_a_command_of_another_user_asks_the_port_and_says_so(
 
     with site.daemon:
         assert as_user(NOBODY, [NOBODY], ask) == b"pseudonyms"
-        assert "the socket is not open to you" in capfd.readouterr().err
+        assert "permission denied on the socket" in capfd.readouterr().err
         assert ask() == b"names"
 
 

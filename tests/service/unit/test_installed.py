@@ -83,7 +83,7 @@ def test_the_doctor_finds_a_broker_that_the_unit_keeps_away(root: Path) -> None:
     loaded = check_config({"adapters": {"simulated": {}}, "mqtt": mqtt}, str(CONFIG))
     [check] = check_unit(loaded, root)
     assert check.state == "fail"
-    assert "keeps the daemon from MQTT broker 192.0.2.9 (192.0.2.9)" in check.found
+    assert "blocks MQTT broker 192.0.2.9 (192.0.2.9)" in check.found
     assert "outrider.service.d/50-network.conf" in check.remedy
     add(root, "mine.conf", "[Service]\nIPAddressAllow=192.0.2.0/28\n")
     [check] = check_unit(loaded, root)

@@ -1,4 +1,4 @@
-"""``outrider check-config``: whether a configuration is right, and what it means."""
+"""``outrider check-config``: validation of a configuration, and what it means."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,24 +13,24 @@ if TYPE_CHECKING:
     from outrider.service.config.loaded import LoadedConfig
 
 
-@click.command("check-config", short_help="Check a configuration file and say what it means.")
+@click.command("check-config", short_help="Check a configuration file and show what it means.")
 @click.argument("file", required=False, type=file_path(dir_okay=False), metavar="FILE")
 @click.option("--example", is_flag=True, help="Print an example with every setting explained.")
 @json_option
 def command(file: Path | None, example: bool, as_json: bool) -> None:
-    """Check a configuration file and say what it means.
+    """Check a configuration file and show what it means.
 
-    Use it before `outrider run` and before a reload. It checks every key, every plugin and every
-    setting, as the daemon would, reads the files of certificates, keys, tokens and passwords that
-    it names, and touches nothing. Exit code 2: something is wrong; the message names file, place,
-    value and what would be right. A log that is not there, cannot be read or is none is a warning:
-    the daemon starts, and its adapter is down until it can be read.
+    Use it before `outrider run` and before a reload. It checks every key, plugin and setting as the
+    daemon would, reads the named files of certificates, keys, tokens and passwords, and changes
+    nothing. Exit code 2: something is wrong; the message shows file, place, value and what is
+    expected. A log that is missing, unreadable or not a log is a warning: the daemon starts, and
+    its adapter is down until the log can be read.
 
     Example:
       outrider check-config --example > outrider.toml
       outrider check-config outrider.toml
 
-    Units stand in the names of settings: _s seconds, _w watts.
+    The names of settings end with their unit: _s seconds, _w watts.
     """
     if example:
         from outrider.service.demo.example_config import example_toml
@@ -38,14 +38,14 @@ def command(file: Path | None, example: bool, as_json: bool) -> None:
         echo(example_toml(), nl=False)
         return
     if file is None:
-        raise click.UsageError("name a FILE, or ask for --example")
+        raise click.UsageError("expected a FILE, or --example")
     from outrider.cli.configuration import load
     from outrider.cli.doctor.secret_files import refuse_bad_files
     from outrider.cli.doctor.sources import wrong_with_sources
 
     try:
         loaded = load(file)
-        if loaded.broken:  # the daemon would start without them; who asks wants to know
+        if loaded.broken:  # the daemon would start without them, but this check must report them
             raise PluginError("; ".join(loaded.broken.values()))
         warnings = [*refuse_bad_files(loaded), *wrong_with_sources(loaded)]
     except OutriderError as error:
@@ -53,18 +53,18 @@ def command(file: Path | None, example: bool, as_json: bool) -> None:
             print_json({"ok": False, "file": shown(file), "error": str(error)})
         raise
     except RecursionError as error:
-        raise ConfigurationError(f"{shown(file)}: not valid TOML: nested too deep") from error
-    told = meaning(loaded)
+        raise ConfigurationError(f"{shown(file)}: invalid TOML: nested too deeply") from error
+    facts = meaning(loaded)
     if as_json:
-        print_json({"ok": True, "file": shown(file)} | told | {"warnings": warnings})
+        print_json({"ok": True, "file": shown(file)} | facts | {"warnings": warnings})
     else:
-        echo("\n".join(_lines(shown(file), told)))
+        echo("\n".join(_lines(shown(file), facts)))
         for warning in warnings:
             echo(f"warning    {warning}")
 
 
 def meaning(loaded: "LoadedConfig") -> dict[str, Any]:
-    """What a configuration amounts to: every value in force, every plugin with its settings."""
+    """Return the effective configuration: every value, and every plugin with its settings."""
     import msgspec
 
     from outrider.cli.configuration import journal_path
@@ -98,34 +98,34 @@ def meaning(loaded: "LoadedConfig") -> dict[str, Any]:
     }
 
 
-def _lines(file: str, told: dict[str, Any]) -> list[str]:
-    config = told["config"]
+def _lines(file: str, facts: dict[str, Any]) -> list[str]:
+    config = facts["config"]
     meant = {
         "observe": "only watches and measures",
         "shadow": "records what the policies would do, and changes nothing",
-        "canary": "carries out what the policy decides for the jobs that [acting] names",
-        "active": "carries out what the policy decides",
-    }[told["mode"]]
-    lines = [f"{file}: right", f"mode       {told['mode']}: {meant}"]
-    for label, adapter in told["adapters"].items():
+        "canary": "applies the policy's decisions to the jobs that [acting] names",
+        "active": "applies the policy's decisions",
+    }[facts["mode"]]
+    lines = [f"{file}: valid", f"mode       {facts['mode']}: {meant}"]
+    for label, adapter in facts["adapters"].items():
         given = ", ".join(f"{k} = {v}" for k, v in adapter["settings"].items())
         lines.append(f"adapter    {label} ({adapter['type']}) {given}")
-    discipline = told["discipline"]
+    discipline = facts["discipline"]
     lines.append(f"discipline {discipline['name']}: {discipline['why']}")
     if discipline["note"]:
         lines.append(f"           {discipline['note']}")
-    for name, policy in told["policies"].items():
+    for name, policy in facts["policies"].items():
         lines.append(f"policy     {name}: {policy['description']}")
-        lines.append(f"           decides a job it keeps again after {policy['reconsider_s']:g} s")
+        lines.append(f"           reconsiders deferred jobs after {policy['reconsider_s']:g} s")
     for name, cluster in config["clusters"].items():
         watts = "watts unknown" if cluster["active_w"] is None else f"{cluster['active_w']:g} W"
         lines.append(f"cluster    {name}: {', '.join(cluster['match']) or 'no machines'}; {watts}")
-    if (mqtt := told["publishes"]) is not None:
+    if (mqtt := facts["publishes"]) is not None:
         lines.append(f"publishes  {mqtt['topics']} at {mqtt['broker']}")
     tls = "TLS and a token" if config["tls_cert"] else "no TLS"
     lines += [
         f"listens    {config['listen']} ({tls})",
-        f"journal    {told['journal']}, kept for {config['retention_days']:g} days",
+        f"journal    {facts['journal']}, kept for {config['retention_days']:g} days",
         f"clock      {config['timezone']}",
     ]
     return lines

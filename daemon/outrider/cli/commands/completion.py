@@ -1,4 +1,4 @@
-"""``outrider completion``: a script for the shell."""
+"""``outrider completion``: a completion script for the shell."""
 
 import click
 
@@ -8,18 +8,16 @@ from outrider.cli.root import COMPLETION_VARIABLE
 _SHELLS = ("bash", "zsh", "fish")
 
 
-@click.command(
-    "completion", short_help="Print a script that lets a shell complete Outrider's words."
-)
+@click.command("completion", short_help="Print a shell completion script.")
 @click.argument("shell", type=click.Choice(_SHELLS))
 @click.pass_context
 def command(ctx: click.Context, shell: str) -> None:
-    """Print a script that lets a shell complete Outrider's words.
+    """Print a shell completion script.
 
-    Then the Tab key completes commands, options, files, and values: job states, columns of lists,
-    tables of a report, names of policies, readers and estimators. Write the script where your shell
-    looks for such scripts, once; a new shell has it. bash needs the package bash-completion for
-    these folders (without it: source the file in ~/.bashrc), zsh a folder of its fpath.
+    With it, the Tab key completes commands, options, files and values: job states, columns of
+    lists, tables of a report, names of policies, readers and estimators. Install the script once,
+    as in the examples; it works in new shells. For these folders bash needs the package
+    bash-completion (without it, source the file in ~/.bashrc), and zsh a folder in its fpath.
 
     Example:
       outrider completion bash > ~/.local/share/bash-completion/completions/outrider

@@ -1,9 +1,9 @@
-"""``outrider demo``: the daemon beside a simulated campus."""
+"""``outrider demo``: the daemon alongside a simulated campus."""
 
 import click
 
 
-@click.command("demo", short_help="Run the daemon in shadow beside a simulated campus.")
+@click.command("demo", short_help="Run the daemon in shadow mode alongside a simulated campus.")
 @click.option(
     "--port", metavar="N", type=click.IntRange(0, 65_535), default=0, show_default=True,
     help="Port of the page on 127.0.0.1; 0 takes a free one.",
@@ -14,11 +14,11 @@ import click
 )  # fmt: skip
 @click.option(
     "--weeks", metavar="W", type=click.FloatRange(min=0, min_open=True), default=8.0,
-    show_default=True, help="For how many simulated weeks jobs and owners come.",
+    show_default=True, help="Simulated weeks during which jobs and owners arrive.",
 )  # fmt: skip
 @click.option(
     "--speed", type=click.FloatRange(min=0), default=60.0, show_default=True,
-    metavar="FACTOR", help="Simulated seconds a real second; 60 shows an hour in a minute.",
+    metavar="FACTOR", help="Simulated seconds per real second; 60 shows an hour in a minute.",
 )  # fmt: skip
 @click.option(
     "--seed", metavar="S", type=click.IntRange(min=0), default=1, show_default=True,
@@ -26,7 +26,7 @@ import click
 )  # fmt: skip
 @click.option(
     "--for", "for_s", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS",
-    help="Stop by itself after so many real seconds.",
+    help="Stop automatically after this many real seconds.",
 )  # fmt: skip
 @click.option(
     "--mqtt", is_flag=True,
@@ -35,13 +35,13 @@ import click
 def command(
     port: int, machines: int, weeks: float, speed: float, seed: int, for_s: float | None, mqtt: bool
 ) -> int:
-    """Run the daemon in shadow beside a simulated campus.
+    """Run the daemon in shadow mode alongside a simulated campus.
 
     Use it for a first look: it needs no batch system, no configuration and no data. The campus has
-    owners who come and go and a scheduler of its own that starts jobs as HTCondor would; Outrider
-    watches, learns and says what it would have done. The address of the live page is the first
-    line printed. With --mqtt, the second is where the decisions are published: any MQTT client can
-    subscribe there. Stop it with Ctrl-C.
+    owners who come and go, and its own scheduler, which starts jobs as HTCondor would. Outrider
+    watches, learns and shows what it would have done. The first line printed is the address of the
+    live page. With --mqtt the second is the broker's address: any MQTT client can subscribe there
+    to the decisions. Stop it with Ctrl-C.
 
     Example:
       outrider demo --machines 300 --speed 600

@@ -1,4 +1,4 @@
-"""``outrider export``: what was recorded of a site, as a trace to replay."""
+"""``outrider export``: recorded data of a site as a trace to replay."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from zoneinfo import ZoneInfo
 
 
-@click.group("export", short_help="Make a trace of what was recorded.")
+@click.group("export", short_help="Export recorded data as a trace.")
 def command() -> None:
-    """Make a trace of what was recorded of a site, to replay it under any policy.
+    """Export recorded data of a site as a trace, to replay it under any policy.
 
     Example:
       outrider export campus --ledger /var/lib/outrider/journal.sqlite --out campus
@@ -31,12 +31,12 @@ def command() -> None:
 )  # fmt: skip
 @click.option(
     "--log", "logs", metavar="FILE", multiple=True, type=file_path(exists=True, dir_okay=False),
-    help="A log of a batch system, instead; may be given several times.",
+    help="A log of a batch system, instead of --ledger; repeat for more.",
 )  # fmt: skip
 @click.option(
     "--format", "format_name", default="auto", show_default=True, metavar="NAME",
     shell_complete=reader_names,
-    help="Which reader understands the logs; auto looks at each.",
+    help="Reader of the logs; auto detects it for each file.",
 )  # fmt: skip
 @click.option(
     "--fields", default="", metavar="A,B,C", help="Column names of a log without a header."
@@ -47,15 +47,15 @@ def command() -> None:
 )  # fmt: skip
 @click.option(
     "--out", type=file_path(file_okay=False), required=True, metavar="DIR",
-    help="Folder to write; made if it is not there.",
+    help="Folder to write; created if missing.",
 )  # fmt: skip
 @click.option(
     "--site", metavar="FILE", type=file_path(exists=True, dir_okay=False),
-    help="A site.toml with opening hours, sleep, delays, reboot. [default: what is on record]",
+    help="A site.toml with opening hours, sleep, delays, reboot. [default: as recorded]",
 )  # fmt: skip
 @click.option(
     "--timezone", "zone_name", metavar="NAME", default="UTC", show_default=True,
-    help="Zone of the site's wall clock, as Europe/Berlin.",
+    help="Time zone of the site, such as Europe/Berlin.",
 )  # fmt: skip
 @click.option("--gz/--no-gz", default=False, help="Gzip the tables. [default: no]")
 @json_option
@@ -71,12 +71,12 @@ def campus(
     gz: bool,
     as_json: bool,
 ) -> None:
-    """Make a campus of what a daemon or a batch system recorded.
+    """Export the records of a daemon or a batch system as a campus.
 
-    Use it to ask what another policy would have done with your own jobs and owners. The folder can
-    be given to `outrider replay`. Arrivals and owner sessions are those that were seen; a job's
-    run time is that of the run that completed it. What a record cannot tell is said in notes.
-    Seconds count from a midnight of the site's wall clock before the first event.
+    Use it to find out what another policy would have done with your own jobs and owners. Give the
+    folder to `outrider replay`. Arrivals and owner sessions are those observed; a job's run time is
+    that of the run that completed it. Notes list what the record does not contain. Seconds count
+    from a midnight of the site's wall clock before the first event.
 
     Example:
       outrider export campus --ledger journal.sqlite --site site.toml --out campus
@@ -91,7 +91,7 @@ def campus(
     habits = None if site is None else read_site(site.parent, site.name)
     inferred = HABITS if site is None else frozenset()
     if (ledger is None) == (not logs):
-        raise click.UsageError("expected either --ledger FILE or --log FILE")
+        raise click.UsageError("use either --ledger FILE or --log FILE")
     with progress_bar("reading") as progress:
         if ledger is not None:
             record = record_of_ledger(ledger)

@@ -1,4 +1,4 @@
-"""``outrider forecast``: until when the jobs of a log wait, as it could have been told then."""
+"""``outrider forecast``: start time forecasts for the waiting jobs of a log."""
 
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ from outrider.cli.terminal import progress_bar
 from outrider.model.modes import DISCIPLINES, STRICT, Discipline
 
 
-@click.command("forecast", short_help="Say when the waiting jobs of a log would start.")
+@click.command("forecast", short_help="Forecast when the waiting jobs of a log would start.")
 @click.argument("trace", metavar="TRACE", type=file_path())
 @click.option(
     "--machines", type=click.IntRange(min=1), metavar="N",
@@ -19,32 +19,32 @@ from outrider.model.modes import DISCIPLINES, STRICT, Discipline
 )  # fmt: skip
 @click.option(
     "--discipline", type=click.Choice(DISCIPLINES), default=STRICT, show_default=True,
-    help="Who may start before a job that does not fit.",
+    help="Which jobs may start before one that does not fit; see `outrider replay --help`.",
 )  # fmt: skip
 @click.option(
     "--estimates", metavar="RULE",
-    help="What the scheduler is told of run times: requested, exact or lognormal:SIGMA. "
-    "[default: requested, where users did]",
+    help="Run times that the scheduler sees: requested, exact or lognormal:SIGMA. "
+    "[default: requested, if the log has requests]",
 )  # fmt: skip
 @click.option(
     "--recorded",
     is_flag=True,
-    help="Forecast the starts that the log recorded, whatever its rule was, not those of a replay.",
+    help="Forecast the recorded starts, under any scheduling rule, not those of a replay.",
 )
 @click.option(
     "--train", "train_ratio", type=click.FloatRange(0.0, 1.0), default=0.0, show_default=True,
-    metavar="RATIO", help="From so many of the jobs, the first ones, it only learns.",
+    metavar="RATIO", help="Fraction of the jobs, the first ones, used for learning only.",
 )  # fmt: skip
 @click.option(
     "--replicates", type=click.IntRange(min=2), default=100, show_default=True, metavar="N",
-    help="How often the site is run forward for each answer.",
+    help="Simulations of the site per answer.",
 )  # fmt: skip
 @click.option(
-    "--seed", type=click.IntRange(min=0), default=0, metavar="N", help="Seed. [default: 0]"
+    "--seed", type=click.IntRange(min=0), default=0, metavar="N", help="Random seed. [default: 0]"
 )
 @click.option(
     "--out", type=file_path(dir_okay=False), required=True, metavar="FILE",
-    help="Where the answers go, as CSV: job,asked_s,low_s,median_s,high_s.",
+    help="CSV file for the answers: job,asked_s,low_s,median_s,high_s.",
 )  # fmt: skip
 @json_option
 def command(
@@ -59,14 +59,14 @@ def command(
     out: Path,
     as_json: bool,
 ) -> None:
-    """Say when the waiting jobs of a log would start, hour by hour.
+    """Forecast when the waiting jobs of a log would start.
 
-    Use it to see how far such answers hold at your site before users rely on them. TRACE is a
-    workload file in Standard Workload Format (.swf, .swf.gz). It asks about every job that does not
-    start at once: at its submission, and then at each full hour of the log's clock while it waits.
-    Each answer is an 80 % interval and a median, in seconds of the log's clock, from what was known
-    at that moment; empty cells mean "not known". `outrider replay TRACE --policy fifo --jobs FILE`
-    says when they did start.
+    Use it to see how accurate such forecasts are at your site before users rely on them. TRACE is a
+    workload file in Standard Workload Format (.swf, .swf.gz). For every job that does not start
+    immediately, one forecast is made at submission and one at each full hour while it waits. Each
+    is an 80 % interval and a median, in seconds of the log's clock, using only information
+    available at that moment; empty cells mean "not known". `outrider replay TRACE --policy fifo
+    --jobs FILE` shows when they did start.
 
     Example:
       outrider generate grid --row 0.2 --seed 1 --out grid.swf
@@ -80,8 +80,8 @@ def command(
     )
     check_asked(asked)
     with progress_bar(f"{shown(trace.name)} {discipline}") as progress:
-        said: dict[str, Any] = forecast(asked, progress)
+        result: dict[str, Any] = forecast(asked, progress)
     if as_json:
-        print_json(provenance([trace]) | said)
+        print_json(provenance([trace]) | result)
     else:
-        show_forecast(said)
+        show_forecast(result)

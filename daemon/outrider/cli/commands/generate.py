@@ -1,4 +1,4 @@
-"""``outrider generate``: traces made by chance, and a daemon's journal of one."""
+"""``outrider generate``: random traces, and a daemon's journal from one."""
 
 import datetime as dt
 from pathlib import Path
@@ -13,13 +13,13 @@ from outrider.model.errors import ConfigurationError
 from outrider.model.quantities import count, figure
 
 # -- generated journals ----------------------------------------------------------------------------
-# ``outrider generate journal``: what a daemon beside a simulated campus records.
+# ``outrider generate journal``: the journal of a daemon that watches a simulated campus.
 
 
-@click.command("journal", short_help="A journal: what a daemon beside a campus records.")
+@click.command("journal", short_help="A journal: records of a daemon that watches a campus.")
 @click.option(
     "--campus", type=file_path(file_okay=False), required=True, metavar="DIR",
-    help="The campus: a folder as `outrider generate campus` writes it.",
+    help="The campus: a folder written by `outrider generate campus`.",
 )  # fmt: skip
 @click.option(
     "--incumbent", default="random_match", show_default=True, metavar="NAME",
@@ -27,27 +27,27 @@ from outrider.model.quantities import count, figure
 )  # fmt: skip
 @click.option(
     "--seed", metavar="N", type=click.IntRange(min=0), default=0, show_default=True,
-    help="Seed of the incumbent, as that of `outrider replay`.",
+    help="Random seed of the incumbent, as for `outrider replay`.",
 )  # fmt: skip
 @click.option(
     "--until", "until_s", metavar="S", type=Seconds(min=0),
-    help="The journal as it was after this second of the campus. [default: its last]",
+    help="End the journal after this second of the campus. [default: its last]",
 )  # fmt: skip
 @click.option(
     "--out", type=file_path(dir_okay=False), required=True, metavar="FILE",
-    help="File to write, a journal.sqlite; it must not be there yet.",
+    help="File to write, a journal.sqlite; it must not exist yet.",
 )  # fmt: skip
 @json_option
 def journal(
     campus: Path, incumbent: str, seed: int, until_s: float | None, out: Path, as_json: bool
 ) -> None:
-    """Write the journal of a daemon that watches a campus, without waiting for it.
+    """Write the journal of a daemon that watches a campus, faster than real time.
 
-    Use it where a journal of weeks is needed and no daemon has run for weeks. The daemon's own
-    code writes it, in mode observe: the incumbent starts the jobs of the campus, exactly as in
-    `outrider replay --policy INCUMBENT --seed N`, and what happens is recorded as events. The file
-    is the journal.sqlite of a state directory. With --until it begins as the whole one does;
-    jobs and owners that are there then are there at its end.
+    Use it if you need a journal of weeks and no daemon has run for weeks. The daemon's own code
+    writes it, in mode observe: the incumbent starts the jobs of the campus, exactly as in
+    `outrider replay --policy INCUMBENT --seed N`, and the results are recorded as events. The file
+    is the journal.sqlite of a state directory. With --until it is the beginning of the whole
+    journal; jobs and owner sessions of that moment are still active at its end.
 
     Example:
       outrider generate campus --seed 1 --weeks 4 --machines 200 --out campus
@@ -59,11 +59,11 @@ def journal(
 
     set_up_logs(Mode("observe"), level="warning")
     with progress_bar("watching") as progress:
-        told = write_journal(
+        summary = write_journal(
             campus, out, incumbent=incumbent, seed=seed, until_s=until_s, progress=progress
         )
     facts: dict[str, Any] = {
-        "out": shown(out), "campus": shown(campus), "incumbent": incumbent, "seed": seed, **told
+        "out": shown(out), "campus": shown(campus), "incumbent": incumbent, "seed": seed, **summary
     }  # fmt: skip
     if as_json:
         print_json(facts)
@@ -79,9 +79,9 @@ def journal(
 # -- generate --------------------------------------------------------------------------------------
 
 
-@click.group("generate", short_help="Make a trace by chance, or a daemon's journal of one.")
+@click.group("generate", short_help="Generate a random trace, or a journal from one.")
 def command() -> None:
-    """Make a trace by chance, or a daemon's journal of one, where nothing real is at hand.
+    """Generate a random trace, or a journal from one, if no real data are available.
 
     Example:
       outrider generate campus --seed 1 --weeks 4 --machines 200 --out campus
@@ -108,11 +108,11 @@ command.add_command(journal)
     "--clusters",
     metavar="C",
     type=int,
-    help="Rooms they stand in. [default: 37, fewer for fewer machines]",
+    help="Number of rooms. [default: 37, fewer for fewer machines]",
 )
 @click.option(
     "--start", metavar="YYYY-MM-DD", type=click.DateTime(["%Y-%m-%d"]),
-    help="First day; a day in term makes a short trace busier. [default: 2010-01-01]",
+    help="First day; a day in term time makes a short trace busier. [default: 2010-01-01]",
 )  # fmt: skip
 @click.option(
     "--jobs", metavar="N", type=int, help="Jobs submitted. [default: in proportion to the paper's]"
@@ -125,16 +125,16 @@ command.add_command(journal)
 )
 @click.option(
     "--out", type=file_path(file_okay=False), required=True, metavar="DIR",
-    help="Folder to write; made if it is not there.",
+    help="Folder to write; created if missing.",
 )  # fmt: skip
 @click.option("--gz/--no-gz", default=False, help="Gzip the tables. [default: no]")
 @json_option
 def campus(seed: int, out: Path, gz: bool, as_json: bool, **options: Any) -> None:
-    """Make a campus like the one of McGough and Forshaw (2015): owners come first, jobs run beside.
+    """Generate a campus like McGough and Forshaw's (2015): jobs run when owners are away.
 
-    Use it to try policies without data of your own. Without options it is the paper's year: 1,359
-    machines in 37 rooms, 1.2 million owner sessions, 532 thousand jobs. The folder can be given to
-    `outrider replay`. Times in it are seconds from its start, powers are watts.
+    Use it to try policies without your own data. Without options it is the paper's year: 1,359
+    machines in 37 rooms, 1.2 million owner sessions, 532 thousand jobs. Give the folder to
+    `outrider replay`. Its times are seconds from its start, powers are watts.
 
     Example:
       outrider generate campus --seed 1 --weeks 4 --machines 200 --clusters 10 --out campus
@@ -178,40 +178,41 @@ _OF_PAPER = {
 @command.command("grid", short_help="A grid: jobs of several VOs on plain machines.")
 @click.option(
     "--seed", metavar="S", type=click.IntRange(min=0), required=True,
-    help="The same seed and options make the same jobs. Below 10000 to judge, from there to learn.",
+    help="The same seed and options make the same jobs. Use seeds below 10000 to evaluate, others "
+    "to learn.",
 )  # fmt: skip
 @click.option(
     "--like", default="perez", show_default=True, type=click.Choice(sorted(_OF_PAPER)),
-    help="Whose workload: one-CPU jobs of four VOs, or parallel jobs on one machine.",
+    help="Paper: perez (one-CPU jobs of four VOs) or vengerov (parallel jobs on one machine).",
 )  # fmt: skip
 @click.option(
     "--row", metavar="R", type=float,
-    help="perez: share of interactive jobs; the rows of the paper's table I are 0.2, 0.4, 0.5.",
+    help="perez: share of interactive jobs; the paper's table I has 0.2, 0.4 and 0.5.",
 )  # fmt: skip
 @click.option("--jobs", metavar="N", type=int, help="perez: jobs submitted. [default: 6000]")
 @click.option("--machines", metavar="M", type=int, help="perez: one-CPU machines. [default: 50]")
 @click.option(
     "--load", metavar="RHO", type=float,
-    help="perez: work that comes over work that can be done. [default: 0.99]",
+    help="perez: arriving work divided by capacity. [default: 0.99]",
 )  # fmt: skip
 @click.option(
     "--arrivals", type=click.Choice(["poisson", "uniform"]),
-    help="perez: how gaps between jobs are distributed. [default: poisson]",
+    help="perez: distribution of the gaps between jobs. [default: poisson]",
 )  # fmt: skip
 @click.option(
     "--lengths", type=click.Choice(["exponential", "uniform"]),
-    help="perez: how run times are distributed. [default: exponential]",
+    help="perez: distribution of run times. [default: exponential]",
 )  # fmt: skip
 @click.option(
     "--rate", metavar="R", type=float,
-    help="vengerov: jobs a step; a step is a second; the paper's is 0.1.",
+    help="vengerov: jobs per step of one second; 0.1 in the paper.",
 )  # fmt: skip
 @click.option(
     "--steps", type=click.Choice(["integer", "continuous"]),
-    help="vengerov: whether times are whole steps. [default: integer]",
+    help="vengerov: integer if times are whole steps. [default: integer]",
 )  # fmt: skip
 @click.option(
-    "--length", metavar="T", type=float, help="vengerov: jobs come for T steps. [default: 20000]"
+    "--length", metavar="T", type=float, help="vengerov: jobs arrive for T steps. [default: 20000]"
 )
 @click.option(
     "--out", type=file_path(dir_okay=False), required=True, metavar="FILE.swf",
@@ -219,13 +220,13 @@ _OF_PAPER = {
 )  # fmt: skip
 @json_option
 def grid(seed: int, like: str, out: Path, as_json: bool, **options: Any) -> None:
-    """Make a workload like that of a paper, as a file in Standard Workload Format.
+    """Generate the workload of a paper as a file in Standard Workload Format.
 
-    perez: Poisson arrivals, exponential run times, 50 machines of one CPU, 6000 jobs; those under
-    15 minutes are interactive, which their queue declares; the work of four VOs stands
+    perez: Poisson arrivals, exponential run times, 50 machines of one CPU, 6000 jobs. Jobs under
+    15 minutes are interactive, and their queue says so. The work of four VOs is in the ratio
     70 : 20 : 5 : 5 in either class (Perez et al. 2008, table I). vengerov: one machine of 24 CPUs,
-    jobs that ask for 4 to 20 of them for 5 to 10 steps (Vengerov 2005). How to replay it stands in
-    the header of the file.
+    jobs that request 4 to 20 of them for 5 to 10 steps (Vengerov 2005). The header of the file
+    explains how to replay it.
 
     Example:
       outrider generate grid --row 0.2 --seed 1 --out grid.swf
@@ -241,11 +242,11 @@ def grid(seed: int, like: str, out: Path, as_json: bool, **options: Any) -> None
     made = perez_grid(seed=seed, **given) if like == "perez" else vengerov_grid(seed=seed, **given)
     if not made.job_names:
         raise ConfigurationError(
-            f"--rate {given['rate']:g}: no job comes in that time; expected a higher rate "
+            f"--rate {given['rate']:g}: no job arrives in that time; use a higher rate "
             "or a longer --length"
         )
     try:
-        write_swf(made, out, {"Computer": "none: made by chance"}, notes)
+        write_swf(made, out, {"Computer": "none: random"}, notes)
     except OSError as error:
         raise ConfigurationError(f"{shown(out)}: cannot be written: {error.strerror}") from error
     facts: dict[str, Any] = {
@@ -270,13 +271,13 @@ def grid(seed: int, like: str, out: Path, as_json: bool, **options: Any) -> None
 
 
 def _options_of(like: str, options: dict[str, Any]) -> dict[str, Any]:
-    """The options that were given, all of which must be of this workload."""
+    """Return the given options, all of which must apply to this workload."""
     given = {name: value for name, value in options.items() if value is not None}
     known = _OF_PAPER[like]
     for name in given:
         if name not in known:
             raise ConfigurationError(
-                f"--{name}: is no option of --like {like}; expected "
+                f"--{name}: is not an option of --like {like}; expected "
                 f"{', '.join(f'--{word}' for word in known)}"
             )
     if known[0] not in given:
@@ -285,7 +286,7 @@ def _options_of(like: str, options: dict[str, Any]) -> dict[str, Any]:
 
 
 def _notes(like: str, seed: int, given: dict[str, Any]) -> list[str]:
-    """What the header tells people: how the file was made, and how to replay it."""
+    """Return the notes for the file's header: how it was made, and how to replay it."""
     from outrider import __version__
     from outrider.simulation.generators.grids.workloads import FEASIBLE, INFEASIBLE
 
@@ -301,6 +302,6 @@ def _notes(like: str, seed: int, given: dict[str, Any]) -> list[str]:
     return [
         f"made by {made}",
         "users declare the class of a job by its queue; those of less than 900 s are interactive",
-        f"VOs are groups; their work stands as --shares {feasible} in either class",
+        f"VOs are groups; their work is in the ratio --shares {feasible} in either class",
         f"the infeasible targets of the paper: --shares {infeasible}",
     ]

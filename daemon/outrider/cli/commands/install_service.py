@@ -1,4 +1,4 @@
-"""``outrider install-service``: the systemd service of a configuration, file by file."""
+"""``outrider install-service``: the systemd files for a configuration."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,35 +10,34 @@ from outrider.cli.options import file_path, json_option
 from outrider.cli.printing import echo
 
 
-@click.command("install-service", short_help="Write the systemd service of a configuration.")
+@click.command("install-service", short_help="Write the systemd service for a configuration.")
 @click.option(
     "--config", type=file_path(dir_okay=False), default=UNIT_CONFIG, show_default=True,
     metavar="FILE", help="The daemon's configuration file.",
 )  # fmt: skip
 @click.option(
     "--root", type=file_path(file_okay=False), default=Path("/"), metavar="DIR",
-    help="Write below this folder, as into the image of another host. [default: /]",
+    help="Write below this folder, for example into the image of another host. [default: /]",
 )  # fmt: skip
-@click.option("--dry-run", is_flag=True, help="Print every file, and write none.")
+@click.option("--dry-run", is_flag=True, help="Print every file and write none.")
 @json_option
 def command(config: Path, root: Path, dry_run: bool, as_json: bool) -> int:
-    """Write the systemd service of a configuration.
+    """Write the systemd service for a configuration.
 
-    Where the configuration is not there yet, it writes one: in shadow, with a table for each batch
+    If there is no configuration yet, it writes one: in shadow mode, with a table for each batch
     system that this host is configured for (HTCondor by condor_config_val, Slurm by squeue and
-    slurm.conf, PBS by qstat and pbs.conf), and says what to review. One that is there is never
-    touched.
+    slurm.conf, PBS by qstat and pbs.conf), and lists what to review. An existing configuration is
+    never changed.
 
-    Use it as root, once, and again after a change of the configuration, of the batch system's hosts
-    or of Python's place. It writes the unit, its user and group (sysusers.d), and drop-ins for what
-    follows from the configuration: this very command, addresses beyond this host (collector,
-    slurmctld, broker; systemd knows no names), groups that may read the logs, what the unit hides,
-    variables such as CONDOR_CONFIG as they are here, and secrets that systemd hands over. Where a
-    lever changes what does not lapse by itself it writes outrider-release.timer, too, where an
-    adapter needs a helper its socket and service, and unless [twin] says never
-    outrider-twin.service, which asks the shadow twin. It says each file that it writes. A file that
-    somebody changed stays: what would be written goes beside it, as FILE.new. Exit code 1:
-    something was written beside.
+    Run it as root, once, and again after a change of the configuration, of the batch system's hosts
+    or of Python's location. It writes the unit, its user and group (sysusers.d), and drop-ins that
+    follow from the configuration: the path of this command, addresses of other hosts (collector,
+    slurmctld, broker; systemd accepts no host names), groups that may read the logs, paths that the
+    unit would hide, variables such as CONDOR_CONFIG, and secrets that systemd passes on. It also
+    writes outrider-release.timer if a lever's changes do not expire automatically, socket and
+    service of a helper that an adapter needs, and outrider-twin.service unless [twin] disables it.
+    It lists each file that it writes. A file that was edited is kept, and the new text goes to
+    FILE.new. Exit code 1: there is such a FILE.new.
 
     Example:
       outrider install-service --dry-run
@@ -54,12 +53,12 @@ def command(config: Path, root: Path, dry_run: bool, as_json: bool) -> int:
     done = [write(file, root, dry_run=dry_run) for file in made]  # the rest is read off it
     needed, notes, enable = service_files(load(config) if first is None else first.loaded)
     done += [write(file, root, dry_run=dry_run) for file in needed]
-    files, told = [*made, *needed], [one for one in done if one is not None]
+    files, results = [*made, *needed], [one for one in done if one is not None]
     review = [] if first is None else first.review
-    code = int(any(one.did == "beside" for one in told))
+    code = int(any(one.did == "beside" for one in results))
     if as_json:
         texts = {str(file.path): file.text for file in files if file.text}
-        named = [{"path": shown(one.path), "did": one.did, "why": one.why} for one in told]
+        named = [{"path": shown(one.path), "did": one.did, "why": one.why} for one in results]
         answer = {"dry_run": dry_run, "files": named, "texts": texts, "notes": notes}
         print_json({**answer, "review": review, "enable": ["outrider.service", *enable]})
         return code
@@ -67,7 +66,7 @@ def command(config: Path, root: Path, dry_run: bool, as_json: bool) -> int:
         if file.text:
             echo(f"==> {file.path}\n{file.text}")
     would = "would be " if dry_run else ""
-    for one in told:
+    for one in results:
         echo(f"{would}{one.did:<9}  {shown(one.path)}" + (f": {one.why}" if one.why else ""))
     for note in notes:
         echo(f"note       {note}")
@@ -78,7 +77,7 @@ def command(config: Path, root: Path, dry_run: bool, as_json: bool) -> int:
 
 
 def _then(config: Path, root: Path, units: Sequence[str]) -> str:
-    """What remains to be done."""
+    """Return the next steps for the admin."""
     if root != Path("/"):
         return f"Then, on that host: systemd-sysusers; systemctl enable {' '.join(units)}"
     return "\n".join(
@@ -88,7 +87,7 @@ def _then(config: Path, root: Path, units: Sequence[str]) -> str:
             "  systemctl daemon-reload",
             f"  systemctl enable --now {' '.join(units)}",
             f"  outrider doctor --config {config}",
-            "For the Tab key of everybody here (zsh, fish: outrider completion --help):",
+            "For shell completion for all users (zsh, fish: outrider completion --help):",
             "  outrider completion bash > /usr/local/share/bash-completion/completions/outrider",
         )
     )

@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
 STATES: Final = ("queued", "running", "suspended", "held")
 DAEMON_SORTS: Final = ("waiting_s", "run_s", "lost_s", "cpus")
-"""Columns by which the daemon sorts, so that the first rows come without all the others."""
+"""Columns by which the daemon sorts, so that the first rows can be read without the others."""
 
 
 def _start(row: Row) -> str:
-    """Return when a job that waits is expected to start, from now, and the interval about that."""
+    """Return when a waiting job is expected to start, from now, with the interval."""
     start = row["expected_start"]
     if start is None:
         return START_ANSWER_TEXTS.get(row["expected_start_answer"] or "", MISSING)
@@ -86,32 +86,32 @@ def _age_s(row: Row) -> float | None:
 def rows_of(
     address: "DaemonAddress", most: int | None = None, **query: str
 ) -> tuple[list[Row], dict[str, Any]]:
-    """The jobs of a daemon, each with the moment of the answer, and what else it says."""
-    rows, told = every_row(address, "/api/v1/jobs", "jobs", most, **query)
-    told.pop("total")
-    return [{**row, "now_s": told["now_s"]} for row in rows], told
+    """Return a daemon's jobs, each with the time of the answer, and the answer's other fields."""
+    rows, rest = every_row(address, "/api/v1/jobs", "jobs", most, **query)
+    rest.pop("total")
+    return [{**row, "now_s": rest["now_s"]} for row in rows], rest
 
 
 @click.command("jobs", short_help="List the jobs that wait, run or are held now.")
 @click.option(
     "--user", "users", multiple=True, metavar="NAME",
-    help="Only of this user; give it again for more.",
+    help="Only of this user; repeat for more.",
 )  # fmt: skip
 @click.option(
     "--vo", "vos", multiple=True, metavar="NAME",
-    help="Only of this VO (HTCondor: accounting group, Slurm: account); give it again for more.",
+    help="Only of this VO (HTCondor: accounting group, Slurm: account); repeat for more.",
 )  # fmt: skip
 @click.option("--state", type=click.Choice(STATES), help="Only in this state.")
 @click.option(
     "--group", metavar="NAME",
-    help="Only on a machine of this group; of those that run on none, such as may use one of it.",
+    help="Only jobs on a machine of this group; of jobs that do not run, those that may use one.",
 )  # fmt: skip
 @click.option(
     "--reason", metavar="TEXT", help="Only those whose reason contains this text or code."
 )
 @click.option(
     "--waiting-over", type=Seconds(min=0), metavar="SECONDS",
-    help="Only those that have waited for longer.",
+    help="Only those that have waited longer than this.",
 )  # fmt: skip
 @click.option(
     "--first", type=click.IntRange(min=1), metavar="N",
@@ -135,15 +135,15 @@ def command(
 ) -> None:
     """List the jobs that wait, run or are held now, with the expected start of those that wait.
 
-    As condor_q and squeue do, but of what the daemon knows: it never asks the batch system. A line
-    for each job, never folded; states in the batch system's own words, in CSV and JSON in ours.
-    `outrider explain JOB` says why one waits.
+    Like condor_q and squeue, but from the daemon's state: it never queries the batch system. One
+    line per job, never folded. States are in the batch system's own words, in CSV and JSON in
+    Outrider's. `outrider explain JOB` explains why a job waits.
 
     Columns of -o: job, state, user, vo, class, cpus, submit_s, waiting_s, run_s, machine, group,
-    runs, lost_s, expected_start, reason (why it does not run: of a job that waits, the first
-    policy's; of one that is held, the batch system's, where names are shown), pending. In CSV times
-    are Unix seconds and spans seconds; of the expected start the median. --json prints the rows of
-    GET /api/v1/jobs, each with the moment of the answer (now_s).
+    runs, lost_s, expected_start, reason (why it does not run: for a waiting job the first policy's
+    reason; for a held one the batch system's, if names are shown), pending. In CSV times are Unix
+    seconds, durations seconds, and the expected start is the median. --json prints the rows of
+    GET /api/v1/jobs, each with the time of the answer (now_s).
 
     Example:
       outrider jobs --state queued --sort -waiting_s --first 20
@@ -166,15 +166,15 @@ def command(
     by = asked.sort or ""
     if by.removeprefix("-") in DAEMON_SORTS:
         query["sort"] = by
-    # what the daemon does not choose or sort itself is chosen here, of all rows
+    # filters and sort orders that the daemon does not support are applied here, to all rows
     is_daemon_s = len(users) < 2 and len(vos) < 2 and (not by or "sort" in query)
 
     def look() -> tuple[list[Row], dict[str, Any]]:
-        rows, told = rows_of(address, first if is_daemon_s else None, **query)
+        rows, rest = rows_of(address, first if is_daemon_s else None, **query)
         kept = [
             row for row in rows
             if (not users or row["user"] in users) and (not vos or row["vo"] in vos)
         ]  # fmt: skip
-        return kept, told
+        return kept, rest
 
     print_list("jobs", COLUMNS, SHOWN, asked, look, first)

@@ -1,4 +1,4 @@
-"""``outrider ledger``: the decisions that were recorded."""
+"""``outrider ledger``: queries, export and checks of a journal."""
 
 import sys
 from pathlib import Path
@@ -20,10 +20,10 @@ _TABLES = click.Choice(["decisions", "outcomes", "runs", "commands"])
 
 
 class LedgerGroup(click.Group):
-    """Also takes a FILE where a command would stand: ``outrider ledger FILE --export jsonl``."""
+    """Command group that also accepts a FILE: ``outrider ledger FILE --export jsonl``."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Put the hidden command before arguments that name none."""
+        """Insert the hidden command before arguments that contain no command."""
         if args and args[0] not in (*self.commands, "-h", "--help"):
             if not Path(args[0]).exists() and args[0].isalpha():
                 known = [name for name in self.commands if name != _DIRECT]
@@ -40,7 +40,7 @@ class LedgerGroup(click.Group):
 def command() -> None:
     """Show, export or verify recorded decisions and commands.
 
-    Use it on what `outrider replay --ledger FILE` wrote, or on the daemon's journal.sqlite in its
+    Use it on a file from `outrider replay --ledger FILE`, or on the daemon's journal.sqlite in its
     state directory, even while the daemon runs. `outrider ledger FILE --export jsonl` is short for
     `outrider ledger export FILE`.
 
@@ -49,7 +49,7 @@ def command() -> None:
       outrider ledger runs.sqlite --export jsonl > decisions.jsonl
       outrider ledger verify /var/lib/outrider/journal.sqlite
 
-    Times are seconds of event time: since the start of a trace, or Unix time.
+    Times are event times in seconds: since the start of a trace, or Unix time.
     """
 
 
@@ -94,25 +94,25 @@ def show(file: Path, job: str | None, limit: int, as_json: bool) -> None:
 @_JOB
 @click.option(
     "--rows", "table", type=_TABLES, default="decisions", show_default=True,
-    help="What to write: decisions, how runs ended (outcomes, with rewards), runs, or what was "
-    "commanded. The last two are of daemons' journals only.",
+    help="What to write: decisions, outcomes (how runs ended, with rewards), runs, or commands. "
+    "Only daemons' journals contain the last two.",
 )  # fmt: skip
 @click.option(
     "--format", "form", metavar="FORMAT", type=_FORMATS,
-    help="jsonl (one JSON object a line), csv or parquet. [default: by the ending of --out, else "
-    "jsonl]",
+    help="jsonl (one JSON object per line), csv or parquet. [default: from the suffix of --out, "
+    "else jsonl]",
 )  # fmt: skip
 @click.option(
     "--out", type=file_path(dir_okay=False), metavar="FILE",
-    help="Write there, not to the output. FILE ends in .jsonl, .ndjson, .csv or .parquet, or "
-    "--format says what it is.",
+    help="Write to this file, not to standard output. Its suffix is .jsonl, .ndjson, .csv or "
+    ".parquet; with --format any.",
 )  # fmt: skip
 def export(file: Path, job: str | None, table: str, form: str | None, out: Path | None) -> None:
     """Write every decision in order, or every outcome, run or command, as a table.
 
-    Use it to compute with the ledger elsewhere. docs/reference/ledger-tables.md has every column
-    with its type and unit, and the version of all of them. What is not known is null. Parquet
-    needs DuckDB (pip install 'outrider[reports]').
+    Use it to analyse the journal with other tools. docs/reference/ledger-tables.md lists every
+    column with type and unit, and the version of the tables. Unknown values are null. Parquet needs
+    DuckDB (pip install 'outrider[reports]').
 
     Example:
       outrider ledger export runs.sqlite --out decisions.parquet
@@ -120,7 +120,7 @@ def export(file: Path, job: str | None, table: str, form: str | None, out: Path 
       outrider ledger export journal.sqlite --rows commands
     """
     if table == "commands" and job is not None:
-        raise click.UsageError("--job: commands are about no job; expected --rows decisions")
+        raise click.UsageError("--job: commands have no job; use --rows decisions")
     _export(file, job, out, table, form)
 
 
@@ -134,8 +134,8 @@ def export(file: Path, job: str | None, table: str, form: str | None, out: Path 
 def set_aside(file: Path, limit: int, as_json: bool) -> None:
     """Show the last events that could not be applied, and why, the newest at the end.
 
-    Use it where `outrider_events_set_aside_total` grows: an event that is set aside changed
-    nothing. Reason `fault` is a fault of Outrider's own; its detail belongs in a bug report.
+    Use it if `outrider_events_set_aside_total` grows: such an event changed nothing. The reason
+    `fault` is an internal error; please report its detail.
 
     Example:
       outrider ledger set-aside /var/lib/outrider/journal.sqlite
@@ -158,18 +158,18 @@ def set_aside(file: Path, limit: int, as_json: bool) -> None:
     print_table(shown(file), columns, cells, figures=False)
 
 
-@command.command("verify", short_help="Check that a ledger is whole.")
+@command.command("verify", short_help="Check that a journal is intact.")
 @_FILE
 @click.option(
     "--snapshots", type=file_path(file_okay=False), metavar="DIR",
-    help="Check the snapshots in this folder, too.",
+    help="Also check the snapshots in this folder.",
 )  # fmt: skip
 @json_option
 def verify(file: Path, snapshots: Path | None, as_json: bool) -> int:
-    """Check that a ledger is whole: the file, its numbering, every row. Changes nothing.
+    """Check that a journal is intact: the file, its numbering, every row. Changes nothing.
 
-    Use it after a crash or before trusting a copy. It computes ledger_sha256 anew. Exit code 1:
-    something is wrong with it.
+    Use it after a crash or before trusting a copy. It recomputes ledger_sha256. Exit code 1: the
+    journal is damaged.
 
     Example:
       outrider ledger verify journal.sqlite --snapshots snapshots
@@ -184,15 +184,15 @@ def verify(file: Path, snapshots: Path | None, as_json: bool) -> int:
     return int(not report.ok)
 
 
-@command.command("backup", short_help="Copy a journal, even one that is being written.")
+@command.command("backup", short_help="Copy a journal, even while a daemon writes it.")
 @_FILE
 @click.argument("target", metavar="TARGET", type=file_path(dir_okay=False))
 def backup(file: Path, target: Path) -> None:
-    """Copy a journal as it is at one moment; a daemon may be writing it meanwhile.
+    """Copy a journal consistently, even while a daemon writes it.
 
-    Use it for backups: a plain copy of a file that is being written is torn. TARGET is replaced,
-    and only when the copy is whole. To restore, stop the daemon, put the copy into an empty state
-    directory as journal.sqlite, and start it: it makes its state anew of the journal.
+    Use it for backups: a plain copy of a file that is being written may be corrupt. TARGET is
+    replaced only when the copy is complete. To restore, stop the daemon, put the copy into an empty
+    state directory as journal.sqlite, and start it: it rebuilds its state from the journal.
 
     Example:
       outrider ledger backup /var/lib/outrider/journal.sqlite /backup/journal.sqlite
@@ -201,7 +201,7 @@ def backup(file: Path, target: Path) -> None:
         journal.back_up(target)
     with open_journal(target) as copy:
         last_seq = copy.last_seq()
-    echo(f"{shown(target)}: a copy of {shown(file)} up to number {last_seq}")
+    echo(f"{shown(target)}: copy of {shown(file)} up to row {last_seq}")
 
 
 @command.command(_DIRECT, hidden=True)
@@ -216,7 +216,7 @@ def backup(file: Path, target: Path) -> None:
 def direct(
     ctx: click.Context, file: Path, form: str | None, job: str | None, as_json: bool
 ) -> None:
-    """FILE alone shows its last decisions; with --export jsonl or csv it prints them all."""
+    """Show the last decisions of FILE; with --export jsonl or csv print them all."""
     if form is None:
         ctx.invoke(show, file=file, job=job, limit=20, as_json=as_json)
     else:

@@ -1,4 +1,4 @@
-"""``outrider levers``: what may be changed in a batch system, and what makes it heed that."""
+"""``outrider levers``: possible changes to a batch system, and the set-up they need."""
 
 import click
 
@@ -6,15 +6,15 @@ from outrider.cli.options import json_option
 from outrider.cli.printing import echo, print_json, print_table
 
 
-@click.command("levers", short_help="Show what may be changed in a batch system, and its set-up.")
+@click.command("levers", short_help="List what Outrider can change in a batch system.")
 @click.argument("adapter", required=False)
 @json_option
 def command(adapter: str | None, as_json: bool) -> int:
-    """Show what may be changed in a batch system, and its set-up.
+    """List what Outrider can change in a batch system, and the set-up it needs.
 
-    Use it before the mode canary or active. Without ADAPTER it lists the levers of all adapters:
-    which decisions each carries out. With it, it prints what an administrator installs, once, so
-    that the batch system heeds the adapter's levers. Exit code 1: that adapter has no lever.
+    Use it before the mode canary or active. Without ADAPTER it lists the levers of all adapters
+    and the decisions that each applies. With ADAPTER it prints what an admin installs, once, so
+    that the batch system honours the adapter's levers. Exit code 1: that adapter has no lever.
 
     Example:
       outrider levers htcondor > /etc/condor/config.d/50-outrider-leases.config

@@ -1,4 +1,4 @@
-"""``outrider machines``: the machines and what they do now."""
+"""``outrider machines``: the machines and their state."""
 
 from pathlib import Path
 from typing import Any, Final
@@ -24,12 +24,12 @@ COLUMNS: Final = {
 SHOWN: Final = ("machine", "cluster", "state", "cpus", "busy_cpus", "active_w")
 
 
-@click.command("machines", short_help="List the machines and what they do now.")
+@click.command("machines", short_help="List the machines and their state.")
 @click.option("--state", "states", multiple=True, type=click.Choice(STATES),
-              help="Only in this state; give it again for more.")  # fmt: skip
+              help="Only in this state; repeat for more.")  # fmt: skip
 @click.option(
     "--cluster", "clusters", multiple=True, metavar="NAME",
-    help="Only of this machine group; give it again for more.",
+    help="Only of this machine group; repeat for more.",
 )  # fmt: skip
 @asking_options
 @listing_options(COLUMNS)
@@ -42,13 +42,12 @@ def command(
     ca: Path | None,
     **words: Any,
 ) -> None:
-    """List the machines and what they do now.
+    """List the machines and their state.
 
-    As condor_status and sinfo -N do, but of what the daemon knows. closed: on, without an owner,
-    not open to jobs. A line for each machine, never folded. Columns of -o: machine, cluster (its
-    machine group), state, cpus, busy_cpus, active_w (watts of a busy machine), inferred (known from
-    its jobs alone).
-    --json prints the rows of GET /api/v1/machines.
+    Like condor_status and sinfo -N, but from the daemon's state. A machine in state closed is on
+    and without an owner, but accepts no jobs. One line per machine, never folded. Columns of -o:
+    machine, cluster (its machine group), state, cpus, busy_cpus, active_w (watts of a busy
+    machine), inferred (known from its jobs alone). --json prints the rows of GET /api/v1/machines.
 
     Example:
       outrider machines --state free --state asleep
@@ -60,13 +59,13 @@ def command(
     address = daemon_address(url, read(config), token_file, ca)
 
     def look() -> tuple[list[Row], dict[str, Any]]:
-        rows, told = every_row(address, "/api/v1/machines", "machines")
-        told.pop("total")
+        rows, rest = every_row(address, "/api/v1/machines", "machines")
+        rest.pop("total")
         kept = [
             row for row in rows
             if (not states or row["state"] in states)
             and (not clusters or row["cluster"] in clusters)
         ]  # fmt: skip
-        return kept, told
+        return kept, rest
 
     print_list("machines", COLUMNS, SHOWN, asked, look)

@@ -1,4 +1,4 @@
-"""``outrider mode``: the mode of the running daemon: what it is, and lowering it."""
+"""``outrider mode``: shows or lowers the mode of the running daemon."""
 
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from outrider.cli.printing import echo
 from outrider.model.modes import MODES
 
 
-@click.command("mode", short_help="Show the daemon's mode, or lower it at once.")
+@click.command("mode", short_help="Show the daemon's mode, or lower it immediately.")
 @click.argument("mode", required=False, type=click.Choice(MODES))
 @why_option
 @config_option
@@ -24,17 +24,17 @@ from outrider.model.modes import MODES
 def command(
     mode: str | None, why: str, config: Path | None, socket_path: Path | None, as_json: bool
 ) -> int:
-    """Show the daemon's mode, or lower it at once.
+    """Show the daemon's mode, or lower it immediately.
 
-    observe: only watch and measure. shadow: also record what the policies would do. canary: carry
-    that out for some jobs. active: for all jobs.
+    observe: only watch and measure. shadow: also record what the policies would do. canary: apply
+    their decisions to some jobs. active: apply them to all jobs.
 
-    The configuration's mode is the highest there is. A command lowers the mode below it at once:
-    in observe and shadow all that was changed in the batch system is taken back. That holds over
-    restarts and reloads, until `outrider promote` raises the mode again. It is asked over the
-    daemon's Unix socket, by root, the daemon's own user or a member of the group outrider-admin,
-    and recorded (`outrider ledger commands`). Without MODE it says what the mode is, what lowers
-    it, and what was commanded last. Exit code 1: it was refused, and why.
+    The mode is never above the configuration's. A command lowers it immediately: in observe and
+    shadow all of Outrider's changes in the batch system are reverted. The lower mode persists over
+    restarts and reloads, until `outrider promote` raises it again. The command uses the daemon's
+    Unix socket, works for root, the daemon's own user or a member of the group outrider-admin, and
+    is recorded (`outrider ledger commands`). Without MODE it shows the mode, its limit and the last
+    commands. Exit code 1: refused; the output shows why.
 
     Example:
       outrider mode shadow --why "new file server on Monday"
@@ -46,25 +46,25 @@ def command(
     own = read(config)
     socket = daemon.need_socket(socket_path, own)
     if mode is None:
-        told = daemon.get(socket, daemon.PATH).body
+        status = daemon.get(socket, daemon.PATH).body
         if as_json:
-            print_json(told)
+            print_json(status)
         else:
             zone = "UTC" if own is None else own.config.timezone
-            echo("\n".join(_lines(told, zone)))
+            echo("\n".join(_lines(status, zone)))
         return 0
     answer = daemon.post(socket, {"command": "mode", "mode": mode, "why": why})
     if as_json:
         print_json(answer.body)
     else:
-        daemon.tell(answer)
+        daemon.print_answer(answer)
     return answer.exit_code
 
 
-def _lines(told: dict[str, Any], zone: str) -> list[str]:
+def _lines(status: dict[str, Any], zone: str) -> list[str]:
     from outrider.cli.recorded_commands import in_words, limit_in_words
 
-    lines = [f"mode       {told['mode']}; the configuration's is {told['configured_mode']}"]
-    if told["mode_limit"] is not None:
-        lines.append(f"limit      {limit_in_words(told['mode_limit'], zone)}")
-    return lines + [f"command    {in_words(row, zone)}" for row in reversed(told["commands"])]
+    lines = [f"mode       {status['mode']}; the configuration's is {status['configured_mode']}"]
+    if status["mode_limit"] is not None:
+        lines.append(f"limit      {limit_in_words(status['mode_limit'], zone)}")
+    return lines + [f"command    {in_words(row, zone)}" for row in reversed(status["commands"])]

@@ -1,4 +1,4 @@
-"""``outrider plugins``: what is installed, and whether it loads."""
+"""``outrider plugins``: list of installed plugins with their load state."""
 
 import click
 
@@ -11,10 +11,10 @@ from outrider.cli.printing import print_json, print_table
 def command(as_json: bool) -> int:
     """List adapters, policies, readers, estimators and utilities.
 
-    Use it to see what a configuration, `outrider replay --policy` and `outrider ingest --format`
-    can name, with which settings. A plugin that cannot be loaded, or was written against another
-    version of its contract, is listed with the reason, and hides no other; one that needs a
-    package that is not installed is "unavailable". Exit code 1: one is broken.
+    Use it to find the names and settings for a configuration, `outrider replay --policy` and
+    `outrider ingest --format`. A plugin that cannot be loaded, or was written for another version
+    of its interface, is listed with the reason; the others still work. A plugin that needs a
+    package that is not installed is "unavailable". Exit code 1: at least one plugin is broken.
 
     Example:
       outrider plugins --json

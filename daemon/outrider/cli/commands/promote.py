@@ -1,4 +1,4 @@
-"""``outrider promote``: climb a step towards the configuration's mode, on evidence."""
+"""``outrider promote``: raises the mode by one step if the evidence allows it."""
 
 from pathlib import Path
 
@@ -13,26 +13,26 @@ from outrider.cli.daemon import (
 from outrider.cli.printing import echo
 
 
-@click.command("promote", short_help="Let the daemon climb a step, where the evidence allows it.")
+@click.command("promote", short_help="Raise the mode by one step if the evidence allows it.")
 @why_option
-@click.option("--dry-run", is_flag=True, help="Show the evidence, and change nothing.")
+@click.option("--dry-run", is_flag=True, help="Show the evidence and change nothing.")
 @config_option
 @socket_option
 @json_option
 def command(
     why: str, dry_run: bool, config: Path | None, socket_path: Path | None, as_json: bool
 ) -> int:
-    """Let the daemon climb a step, where the evidence allows it.
+    """Raise the mode by one step if the evidence allows it.
 
-    A step is shadow, canary, active, up to the configuration's mode. Use it after `outrider mode`
-    or `release`, where a guard broke, and where the configuration says promote_first. It shows the
-    evidence: guards' figures against their bounds, agreement with the batch system, what the gate
-    refused, sources, and for how long the policy has decided here. Against the
-    evidence the mode stays, and nothing forces it: the command says what is in the way (exit code
-    1).
+    The steps are shadow, canary, active, up to the configuration's mode. Use it after `outrider
+    mode` or `release`, after a guard broke, and if the configuration sets promote_first. It shows
+    the evidence: guards' values and bounds, agreement with the batch system, decisions that the
+    gate refused, adapters, and how long the policy has decided here. If the evidence is not
+    sufficient, the mode does not change, and nothing can force it: the command lists the obstacles
+    (exit code 1).
 
-    It is asked over the daemon's Unix socket, by root, the daemon's own user or a member of the
-    group outrider-admin, and recorded (`outrider ledger commands`).
+    The command uses the daemon's Unix socket, works for root, the daemon's own user or a member of
+    the group outrider-admin, and is recorded (`outrider ledger commands`).
 
     Example:
       outrider promote --dry-run
@@ -59,5 +59,5 @@ def command(
         return answer.exit_code
     if answer.body["evidence"] is not None:
         echo("\n".join(evidence_lines(answer.body["evidence"], zone)))
-    daemon.tell(answer)
+    daemon.print_answer(answer)
     return answer.exit_code

@@ -1,4 +1,4 @@
-"""``outrider rank``: which of several sites would serve one more job best."""
+"""``outrider rank``: ranking of several sites for one more job."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -38,23 +38,23 @@ SHOWN: Final = (
 
 
 def rows_of(site: str, answer: Row, vo: str | None, job_class: str | None) -> list[Row]:
-    """A row for each kind of job that is asked for at a site; one without figures if none is.
+    """Return a row for each matching kind of job at a site, or one row without figures.
 
     Args:
-        site: its address.
-        answer: of GET /api/v1/utility.
-        vo: only of this VO; None: of all.
-        job_class: only of this class; None: of all.
+        site: address of the site.
+        answer: answer of GET /api/v1/utility.
+        vo: only this VO; None: all.
+        job_class: only this class; None: all.
     """
-    told = answer.get("one_more_job") or {"not_said": "its Outrider is too old", "kinds": []}
+    one_more = answer.get("one_more_job") or {"not_said": "its Outrider is too old", "kinds": []}
     kinds = [
-        kind for kind in told["kinds"]
+        kind for kind in one_more["kinds"]
         if vo in (None, kind["vo"]) and job_class in (None, kind["class"])
     ]  # fmt: skip
     if not kinds:
-        return [_row(site, answer, told["not_said"] or "no such job came there lately")]
+        return [_row(site, answer, one_more["not_said"] or "no such job arrived there recently")]
     return [
-        _row(site, answer, "" if kind["wait_s"] else "not known, or no machine could run it", kind)
+        _row(site, answer, "" if kind["wait_s"] else "unknown, or no machine could run it", kind)
         for kind in kinds
     ]
 
@@ -76,11 +76,11 @@ def _row(site: str, answer: Row, why_not: str, kind: Row | None = None) -> Row:
 
 
 def ranked(rows: Sequence[Row], by: str) -> list[Row]:
-    """The best first, and those of which nothing is known last.
+    """Return the rows sorted, the best first and unknown ones last.
 
     Args:
-        rows: of all sites.
-        by: ``utility``, the highest first and of equals the shortest wait; or ``wait``.
+        rows: rows of all sites.
+        by: ``utility``, the highest first and the shortest wait among equals; or ``wait``.
     """
 
     def place(row: Row) -> tuple[bool, float, float, str]:
@@ -92,18 +92,18 @@ def ranked(rows: Sequence[Row], by: str) -> list[Row]:
     return sorted(rows, key=place)
 
 
-@click.command("rank", short_help="Say which of several sites would serve one more job best.")
+@click.command("rank", short_help="Rank several sites for one more job.")
 @click.argument("urls", nargs=-1, required=True, metavar="URL...")
 @click.option("--vo", metavar="NAME", help="For a job of this VO.")
 @click.option(
     "--class",
     "job_class",
     metavar="NAME",
-    help="For a job of this class: interactive, batch, or another of the sites'.",
+    help="For a job of this class: interactive, batch, or another class of the sites.",
 )
 @click.option(
     "--by", type=click.Choice(["utility", "wait"]), default="utility", show_default=True,
-    help="utility: what completing it there is worth to its user; wait: the expected wait.",
+    help="utility: the expected value of completing it there; wait: the expected wait.",
 )  # fmt: skip
 @click.option(
     "--token-file", type=file_path(dir_okay=False), metavar="FILE",
@@ -123,13 +123,13 @@ def command(
     ca: Path | None,
     **words: Any,
 ) -> int:
-    """Say which of several sites would serve one more job best, sent there now.
+    """Rank several sites for one more job, sent there now.
 
-    For brokers. Each URL is a daemon's; asked is GET /api/v1/utility: for each VO and class the
-    expected wait, with an interval of 80 %, and the expected utility by the site's own time utility
-    functions (Perez et al. 2008, section II.C). A site that does not answer comes last and says
-    why. Exit code 1: of no site is the wait known. Columns of -o: site, utility, wait_s,
-    wait_low_s, wait_high_s, vo, class, cpus, free_machines, queued_jobs, why_not.
+    For brokers. Each URL is a daemon's address. The command queries GET /api/v1/utility: for each
+    VO and class the expected wait, with an 80 % interval, and the expected utility by the site's
+    own time utility functions (Perez et al. 2008, section II.C). Sites that do not answer come
+    last, with the reason. Exit code 1: no site's wait is known. Columns of -o: site, utility,
+    wait_s, wait_low_s, wait_high_s, vo, class, cpus, free_machines, queued_jobs, why_not.
 
     Example:
       outrider rank https://a.example.org:9690 https://b.example.org:9690 --vo cms --class batch

@@ -1,4 +1,4 @@
-"""``outrider release``: take back at once whatever Outrider has changed in the batch system."""
+"""``outrider release``: reverts Outrider's changes in the batch system immediately."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,9 +12,9 @@ from outrider.cli.daemon import (
     json_option,
     need_socket,
     post,
+    print_answer,
     socket_of,
     socket_option,
-    tell,
     why_option,
 )
 from outrider.cli.printing import echo
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from outrider.service.config.loaded import LoadedConfig
 
 
-@click.command("release", short_help="Take back what Outrider has changed in the batch system.")
+@click.command("release", short_help="Revert Outrider's changes in the batch system.")
 @why_option
 @click.option(
     "--stale", is_flag=True,
-    help="Only what does not lapse by itself, and no daemon has renewed in time.",
+    help="Only changes that do not expire automatically and that no daemon has renewed in time.",
 )  # fmt: skip
 @config_option
 @socket_option
@@ -35,19 +35,19 @@ if TYPE_CHECKING:
 def command(
     why: str, stale: bool, config: Path | None, socket_path: Path | None, as_json: bool
 ) -> int:
-    """Take back what Outrider has changed in the batch system.
+    """Revert Outrider's changes in the batch system.
 
-    At once, and all of it. Where the daemon runs, it is asked over its Unix socket (by root, its
-    own user or a member of the group outrider-admin): it falls to shadow first, or all would be
-    made anew, and stays there until `outrider promote`. Where none runs, this command does it
-    itself: what a daemon changed is found in the batch system itself or in the state directory of
-    --config FILE. It says which of both it was. Without this command everything lapses by itself a
-    little later, and a daemon that ends takes its changes back. Exit code 1: not all was taken
-    back.
+    It reverts all changes immediately. If the daemon runs, it does this on request over its Unix
+    socket (from root, its own user or a member of the group outrider-admin). It enters shadow mode
+    first, or it would make the changes again, and stays there until `outrider promote`. If no
+    daemon runs, this command reverts the changes itself: it finds them in the batch system or in
+    the state directory of --config FILE. It shows which of the two happened. Without this command
+    changes expire a little later, and a daemon that stops reverts its own. Exit code 1: some
+    changes could not be reverted.
 
-    With --stale it takes back only what does not lapse by itself and was not renewed, as a daemon
-    that is dead leaves it, and nothing of a daemon that works. outrider-release.timer runs it so,
-    each minute.
+    With --stale it reverts only changes that do not expire automatically and were not renewed, as a
+    dead daemon leaves them, and none of a daemon that works. outrider-release.timer runs this each
+    minute.
 
     Example:
       outrider release --why "users wait too long"
@@ -58,16 +58,16 @@ def command(
 
     loaded = None if config is None else load(config)
     if stale and loaded is None:
-        raise click.UsageError("--stale is done by this command: --config FILE names the daemon's")
+        raise click.UsageError("--stale: expected --config FILE, the daemon's configuration")
     answer = None if stale else _asked(loaded, socket_path, why)
     if answer is not None and as_json:
         print_json({"by": "daemon", **answer.body})
     elif answer is not None:
-        echo("by the daemon that runs:")
-        tell(answer)
+        echo("by the running daemon:")
+        print_answer(answer)
     if answer is not None or loaded is None:
         return 0 if answer is None else answer.exit_code
-    nothing_lasts = stale and not _has_lasting(loaded)  # asked each minute: no more is loaded then
+    nothing_lasts = stale and not _has_lasting(loaded)  # runs each minute, so load no more then
     released = [] if nothing_lasts else _by_ourselves(loaded, stale=stale)
     if as_json:
         print_json({"by": "command", "command": "release", "outcome": "done", "released": released})
@@ -75,17 +75,17 @@ def command(
     for one in released:
         echo(f"{one['lever']}: reverted for {one['jobs']:,} jobs.")
     if nothing_lasts:
-        echo("Nothing was changed that does not lapse by itself.")
+        echo("There are no changes that do not expire automatically.")
     elif not released:
-        echo("No adapter here can change anything.")
+        echo("No configured adapter has a lever.")
     return 0
 
 
 def _asked(loaded: "LoadedConfig | None", socket_path: Path | None, why: str) -> "Answer | None":
-    """What the daemon that runs answers; None where none does and there is a configuration.
+    """Return the running daemon's answer; None if none runs and a configuration is given.
 
     Raises:
-        PeerError: it does not let us command; or none answers, and nothing says whose it would be.
+        PeerError: the daemon denies the command; or none answers, and no configuration is given.
     """
     if loaded is not None and socket_path is None:
         socket = socket_of(None, loaded)
@@ -109,7 +109,7 @@ def _has_lasting(loaded: "LoadedConfig") -> bool:
 
 
 def _by_ourselves(loaded: "LoadedConfig", *, stale: bool) -> list[dict[str, Any]]:
-    """Take back without a daemon, and say so; what each lever took back."""
+    """Revert the changes without a daemon; return the number of jobs for each lever."""
     from outrider.service.commands.reverting import revert_lever
     from outrider.service.config.reading import state_folder
     from outrider.service.daemon.levers import UndoFile, make_levers
@@ -134,13 +134,13 @@ def _why_not_by_the_daemon(loaded: "LoadedConfig", folder: Path) -> str:
 
     if is_in_use(folder):
         return (
-            "the daemon that runs has no socket to be asked at (`socket`), goes on deciding, and "
-            "may make changes anew"
+            "the running daemon has no admin socket (`socket`); it continues to decide and may "
+            "make the changes again"
         )
     if loaded.config.mode in ACTING_MODES:
         mode = f'mode = "{loaded.config.mode}"'
         return (
-            f"no daemon runs. {loaded.source} says {mode}: one that runs with it would make "
-            "changes anew"
+            f"no daemon runs. {loaded.source} sets {mode}: a daemon started with it would make "
+            "the changes again"
         )
     return "no daemon runs"

@@ -1,4 +1,4 @@
-"""``outrider replay``: what a trace would have brought under each policy."""
+"""``outrider replay``: simulation of a trace under each policy."""
 
 from pathlib import Path
 
@@ -11,15 +11,15 @@ from outrider.cli.terminal import progress_bar
 from outrider.model.errors import ConfigurationError
 
 
-@click.command("replay", short_help="Run a trace under policies and compare what they would bring.")
+@click.command("replay", short_help="Simulate a trace under policies and compare the results.")
 @policies_on_traces(
-    "A policy to run the trace under; give it again for more. `outrider plugins` lists them."
+    "A policy to run the trace under; repeat for more. `outrider plugins` lists them."
 )
 @click.option(
     "--seed",
     metavar="S",
     type=click.IntRange(min=0),
-    help="Seed of the policies' chance. [default: 0]",
+    help="Random seed of the policies. [default: 0]",
 )
 @click.option("--seeds", metavar="A-B", help="Run every policy once with each seed from A to B.")
 @click.option(
@@ -28,18 +28,16 @@ from outrider.model.errors import ConfigurationError
 )  # fmt: skip
 @click.option(
     "--ledger", type=file_path(dir_okay=False), metavar="FILE",
-    help="Keep every decision with its scores, for `outrider ledger`. Of several runs each gets a "
-    "file of its own: runs.sqlite becomes runs-POLICY-SEED.sqlite (of several traces, "
+    help="Record every decision with its scores, for `outrider ledger`. With several runs each "
+    "gets its own file: runs.sqlite becomes runs-POLICY-SEED.sqlite (with several traces "
     "runs-TRACE-POLICY-SEED.sqlite).",
 )  # fmt: skip
 @click.option(
     "--jobs", type=file_path(dir_okay=False), metavar="FILE",
-    help="Write a row for every job: when it came, started and ended, and what it waited for. "
-    "FILE ends in .csv, .parquet or .jsonl; of several runs each gets one, named as with --ledger.",
+    help="Write a row for every job: its submission, start, end, and the reasons it waited. FILE "
+    "ends in .csv, .parquet or .jsonl; with several runs each gets one, named as with --ledger.",
 )  # fmt: skip
-@click.option(
-    "--skip-bad", is_flag=True, help="Leave out bad rows and count them, not refuse them."
-)
+@click.option("--skip-bad", is_flag=True, help="Skip and count bad rows instead of failing.")
 @json_option
 def command(
     asked: Asked,
@@ -51,13 +49,14 @@ def command(
     skip_bad: bool,
     as_json: bool,
 ) -> None:
-    """Run a trace under policies and compare what they would bring.
+    """Simulate a trace under policies and compare the results.
 
-    Use it before you let a policy near a site, and to choose its settings. Each TRACE is a campus
+    Use it before you use a policy at a site, and to choose its settings. Each TRACE is a campus
     folder (site.toml, machines.csv, owners.csv, jobs.csv) or a workload file in Standard Workload
-    Format (.swf, .swf.gz); each policy runs each trace by itself, from an empty queue, and does act
-    on the simulated site. The policy `recorded` is what the scheduler of a workload file did. The
-    same trace, policy, settings and seed give the same decisions: the same ledger_sha256.
+    Format (.swf, .swf.gz). Each policy runs each trace separately, starts with an empty queue, and
+    acts on the simulated site. The policy `recorded` repeats what the scheduler of a workload file
+    did. The same trace, policy, settings and seed give the same decisions and the same
+    ledger_sha256.
 
     Example:
       outrider generate campus --seed 1 --weeks 4 --machines 200 --out campus
@@ -76,7 +75,7 @@ def command(
     from outrider.replay.trials import Terms, notes_on, plan, read_trace, run_trial
 
     if seed is not None and seeds is not None:
-        raise ConfigurationError("--seed and --seeds: give one of them")
+        raise ConfigurationError("--seed and --seeds: use one of them")
     seed_list = range(seed or 0, (seed or 0) + 1) if seeds is None else seed_range(seeds)
     traces, policies = asked.traces, asked.policies
     settings, presets = asked.given_to(policies)

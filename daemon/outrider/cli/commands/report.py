@@ -1,4 +1,4 @@
-"""``outrider report``: what was, what would have been, and how sure, by a journal."""
+"""``outrider report``: a site report from a journal, with estimates for other policies."""
 
 from collections.abc import Iterable, Mapping
 from math import inf
@@ -19,51 +19,51 @@ if TYPE_CHECKING:
 
 
 def _columns(ctx: click.Context) -> Iterable[str]:
-    """Of the table that was named so far, else of all."""
+    """Return the columns of the table given so far, else of all tables."""
     table = ctx.params.get("table")
     return every_column() if table is None else columns_of(table)
 
 
-@click.command("report", short_help="Report a week: what was, what would have been, how sure.")
+@click.command("report", short_help="Report on past weeks, with estimates for other policies.")
 @click.argument("file", metavar="[FILE]", required=False, type=file_path(dir_okay=False))
 @click.option(
     "--config", type=file_path(dir_okay=False), metavar="FILE",
-    help="The daemon's configuration file: its journal is read, and its shares count.",
+    help="The daemon's configuration file, which gives the journal and the shares.",
 )  # fmt: skip
 @click.option(
     "--weeks", metavar="N", type=click.IntRange(min=1, max=520),
-    help="The last N whole weeks, Monday to Monday of the site's wall clock. [default: 1]",
+    help="The last N whole weeks, Monday to Monday in the site's time zone. [default: 1]",
 )  # fmt: skip
-@click.option("--begin", metavar="ISO", help="Begin of another window, as 2026-03-02T06:00.")
-@click.option("--end", metavar="ISO", help="End of that window, as --begin; it is not part of it.")
+@click.option("--begin", metavar="ISO", help="Begin of another window, such as 2026-03-02T06:00.")
+@click.option("--end", metavar="ISO", help="End of that window, exclusive.")
 @click.option(
     "--twin", "answer_file", metavar="FILE", type=file_path(dir_okay=False),
-    help="The twin's answer, as `outrider twin FILE --policy NAME --json` prints it. [default: of "
-    "--config the last that outrider-twin.service had]",
+    help="The twin's answer, printed by `outrider twin FILE --policy NAME --json`. [default: with "
+    "--config the last answer of outrider-twin.service]",
 )  # fmt: skip
 @click.option(
     "--policy", "policies", multiple=True, metavar="NAME", shell_complete=policy_names,
-    help="Ask the twin about this policy now; it takes a while. Give it again for more.",
+    help="Run the twin for this policy now, which takes a while. Repeat for more.",
 )  # fmt: skip
 @click.option(
     "--price-per-kwh", metavar="X", type=click.FloatRange(min=0),
-    help="Price of a kWh, in --currency. [default: energy is not told as money]",
+    help="Price of a kWh, in --currency. [default: no costs are shown]",
 )  # fmt: skip
 @click.option(
     "--currency", metavar="WORD", default="EUR", show_default=True, help="Currency of the price."
 )
 @click.option(
     "--co2-g-per-kwh", metavar="Y", type=click.FloatRange(min=0),
-    help="Grams of CO2 of a kWh. [default: energy is not told as CO2]",
+    help="Grams of CO2 per kWh. [default: no CO2 is shown]",
 )  # fmt: skip
 @shares_option
 @click.option(
     "--out", type=file_path(file_okay=False), metavar="DIR",
-    help="Folder to write HTML and JSON to.",
+    help="Folder for the report as HTML, JSON and CSV.",
 )  # fmt: skip
 @click.option(
     "--table", type=click.Choice(list(TABLES)),
-    help="Print one table in place of the sentences: a line for each VO, user, machine, ...",
+    help="Print one table instead of the summary: one line per VO, user, machine, ...",
 )  # fmt: skip
 @table_options(_columns)
 @json_option
@@ -84,18 +84,19 @@ def command(
     as_json: bool,
     **words: Any,
 ) -> None:
-    """Report a week: what was, what would have been, how sure.
+    """Report on past weeks, with estimates for other policies.
 
-    FILE is a journal, the journal.sqlite of a daemon; --config finds it. What was is counted from
-    it: jobs, waits, energy, work thrown away, by VO, class and machine group, and by whom and
-    where. What would have been is the twin's answer, in its own window: the last that stands beside
-    the journal of --config, one that was given before (--twin), or one that is asked for now
-    (--policy). Energy is money and CO2, too, where a tariff is given.
+    FILE is a daemon's journal.sqlite; --config finds it. From it come jobs, waits, energy and
+    wasted work by VO, class and machine group, and the users, machines and jobs with the most
+    waste. The estimates for other policies are the twin's answer, for its own window: the last one
+    in the state directory of --config, a saved one (--twin), or a new one (--policy). With a tariff
+    energy is also shown as costs and CO2.
 
-    Users are named as the journal has them, so the files are for who wrote them alone (mode 0600).
+    The files contain users' names as in the journal, so only their owner can read them (mode 0600).
 
-    --table is for spreadsheets and scripts, with --csv or as columns. Names ending in _h are
-    CPU-hours, _kwh, _money and _co2_kg energy and what it costs, _s seconds; empty: not known.
+    --table is for spreadsheets and scripts, as CSV (--csv) or in columns. Names ending in _h are
+    CPU-hours, in _kwh, _money and _co2_kg energy, its costs and its CO2, in _s seconds. Unknown
+    values are empty.
 
     Example:
       outrider report --config /etc/outrider/outrider.toml --price-per-kwh 0.24 --out reports
@@ -110,7 +111,7 @@ def command(
 
     asked = _wanted(table, as_json, words)
     if answer_file is not None and policies:
-        raise ConfigurationError("--twin and --policy: give one of them")
+        raise ConfigurationError("--twin and --policy: use one of them")
     journal, targets = _journal(file, config, shares)
     answer: TwinAnswer | None = None
     if answer_file is not None:
@@ -120,29 +121,29 @@ def command(
     window, before, zone = _windows(journal, weeks, begin, end)
     if policies:
         answer = _asked(journal, policies, config)
-    told = document(
+    report = document(
         journal, window, before, zone, tariff=Tariff(price_per_kwh, currency, co2_g_per_kwh),
         answer=answer, targets=targets,
     )  # fmt: skip
-    told |= provenance([journal, *([] if answer_file is None else [answer_file])])
-    written = [] if out is None else write_report(out, told)
+    report |= provenance([journal, *([] if answer_file is None else [answer_file])])
+    written = [] if out is None else write_report(out, report)
     if table is not None:
-        about = {"window": told["window"], "tariff": told["tariff"]}
-        known, rows = columns_of(table), rows_of(told, table)
+        about = {"window": report["window"], "tariff": report["tariff"]}
+        known, rows = columns_of(table), rows_of(report, table)
         print_list(table, known, TABLES[table].shown, asked, lambda: (rows, about))
     elif as_json:
-        print_json(told)
+        print_json(report)
     else:
-        for line in (*summary(told), *map(shown, written)):
+        for line in (*summary(report), *map(shown, written)):
             echo(line)
 
 
 def _wanted(table: str | None, as_json: bool, words: dict[str, Any]) -> Wanted:
-    """How a table is printed. Raises `click.UsageError`."""
+    """Return the table options, checked. Raises `click.UsageError`."""
     if table is None and any(words.values()):
         tables = ", ".join(TABLES)
         raise click.UsageError(
-            f"-o, --sort, --csv and --no-header are of one table: --table NAME ({tables})"
+            f"-o, --sort, --csv and --no-header need one table; use --table NAME ({tables})"
         )
     return wanted({} if table is None else columns_of(table), words | {"as_json": as_json})
 
@@ -150,7 +151,10 @@ def _wanted(table: str | None, as_json: bool, words: dict[str, Any]) -> Wanted:
 def _journal(
     file: Path | None, config: Path | None, shares: str
 ) -> tuple[Path, Mapping[str, float]]:
-    """Return which journal, and the shares owed to VOs. Raises `ConfigurationError`, `PluginError`."""
+    """Return the journal and the VOs' target shares.
+
+    Raises `ConfigurationError`, `PluginError`.
+    """
     from outrider.cli.configuration import journal_path, load
 
     given = share_table(shares)
@@ -159,11 +163,11 @@ def _journal(
     if config is not None and file is None:
         loaded = load(config)
         return journal_path(loaded), given or loaded.config.shares
-    raise ConfigurationError("a journal or --config: give one of them")
+    raise ConfigurationError("expected a journal or --config, one of them")
 
 
 def _daemons_own(folder: Path) -> "TwinAnswer | None":
-    """The last answer that the process beside the daemon wrote into the state directory."""
+    """Return the last answer that the twin process wrote into the state directory."""
     from outrider.report.document import answer_of
     from outrider.service.twin import twin_file
 
@@ -179,14 +183,14 @@ def _daemons_own(folder: Path) -> "TwinAnswer | None":
 
 
 def _windows(path: Path, weeks: int | None, begin: str | None, end: str | None) -> Any:
-    """The window, the one before it, and the site's zone."""
+    """Return the window, the one before it, and the site's time zone."""
     from outrider.cli.configuration import open_journal, zone_of
     from outrider.journal.journal_events import last_moment_s
     from outrider.model.localtime import time_zone
     from outrider.report.windows import asked_for, whole_weeks
 
     if (begin is None) != (end is None) or (begin is not None and weeks is not None):
-        raise ConfigurationError("--weeks, or both --begin and --end")
+        raise ConfigurationError("use either --weeks, or both --begin and --end")
     with open_journal(path) as journal:
         zone = time_zone(zone_of(journal))
         if begin is not None and end is not None:
@@ -196,7 +200,7 @@ def _windows(path: Path, weeks: int | None, begin: str | None, end: str | None) 
 
 
 def _asked(journal: Path, policies: tuple[str, ...], config: Path | None) -> "TwinAnswer":
-    """The twin's answer about the whole journal; a configuration bounds deferrals."""
+    """Return the twin's answer for the whole journal; a configuration limits deferrals."""
     from outrider.cli.configuration import load
     from outrider.cli.policies_on_traces import refuse_repeats
     from outrider.cli.terminal import progress_bar

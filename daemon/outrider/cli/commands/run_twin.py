@@ -1,4 +1,4 @@
-"""``outrider run-twin``: the process beside the daemon that asks the shadow twin."""
+"""``outrider run-twin``: the twin process, which simulates the site for the daemon."""
 
 import threading
 from pathlib import Path
@@ -9,25 +9,24 @@ from outrider.cli.options import file_path
 from outrider.cli.printing import echo
 
 
-@click.command("run-twin", short_help="Ask the shadow twin from time to time, beside the daemon.")
+@click.command("run-twin", short_help="Run the twin process (used by outrider-twin.service).")
 @click.option(
     "--config", type=file_path(dir_okay=False), required=True, metavar="FILE",
     help="The daemon's configuration file.",
 )  # fmt: skip
-@click.option("--once", is_flag=True, help="Ask now, say what it answers, and end.")
-@click.option("--parent", type=int, hidden=True, help="End when this process is gone.")
+@click.option("--once", is_flag=True, help="Run once now, print the result and exit.")
+@click.option("--parent", type=int, hidden=True, help="Exit when this process ends.")
 def command(config: Path, once: bool, parent: int | None) -> int:
-    """Ask the shadow twin from time to time, beside the daemon.
+    """Run the twin process (used by outrider-twin.service).
 
-    Use it from systemd (outrider-twin.service, which install-service writes); a daemon that systemd
-    did not start runs it by itself. At a low priority ([twin] nice) it simulates the past of the
-    site anew under each policy of the configuration, as `outrider twin` does, from the daemon's
-    journal, which it only reads. The answer, or why there is none, goes into twin.json in the state
-    directory, where the daemon finds it. How often: every `every_s` seconds ([twin]; 0:
-    never, and it ends at once). Beside that it says each minute when the waiting jobs are expected
-    to start, in starts.json.
+    Run it from systemd (outrider-twin.service, which install-service writes); a daemon that systemd
+    did not start runs it automatically. At a low priority ([twin] nice) it simulates the past of
+    the site under each policy of the configuration, as `outrider twin` does, from the daemon's
+    journal, which it only reads. The daemon finds the answer, or why there is none, in twin.json in
+    the state directory. It runs every `every_s` seconds ([twin]; 0: never, and the process exits
+    immediately). Each minute it also writes the expected starts of waiting jobs to starts.json.
 
-    Exit code of --once: 1: the twin could not be asked. That it refuses is an answer.
+    Exit code 1 of --once: the twin failed. A refusal is an answer (exit code 0).
 
     Example:
       outrider run-twin --config /etc/outrider/outrider.toml

@@ -1,4 +1,4 @@
-"""``outrider status``: how the running daemon and its site fare."""
+"""``outrider status``: status of the running daemon and its site."""
 
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ from outrider.cli.terminal import check_watch, print_lines, watch_option
 from outrider.model.quantities import clock, count, duration, energy, figure, percent
 
 
-@click.command("status", short_help="Show how the running daemon and its site fare.")
+@click.command("status", short_help="Show the status of the daemon and its site.")
 @asking_options
 @json_option
 @watch_option
@@ -23,17 +23,17 @@ def command(
     as_json: bool,
     watch_s: float | None,
 ) -> None:
-    """Show how the running daemon and its site fare.
+    """Show the status of the daemon and its site.
 
-    Use it for a look at queue, waits, energy and fairness, and at what the policies would have
-    done. It asks the daemon, never the batch system. Exit code 3: no daemon answers, or none that
-    lets us in; the message says which, and what would be right.
+    Use it to see queue, waits, energy and fairness, and what the policies would have done. It
+    queries the daemon, never the batch system. Exit code 3: no daemon answers, or it denies access;
+    the message shows which, and what to do.
 
     Example:
       outrider status --config /etc/outrider/outrider.toml
       outrider status --watch 5
 
-    --json prints GET /api/v1/status as it is: times are Unix seconds, spans seconds, energies
+    --json prints GET /api/v1/status unchanged: times are Unix seconds, durations seconds, energies
     watt-hours; null means unknown.
     """
     from outrider.cli.configuration import daemon_address, read
@@ -77,7 +77,7 @@ def _lines(status: dict[str, Any]) -> list[str]:
     lines += [f"policy     {_policy(policy, status['mode'])}" for policy in status["policies"]]
     # an older daemon has no levers
     lines += [f"lever      {_lever(lever)}" for lever in status.get("levers", [])]
-    lines += trial_lines(status.get("trial"), zone)  # nor of a trial
+    lines += trial_lines(status.get("trial"), zone)  # nor a trial
     lines += [f"adapter    {_adapter(adapter, zone)}" for adapter in status["adapters"]]
     ledger = status["ledger"]
     state = "recording" if ledger["recording"] else f"NOT RECORDING: {ledger['failure']}"

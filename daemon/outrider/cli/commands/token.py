@@ -1,4 +1,4 @@
-"""``outrider token``: the token that lets clients in, or shows them users' names."""
+"""``outrider token``: creates the token that admits clients or shows users' names."""
 
 from pathlib import Path
 
@@ -8,28 +8,28 @@ from outrider.cli.options import config_option, file_path
 from outrider.cli.printing import echo
 
 
-@click.command("token", short_help="Make the token that shows users' names, or lets clients in.")
+@click.command("token", short_help="Create the token that admits clients or shows users' names.")
 @config_option
 @click.option(
     "--file", "file", type=file_path(dir_okay=False), metavar="FILE",
-    help="Where to keep it. [default: token_file of --config, else `token` beside the journal]",
+    help="File of the token. [default: token_file of --config, else `token` next to the journal]",
 )  # fmt: skip
-@click.option("--new", is_flag=True, help="Replace the token that is there.")
+@click.option("--new", is_flag=True, help="Replace an existing token.")
 def command(config: Path | None, file: Path | None, new: bool) -> None:
-    """Make the token that shows users' names, or lets clients in.
+    """Create the token that admits clients or shows users' names.
 
-    Use it where the page is looked at over TCP: on loopback everybody on this host may look, and
-    users have pseudonyms. Who sends the token sees their names. Where the configuration has a
-    token_file, nobody may look without the token. Over the daemon's Unix socket none is needed.
+    Use it if the page is opened over TCP. On loopback any local user can open the page and sees
+    pseudonyms for users; clients that send the token see names. If the configuration sets
+    token_file, the page needs the token. The daemon's Unix socket never needs one.
 
-    It writes a random token into a file that its owner alone can read (mode 0600) and says what it
-    did; it never prints the token. One that is there stays, unless --new is given. The daemon
-    reads it when it starts and when it is told to read its configuration again (SIGHUP).
+    It writes a random token into a file that only its owner can read (mode 0600) and never prints
+    the token. An existing token is kept unless --new is given. The daemon reads the file when it
+    starts and when it reloads its configuration (SIGHUP).
 
     Example:
       outrider token --config /etc/outrider/outrider.toml
 
-    Made by root in a state directory, the file is given to the owner of that directory.
+    If root creates the file in a state directory, the owner of that directory gets it.
     """
     from outrider.cli.configuration import journal_path, read
     from outrider.cli.doctor.secret_files import make_token
@@ -38,23 +38,23 @@ def command(config: Path | None, file: Path | None, new: bool) -> None:
     from outrider.service.config.reading import TOKEN_NAME
 
     own = read(config)
-    beside = journal_path(own).with_name(TOKEN_NAME)
+    default = journal_path(own).with_name(TOKEN_NAME)
     lets_in = False
     if file is None and own is not None and own.config.token_file is not None:
         if is_credential(own.config.token_file):
             raise ConfigurationError(
-                f'{own.source}: "token_file" = "{own.config.token_file}" is what systemd '
-                "hands over; --file names the file that LoadCredential= reads"
+                f'{own.source}: "token_file" = "{own.config.token_file}" is a credential of '
+                "systemd; use --file with the file that LoadCredential= reads"
             )
         file, lets_in = Path(own.config.token_file), True
-    path = beside if file is None else file
+    path = default if file is None else file
     echo(make_token(path, replace=new))
     if lets_in:
-        echo("Nobody may look without it (token_file).")
-    elif path == beside:
-        echo("Who sends it is shown users' names; others are shown pseudonyms.")
+        echo("The page and the API need this token (token_file).")
+    elif path == default:
+        echo("Clients that send it see users' names; others see pseudonyms.")
     echo(
         "The daemon reads it when it starts or reloads (systemctl reload outrider, or SIGHUP).\n"
-        "A browser asks for it at /sign-in: any user name, the token as password. A command takes "
-        f"--token-file {path}"
+        "In a browser, sign in at /sign-in with any user name and the token as password. For a "
+        f"command use --token-file {path}"
     )

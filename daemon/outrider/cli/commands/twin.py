@@ -1,4 +1,4 @@
-"""``outrider twin``: what policies would have cost at a site, and will, by its own journal."""
+"""``outrider twin``: estimates of other policies' costs at a site, from its journal."""
 
 from math import inf
 from pathlib import Path
@@ -20,33 +20,35 @@ from outrider.cli.printing import print_json
 from outrider.cli.terminal import progress_bar
 
 
-@click.command("twin", short_help="Ask what policies would have cost at a site, and will cost.")
+@click.command(
+    "twin", short_help="Estimate what other policies would have cost at a site, and will."
+)
 @click.argument("file", metavar="FILE", type=file_path(exists=True, dir_okay=False))
 @click.option(
     "--policy", "policies", multiple=True, required=True, metavar="NAME",
     shell_complete=policy_names,
-    help="A candidate; give it again for more. `outrider plugins` lists them.",
+    help="A candidate policy; repeat for more. `outrider plugins` lists them.",
 )  # fmt: skip
 @click.option(
     "--replicates", metavar="N", type=click.IntRange(min=2), default=20, show_default=True,
-    help="How often the past is simulated under each policy.",
+    help="Simulations of the past under each policy.",
 )  # fmt: skip
 @click.option(
     "--next", "next_weeks", metavar="WEEKS", type=click.FloatRange(min=0, min_open=True),
-    help="Also forecast a window of this length to come.",
+    help="Also forecast a future window of this length.",
 )  # fmt: skip
 @click.option(
     "--longest-deferral", "longest_deferral_h", metavar="HOURS", type=click.FloatRange(min=0),
-    help="For how long a policy may keep a job in the queue, all together, before the batch system "
-    "starts it: `longest_deferral_s` of [acting]. Without it, for as long as it likes.",
+    help="Longest total time that a policy may defer a job before the batch system starts it: "
+    "`longest_deferral_s` of [acting]. [default: no limit]",
 )  # fmt: skip
 @click.option(
     "--seed", metavar="N", type=click.IntRange(min=0), default=0, show_default=True,
-    help="Seed of everything that is drawn.",
+    help="Random seed.",
 )  # fmt: skip
 @click.option(
     "--off-policy/--no-off-policy", "off_policy", default=True,
-    help="Also weigh the recorded starts, where the batch system chose at random. [default: yes]",
+    help="Also estimate from recorded starts if the batch system chose at random. [default: yes]",
 )  # fmt: skip
 @settings_option
 @presets_option
@@ -63,14 +65,14 @@ def command(
     presets: tuple[str, ...],
     as_json: bool,
 ) -> None:
-    """Ask what policies would have cost at a site, and will cost.
+    """Estimate what other policies would have cost at a site, and will cost.
 
-    Use it before a policy may act. The site is simulated from what the journal records: machines,
-    owners' sessions, arrivals, run times. First the incumbent, the policy that stands for the batch
-    system, is held against what happened; where that does not agree, or the record is too thin, it
-    refuses and says why (exit code 0). Then every candidate is compared with the incumbent, twin
-    against twin, on the same arrivals: ratios, candidate over incumbent, with 90 % intervals.
-    What would have been and a forecast (--next) are two different answers. Where the batch system
+    Use it before a policy may act. The twin simulates the site from the journal's machines, owner
+    sessions, arrivals and run times. First it simulates the current scheduler and compares the
+    result with the record. If the two do not agree, or the record is too short, it refuses and
+    shows why (exit code 0). Then it simulates every candidate and the current scheduler on the same
+    arrivals. The results are ratios, candidate / current scheduler, with 90 % intervals. The
+    estimate for the past and the forecast (--next) are separate answers. If the batch system
     chooses machines at random, recorded starts check the twin: see docs/twin-off-policy.md.
 
     Example:
@@ -100,8 +102,8 @@ def command(
     asked = [make(name, seed) for name in policies] if off_policy else []
     checks = off_policy_of_journal(file, asked, seed=seed) if asked else {}
     if as_json:
-        told = {name: check.to_json() for name, check in checks.items()}
-        print_json(provenance([file]) | answer.to_json() | {"off_policy": told})
+        checks_json = {name: check.to_json() for name, check in checks.items()}
+        print_json(provenance([file]) | answer.to_json() | {"off_policy": checks_json})
     else:
         show_answer(answer)
         show_checks(checks)

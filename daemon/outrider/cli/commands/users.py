@@ -1,4 +1,4 @@
-"""``outrider users``: who waits and who runs now."""
+"""``outrider users``: users with their waiting and running jobs."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -33,10 +33,10 @@ COLUMNS: Final = {
 SHOWN: Final = tuple(COLUMNS)
 
 
-@click.command("users", short_help="List who waits and who runs now.")
+@click.command("users", short_help="List users with their waiting and running jobs.")
 @click.option(
     "--vo", "vos", multiple=True, metavar="NAME",
-    help="Only of this VO (HTCondor: accounting group, Slurm: account); give it again for more.",
+    help="Only of this VO (HTCondor: accounting group, Slurm: account); repeat for more.",
 )  # fmt: skip
 @asking_options
 @listing_options(COLUMNS)
@@ -48,13 +48,13 @@ def command(
     ca: Path | None,
     **words: Any,
 ) -> None:
-    """List who waits and who runs now: a line for each user of each VO.
+    """List users with their waiting and running jobs, one line per user and VO.
 
-    Of the jobs that the daemon knows now. wait p50, p95: half and 95 % of the jobs that wait have
-    waited no longer so far. lost: the time of their runs that were thrown away, summed. Without a
-    token names are pseudonyms. Columns of -o: user, vo, queued, running, suspended, held,
-    busy_cpus, wait_p50_s, wait_p95_s, longest_wait_s, lost_s. The usage of VOs against their
-    shares stands in `outrider status`.
+    It counts the jobs that the daemon knows now. wait p50 and p95 are percentiles of the waiting
+    time so far of waiting jobs. lost is the total time of wasted runs. Without a token names are
+    pseudonyms. Columns of -o: user, vo, queued, running, suspended, held, busy_cpus, wait_p50_s,
+    wait_p95_s, longest_wait_s, lost_s. `outrider status` shows the VOs' usage and shares.
+
 
     Example:
       outrider users --sort -longest_wait_s
@@ -66,8 +66,8 @@ def command(
     address = daemon_address(url, read(config), token_file, ca)
 
     def look() -> tuple[list[Row], dict[str, Any]]:
-        rows, told = every_row(address, "/api/v1/users", "users")
-        told.pop("total")
-        return [row for row in rows if not vos or row["vo"] in vos], told
+        rows, rest = every_row(address, "/api/v1/users", "users")
+        rest.pop("total")
+        return [row for row in rows if not vos or row["vo"] in vos], rest
 
     print_list("users", COLUMNS, SHOWN, asked, look)

@@ -1,1 +1,1 @@
-"""What the daemon needs on a host, examined piece by piece."""
+"""Checks of everything the daemon needs on a host."""

@@ -1,4 +1,4 @@
-"""What the daemon needs, examined piece by piece: each check says what it found and what to do."""
+"""Checks of the daemon's surroundings: each returns what it found and how to fix it."""
 
 import asyncio
 import os
@@ -20,30 +20,30 @@ from outrider.model.quantities import clock, duration
 if TYPE_CHECKING:
     from outrider.service.config.loaded import LoadedConfig
 
-LEAST_FREE_BYTES: Final = 50 * 1024**2
-LITTLE_FREE_BYTES: Final = 1024**3
-QUICK_JOURNAL_BYTES: Final = 64 * 1024**2
-"""A larger journal is opened and counted, not read through."""
+MIN_FREE_BYTES: Final = 50 * 1024**2
+LOW_FREE_BYTES: Final = 1024**3
+MAX_VERIFIED_BYTES: Final = 64 * 1024**2
+"""Maximum size of a journal that is verified in full; a larger one is only opened and counted."""
 _CLOCK_SLACK_S: Final = 60.0
-_RELEASED_S: Final = 1_767_225_600.0  # 2026-01-01: a clock before Outrider's first year is wrong
+_EARLIEST_S: Final = 1_767_225_600.0  # 2026-01-01: a clock before Outrider's first year is wrong
 
 
 def examine(config: Path) -> Iterator[Check]:
-    """Examine everything, the configuration first: without it nothing else can be found."""
+    """Yield all checks, the configuration first, since the others need it."""
     yield from check_plugins()
     try:
         loaded = load(config)
     except OutriderError as error:
-        yield Check("configuration", "fail", str(error), "mend it; `outrider check-config` helps")
+        yield Check("configuration", "fail", str(error), "correct it; see `outrider check-config`")
         return
     yield Check("configuration", "ok", f"{shown(config)}: mode {loaded.config.mode}")
     journal = journal_path(loaded)
-    there = daemon_there(loaded)
+    running_mode = running_daemon_mode(loaded)
     yield check_state_folder(journal.parent)
     yield check_free_space(journal.parent)
     yield check_journal(journal)
     yield check_clock(journal, loaded)
-    yield check_port(loaded, there)
+    yield check_port(loaded, running_mode)
     from outrider.cli.doctor.secret_files import check_secret_files
 
     yield from check_secret_files(loaded)
@@ -58,10 +58,10 @@ def examine(config: Path) -> Iterator[Check]:
 
 
 def check_plugins() -> Iterator[Check]:
-    """Return whether every plugin loads; one that is not used does no harm.
+    """Check that every plugin loads; an unused broken plugin does no harm.
 
-    What is unavailable for want of a package is told and not complained of: where the
-    configuration names it, it is the configuration or its source that fails.
+    A plugin that needs a missing package is reported but is not a warning: if the configuration
+    uses it, the check of the configuration or of its source fails.
     """
     from outrider.cli.installed_plugins import installed
 
@@ -78,15 +78,15 @@ def check_plugins() -> Iterator[Check]:
 
 
 def check_state_folder(folder: Path) -> Check:
-    """Return whether the state directory can be written, by whoever asks."""
+    """Check that the current user can write the state directory."""
     name = "state directory"
     if not folder.is_dir():
         parent = next((p for p in folder.parents if p.is_dir()), Path("/"))
         if os.access(parent, os.W_OK | os.X_OK):
-            return Check(name, "ok", f"{folder}: not there yet; the daemon will make it")
+            return Check(name, "ok", f"{folder}: does not exist yet; the daemon will create it")
         return Check(
-            name, "fail", f"{folder}: not there, and cannot be made in {parent}",
-            f"make it for the daemon's user: install -d -m 700 {folder}",
+            name, "fail", f"{folder}: does not exist, and cannot be created in {parent}",
+            f"create it for the daemon's user: install -d -m 700 {folder}",
         )  # fmt: skip
     try:
         with tempfile.TemporaryFile(dir=folder) as file:
@@ -94,37 +94,37 @@ def check_state_folder(folder: Path) -> Check:
     except OSError as error:
         return Check(
             name, "fail", f"{folder}: cannot be written: {error.strerror}",
-            "run the doctor as the daemon's user, or give that user the folder",
+            "run the doctor as the daemon's user, or make that user the folder's owner",
         )  # fmt: skip
     return Check(name, "ok", f"{folder}: can be written")
 
 
 def check_free_space(folder: Path) -> Check:
-    """Return whether the journal has room to grow."""
+    """Check that the disk has free space for the journal."""
     place = next(p for p in (folder, *folder.parents) if p.is_dir())
     free = shutil.disk_usage(place).free
     found = f"{free / 1024**3:.1f} GB free at {place}"
     remedy = "free some space, or shorten retention_days"
-    if free < LEAST_FREE_BYTES:
+    if free < MIN_FREE_BYTES:
         return Check("free space", "fail", found, remedy)
-    if free < LITTLE_FREE_BYTES:
+    if free < LOW_FREE_BYTES:
         return Check("free space", "warn", found, remedy)
     return Check("free space", "ok", found)
 
 
 def check_journal(path: Path) -> Check:
-    """Return whether the journal opens and is whole."""
+    """Check that the journal opens and is intact."""
     from outrider.journal import Journal, verify
 
     if not path.exists():
-        return Check("journal", "ok", f"{path}: none yet; the daemon begins one")
-    remedy = "move it away and keep it; the daemon begins a new one"
+        return Check("journal", "ok", f"{path}: none yet; the daemon will create it")
+    remedy = "move it away and keep it; the daemon will create a new one"
     try:
-        if path.stat().st_size <= QUICK_JOURNAL_BYTES:
+        if path.stat().st_size <= MAX_VERIFIED_BYTES:
             report = verify(path)
             if report.problems:
                 return Check("journal", "fail", f"{path}: {report.problems[0]}", remedy)
-            return Check("journal", "ok", f"{path}: whole, {report.last_seq:,} rows so far")
+            return Check("journal", "ok", f"{path}: intact, {report.last_seq:,} rows so far")
         with Journal(path, read_only=True) as journal:
             rows = journal.last_seq()
     except LedgerError as error:
@@ -133,23 +133,23 @@ def check_journal(path: Path) -> Check:
         return Check("journal", "fail", f"{path}: {error.strerror}", "run as the daemon's user")
     return Check(
         "journal", "ok",
-        f"{path}: opens, {rows:,} rows so far; `outrider ledger verify` reads it through",
+        f"{path}: opens, {rows:,} rows so far; `outrider ledger verify` checks all of it",
     )  # fmt: skip
 
 
 def check_clock(path: Path, loaded: "LoadedConfig") -> Check:
-    """Return whether this host's clock can be right."""
+    """Check that this host's clock is plausible."""
     now_s, zone = time.time(), loaded.config.timezone
-    if now_s < _RELEASED_S:
+    if now_s < _EARLIEST_S:
         return Check(
-            "clock", "fail", f"{clock(now_s, zone)} is long past", "set the clock; run NTP"
+            "clock", "fail", f"{clock(now_s, zone)} is in the past", "set the clock; run NTP"
         )
     newest_s = None if _own_clock(loaded) else _newest_decision_s(path)
     if newest_s is not None and newest_s > now_s + _CLOCK_SLACK_S:
         ahead = duration(newest_s - now_s)
         return Check(
             "clock", "warn",
-            f"the newest decision is of {clock(newest_s, zone)}, {ahead} ahead",
+            f"the newest decision is of {clock(newest_s, zone)}, {ahead} in the future",
             "check the clocks of this host and of the batch system; run NTP on both",
         )  # fmt: skip
     return Check("clock", "ok", clock(now_s, zone))
@@ -162,7 +162,7 @@ def _newest_decision_s(path: Path) -> float | None:
         with Journal(path, read_only=True) as journal:
             rows = journal.latest_decisions(1)
     except (LedgerError, OSError):
-        return None  # none yet, or told by the check of the journal
+        return None  # no journal yet, or reported by the check of the journal
     return rows[0][1].time_s if rows else None
 
 
@@ -178,8 +178,8 @@ def _own_clock(loaded: "LoadedConfig") -> bool:
     return any(load_adapter(kind).own_clock for kind in kinds)
 
 
-def daemon_there(loaded: "LoadedConfig") -> str | None:
-    """The mode of the daemon that answers where this configuration listens, or None."""
+def running_daemon_mode(loaded: "LoadedConfig") -> str | None:
+    """Return the mode of the daemon that answers at the configured address, or None."""
     try:
         answer: dict[str, Any] = DaemonAddress.configured(loaded).ask("/api/v1/status")
     except (PeerError, ConfigurationError, OSError):
@@ -187,14 +187,14 @@ def daemon_there(loaded: "LoadedConfig") -> str | None:
     return str(answer.get("mode", "unknown"))
 
 
-def check_port(loaded: "LoadedConfig", there: str | None) -> Check:
-    """Return whether the daemon could listen, or does already."""
+def check_port(loaded: "LoadedConfig", running_mode: str | None) -> Check:
+    """Check that the daemon can listen on its address, or already does."""
     from outrider.service.config.declarations import listen_address
 
     host, port = listen_address(loaded.config)
     listen = loaded.config.listen
-    if there is not None:
-        return Check("port", "ok", f"{listen}: a daemon answers there, in mode {there}")
+    if running_mode is not None:
+        return Check("port", "ok", f"{listen}: a daemon answers there, in mode {running_mode}")
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         with socket.socket(family, socket.SOCK_STREAM) as probe:
@@ -203,32 +203,32 @@ def check_port(loaded: "LoadedConfig", there: str | None) -> Check:
     except OSError as error:
         return Check(
             "port", "fail", f"{listen}: {error.strerror}, and no Outrider answers there",
-            "name another address with `listen`, or stop who holds it",
+            "set another `listen` address, or stop the process that uses it",
         )  # fmt: skip
     return Check("port", "ok", f"{listen}: free")
 
 
 def check_systemd() -> Check:
-    """Return whether systemd would hear when the daemon is ready."""
+    """Check that systemd would notice when the daemon is ready."""
     if os.environ.get("NOTIFY_SOCKET"):
         return Check("systemd", "ok", "NOTIFY_SOCKET is set: systemd listens to this process")
     if Path("/run/systemd/system").is_dir():
-        return Check("systemd", "ok", "systemd runs here; the shipped unit (Type=notify) fits")
+        return Check("systemd", "ok", "systemd runs here; the shipped unit (Type=notify) works")
     return Check(
         "systemd", "warn", "systemd does not run here",
-        "start `outrider run` by another supervisor; nothing else is lost",
+        "start `outrider run` with another supervisor; everything else works",
     )  # fmt: skip
 
 
 # -- broker check ----------------------------------------------------------------------------------
-# Whether the broker to publish to lets us in, and passes on what we publish there.
+# Access to the MQTT broker: login, and permission to publish and to read our topics.
 
 PROBE_TOPIC: Final = "doctor"
-"""Below our own topics: one empty message, not retained, is published there and waited for."""
+"""Topic below our base for one empty test message, which is not retained."""
 
 
 def check_broker(loaded: "LoadedConfig") -> Iterator[Check]:
-    """One check, where the configuration has a table [mqtt]."""
+    """Check the MQTT broker if the configuration has a table [mqtt]."""
     from outrider.api.broker import probe_topic
 
     settings = loaded.config.mqtt
@@ -240,7 +240,7 @@ def check_broker(loaded: "LoadedConfig") -> Iterator[Check]:
     except PeerError as error:
         yield Check(
             "mqtt", "fail", str(error),
-            "start the broker, or mend [mqtt]; what is decided meanwhile is published later",
+            "start the broker or fix [mqtt]; decisions made until then are published later",
         )  # fmt: skip
         return
     who = settings.username or "clients without a name"
@@ -249,25 +249,25 @@ def check_broker(loaded: "LoadedConfig") -> Iterator[Check]:
         yield Check("mqtt", "ok", found)
         return
     denied = {
-        True: f"takes what {who} publishes to {topic}, and does not let {who} read it",
+        True: f"{who} may publish to {topic}, but not read it",
         False: f"{who} may not publish to {topic}",
-        None: f"what {who} publishes to {topic} does not come back: writing or reading is denied",
+        None: f"messages of {who} to {topic} do not come back: writing or reading is denied",
     }[probe.may_write]
     yield Check(
         "mqtt", "fail", f"{settings.address}: {denied}",
-        f"let {who} write and read there; in Mosquitto's acl_file: "
+        f"give {who} read and write access; in Mosquitto's acl_file: "
         f"topic readwrite {settings.base}/#",
     )  # fmt: skip
 
 
 # -- unit check ------------------------------------------------------------------------------------
-# Whether the installed systemd units let the daemon do what its configuration names.
+# Permissions of the installed systemd units, against the needs of the configuration.
 
 
 def check_unit(loaded: "LoadedConfig", root: Path = Path("/")) -> Iterator[Check]:
-    """One or more checks, where a unit is installed that runs this configuration.
+    """Check the installed systemd unit, if it runs this configuration.
 
-    Whoever runs the doctor by hand is not in the unit: what it keeps closed shows here alone.
+    The doctor itself runs outside the unit, so only this check sees what the unit blocks.
     """
     from outrider.service.unit.drop_ins import units_to_enable
     from outrider.service.unit.installed import installed_unit, is_enabled
@@ -281,7 +281,7 @@ def check_unit(loaded: "LoadedConfig", root: Path = Path("/")) -> Iterator[Check
         if not is_enabled(name, root):
             yield Check(
                 "unit", "warn", f"{name} is not enabled, and this configuration needs it",
-                f"outrider install-service --config {shown(loaded.source)} writes it; then "
+                f"outrider install-service --config {shown(loaded.source)}; then "
                 f"systemctl enable --now {name}",
             )  # fmt: skip
     blocked = [
@@ -291,13 +291,13 @@ def check_unit(loaded: "LoadedConfig", root: Path = Path("/")) -> Iterator[Check
         if unit.denies and not is_among(address, unit.allowed)
     ]
     if not blocked:
-        yield Check("unit", "ok", f"{unit.path}: whom the daemon connects to may be reached")
+        yield Check("unit", "ok", f"{unit.path}: allows all hosts that the daemon connects to")
         return
     yield Check(
         "unit", "fail",
-        f"{unit.path} keeps the daemon from {', '.join(blocked)} (IPAddressDeny)",
+        f"{unit.path} blocks {', '.join(blocked)} (IPAddressDeny)",
         f"outrider install-service --config {shown(loaded.source)} writes the drop-in "
-        "outrider.service.d/50-network.conf; or add IPAddressAllow= to one of your own. Then "
+        "outrider.service.d/50-network.conf; or add IPAddressAllow= to your own drop-in. Then "
         "systemctl daemon-reload, and restart",
     )  # fmt: skip
 
@@ -307,28 +307,28 @@ def _is_same(one: Path, other: Path) -> bool:
 
 
 # -- lever checks ----------------------------------------------------------------------------------
-# Whether each lever works: tried on a job of its own.
+# Tests of each lever on a test job.
 
 
 def check_levers(loaded: "LoadedConfig") -> Iterator[Check]:
-    """The findings of all levers of all adapters, as they come."""
+    """Yield the findings of all levers of all adapters, one by one."""
     from outrider.service.config.reading import state_folder
     from outrider.service.daemon.levers import make_levers
     from outrider.service.daemon.sources import make_adapters
 
     levers = make_levers(make_adapters(loaded, {}), state_folder(loaded))
     if not levers:
-        yield Check("levers", "warn", "no adapter here can change anything", "shadow is all it can")
+        yield Check("levers", "warn", "no configured adapter has a lever", "use mode shadow")
     for label, of_adapter in levers.items():
         for lever in of_adapter:
             name = f"lever {label}: {lever.name}"
             try:
                 found = [Check(f"{name}: {what}", *rest) for what, *rest in lever.prove()]  # type: ignore[arg-type]
             except OutriderError as error:
-                found = [Check(name, "fail", str(error), "mend that, then try again")]
-            except Exception as error:  # noqa: BLE001 - a stranger's code; it must not hide the rest
+                found = [Check(name, "fail", str(error), "fix this error, then try again")]
+            except Exception as error:  # noqa: BLE001 - a plugin's code; it must not hide the rest
                 found = [Check(name, "fail", f"{type(error).__name__}: {error}", "report it")]
             finally:
                 lever.close()
-            untried = "cannot be tried without a job of a user's"
-            yield from found or [Check(name, "warn", untried, "try it in a canary")]
+            untried = "cannot be tested without a user's job"
+            yield from found or [Check(name, "warn", untried, "test it in mode canary")]

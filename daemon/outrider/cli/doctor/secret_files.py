@@ -1,6 +1,6 @@
-"""The files of certificates, keys, tokens and passwords that a configuration names, examined.
+"""Checks of the certificates, keys, tokens and passwords that a configuration names.
 
-Nothing of what they hold is ever told.
+Their contents are never shown.
 """
 
 import contextlib
@@ -23,15 +23,15 @@ if TYPE_CHECKING:
     from outrider.model.deployment import BrokerSettings
     from outrider.service.config.loaded import LoadedConfig
 
-SOON_S: Final = 30 * 86_400.0
-"""A certificate that ends within this is to be renewed."""
-MOST_BYTES: Final = 1024 * 1024
-"""No token, password, key or chain is larger; a bundle of all authorities is a quarter of it."""
+RENEW_BEFORE_S: Final = 30 * 86_400.0
+"""Remaining validity below which a certificate should be renewed."""
+MAX_BYTES: Final = 1024 * 1024
+"""Maximum size of such a file; a bundle of all authorities is a quarter of it."""
 _AS_DAEMON: Final = "run this as the daemon's user, and let only that user read the file"
 
 
 def check_secret_files(loaded: "LoadedConfig") -> Iterator[Check]:
-    """A check for each certificate with its key, token and password; none where none is named."""
+    """Yield a check for each certificate with its key, token and password that is configured."""
     config = loaded.config
     yield from _certificate("tls_cert", config.tls_cert, "tls_key", config.tls_key)
     if config.token_file is not None:
@@ -71,12 +71,12 @@ def _broker(name: str, settings: "BrokerSettings") -> Iterator[Check]:
 def _certificate(
     cert_name: str, cert: str | None, key_name: str, key: str | None
 ) -> Iterator[Check]:
-    """The certificate, whether its key is its own, and who may read the key."""
+    """Check a certificate, that the key belongs to it, and that the key is private."""
     if cert is None:
         if key is not None:
             yield Check(
                 key_name, "fail", f"{key}: {cert_name} is not set, so there is no TLS",
-                f"name the certificate of this key, as in {cert_name} = \"/etc/outrider/cert.pem\"",
+                f"set the certificate of this key: {cert_name} = \"/etc/outrider/cert.pem\"",
             )  # fmt: skip
         return
     yield _valid(cert_name, Path(cert))
@@ -86,41 +86,41 @@ def _certificate(
 
 
 def _valid(name: str, path: Path) -> Check:
-    """Return whether a certificate is there and valid now and for a while."""
+    """Check that a certificate exists, is valid now and does not expire soon."""
     unreadable = _unreadable(name, path)
     if unreadable is not None:
         return unreadable
-    remedy = "name the PEM file of a certificate"
+    remedy = "use the PEM file of a certificate"
     try:
         begins_s, ends_s = validity_of(path)
-    except ValueError as error:  # UnicodeDecodeError too: no PEM is anything but ASCII
-        why = "no PEM file" if isinstance(error, UnicodeDecodeError) else str(error)
+    except ValueError as error:  # also UnicodeDecodeError: PEM files are ASCII
+        why = "not a PEM file" if isinstance(error, UnicodeDecodeError) else str(error)
         return Check(name, "fail", f"{path}: {why}", remedy)
     now_s, day = time.time(), clock(ends_s, "UTC")
     if ends_s <= now_s:
         ago = duration(now_s - ends_s)
-        return Check(name, "fail", f"{path}: expired {ago} ago, {day}", "renew it, and reload")
+        return Check(name, "fail", f"{path}: expired {ago} ago, {day}", "renew it and reload")
     if begins_s > now_s:
         begin = clock(begins_s, "UTC")
         remedy = "wait until then, or check this host's clock"
         return Check(name, "fail", f"{path}: not valid before {begin}", remedy)
-    if ends_s - now_s < SOON_S:
+    if ends_s - now_s < RENEW_BEFORE_S:
         left = duration(ends_s - now_s)
-        return Check(name, "warn", f"{path}: expires in {left}, {day}", "renew it, and reload")
+        return Check(name, "warn", f"{path}: expires in {left}, {day}", "renew it and reload")
     return Check(name, "ok", f"{path}: valid until {day}")
 
 
 def _pair(name: str, cert: Path, key: Path) -> Check | None:
-    """What is wrong with a key and its certificate together, or None."""
+    """Check that a key belongs to its certificate; None if it does."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     try:
-        # A passphrase would be asked for on a terminal that the daemon has not.
+        # OpenSSL would ask for a passphrase on a terminal, which the daemon does not have.
         context.load_cert_chain(cert, key, password=lambda: "")
     except ssl.SSLError as error:
         if "MISMATCH" in (error.reason or ""):
             return Check(
                 name, "fail", f"{key}: is not the key of the certificate {cert}",
-                "name the key with which this certificate was requested",
+                "use the key with which this certificate was requested",
             )  # fmt: skip
         return _no_key(name, key)
     except (OSError, ValueError):
@@ -129,8 +129,8 @@ def _pair(name: str, cert: Path, key: Path) -> Check | None:
 
 
 def _no_key(name: str, key: Path) -> Check:
-    found = f"{key}: no private key, or one with a passphrase"
-    return Check(name, "fail", found, "name a PEM file of a key without a passphrase")
+    found = f"{key}: not a private key, or one with a passphrase"
+    return Check(name, "fail", found, "use a PEM file of a key without a passphrase")
 
 
 def _token(path: Path) -> Check:
@@ -144,7 +144,7 @@ def _token(path: Path) -> Check:
     except ConfigurationError:
         return Check(
             "token_file", "fail",
-            f"{path}: does not hold one word of {SHORTEST_TOKEN} characters or more",
+            f"{path}: does not contain one word of {SHORTEST_TOKEN} characters or more",
             f"openssl rand -hex 32 > {path}",
         )  # fmt: skip
     return _private("token_file", path)
@@ -166,50 +166,50 @@ def _password(name: str, path: Path) -> Check:
 
 def _unreadable(name: str, path: Path) -> Check | None:
     try:
-        if not path.is_file() and path.exists():  # a pipe would keep its reader waiting
-            return Check(name, "fail", f"{path}: is no regular file", "name a file")
+        if not path.is_file() and path.exists():  # reading a pipe would block
+            return Check(name, "fail", f"{path}: is not a regular file", "use a regular file")
         with path.open("rb") as file:
-            if len(file.read(MOST_BYTES + 1)) > MOST_BYTES:
-                remedy = "name the file of that purpose alone"
-                return Check(name, "fail", f"{path}: larger than {MOST_BYTES} bytes", remedy)
+            if len(file.read(MAX_BYTES + 1)) > MAX_BYTES:
+                remedy = "use the file of this purpose"
+                return Check(name, "fail", f"{path}: larger than {MAX_BYTES} bytes", remedy)
     except PermissionError as error:
         return Check(name, "fail", f"{path}: cannot be read: {error.strerror}", _AS_DAEMON)
     except OSError as error:
-        remedy = "name a file that is there"
+        remedy = "use a file that exists"
         return Check(name, "fail", f"{path}: cannot be read: {error.strerror}", remedy)
     return None
 
 
 def _private(name: str, path: Path) -> Check:
-    """Return whether only its owner may read a file."""
+    """Check that only its owner may read a file."""
     mode = stat.S_IMODE(path.stat().st_mode)
     if mode & 0o077:
-        found = f"{path}: others than its owner may use it (mode {mode:04o})"
+        found = f"{path}: other users than its owner have access (mode {mode:04o})"
         return Check(name, "warn", found, f"chmod 600 {path}")
-    return Check(name, "ok", f"{path}: right, and its owner's alone")
+    return Check(name, "ok", f"{path}: valid, and only its owner has access")
 
 
 def refuse_bad_files(loaded: "LoadedConfig") -> list[str]:
-    """Warnings about the files that a configuration names, a line each.
+    """Return warnings about the files that a configuration names, one line each.
 
     Raises:
-        ConfigurationError: a file is missing, or what it holds cannot be used.
+        ConfigurationError: a file is missing, or its contents cannot be used.
     """
     warnings = []
     for check in check_secret_files(loaded):
-        told = f"{check.name}: {check.found}; {check.remedy}"
+        text = f"{check.name}: {check.found}; {check.remedy}"
         if check.state == "fail":
-            raise ConfigurationError(f"{loaded.source}: {told}")
+            raise ConfigurationError(f"{loaded.source}: {text}")
         if check.state == "warn":
-            warnings.append(told)
+            warnings.append(text)
     return warnings
 
 
 # -- certificates ----------------------------------------------------------------------------------
-# Until when a certificate is valid, read from its file with the standard library alone.
+# Validity of a certificate, read from its file with the standard library alone.
 #
-# The two times stand at a fixed place of every X.509 certificate (RFC 5280, section 4.1), so a walk
-# over the first fields finds them; who signed it and for whom is for the TLS library to judge.
+# Both times are at a fixed place of every X.509 certificate (RFC 5280, section 4.1), so skipping
+# the first fields finds them. The TLS library checks the signature and the names.
 
 _PEM: Final = re.compile(r"-----BEGIN CERTIFICATE-----.+?-----END CERTIFICATE-----", re.DOTALL)
 _VERSION, _UTC_TIME, _GENERAL_TIME = 0xA0, 0x17, 0x18
@@ -218,22 +218,22 @@ _BEFORE_VALIDITY: Final = 3
 
 
 class Validity(NamedTuple):
-    """From when until when, Unix seconds."""
+    """Begin and end of a certificate's validity, in Unix seconds."""
 
     begins_s: float
     ends_s: float
 
 
 def validity_of(path: Path) -> Validity:
-    """The validity of the first certificate of a PEM file, which is the server's own.
+    """Return the validity of the first certificate of a PEM file, which is the server's own.
 
     Raises:
         OSError: the file cannot be read.
-        ValueError: it holds no certificate.
+        ValueError: the file contains no certificate.
     """
     found = _PEM.search(path.read_text(encoding="ascii"))
     if found is None:
-        raise ValueError("no certificate in it")
+        raise ValueError("contains no certificate")
     try:
         return _validity(ssl.PEM_cert_to_DER_cert(found[0]))
     except (IndexError, ValueError) as error:
@@ -254,7 +254,7 @@ def _validity(certificate: bytes) -> Validity:
 
 
 def _field(data: bytes) -> tuple[int, bytes, bytes]:
-    """Tag and content of the first field, and what follows it (DER, X.690 section 8.1)."""
+    """Return tag and content of the first field, and the rest (DER, X.690 section 8.1)."""
     tag, length, at = data[0], data[1], 2
     if length & 0x80:
         size = length & 0x7F
@@ -275,34 +275,34 @@ def _seconds(tag: int, text: bytes) -> float:
 
 
 # -- token files -----------------------------------------------------------------------------------
-# Making a token's file: closed to other users before the token is in it.
+# Creating a token file: it is private before the token is written.
 
 _MODE: Final = 0o600
 _TOKEN_BYTES: Final = 32
 
 
 def make_token(path: Path, *, replace: bool) -> str:
-    """Write a random token into a file of mode 0600, which is there whole or not at all.
+    """Write a random token atomically into a file of mode 0600.
 
-    The file belongs to the owner of its folder, so that root may make it for a daemon.
+    The file belongs to the owner of its folder, so that root may create it for a daemon.
 
     Args:
-        path: the file; its folder has to be there.
-        replace: whether to replace a token that is there.
+        path: the file; its folder must exist.
+        replace: True to replace an existing token.
 
     Returns:
         What was done, as a sentence.
 
     Raises:
-        ConfigurationError: it cannot be written; the message names the file and the cause.
+        ConfigurationError: the file cannot be written; the message gives file and cause.
     """
     is_there = path.exists() or path.is_symlink()
     if is_there and not replace:
         closed = _close(path)
-        return f"{path}: there is a token already; it stays (--new replaces it){closed}."
-    beside = path.with_name(f"{path.name}.{secrets.token_hex(4)}.part")
+        return f"{path}: already contains a token, which is kept (--new replaces it){closed}."
+    part = path.with_name(f"{path.name}.{secrets.token_hex(4)}.part")
     try:
-        file = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, _MODE)
+        file = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, _MODE)
         try:
             with os.fdopen(file, "w", encoding="ascii") as text:
                 text.write(secrets.token_hex(_TOKEN_BYTES) + "\n")
@@ -310,17 +310,17 @@ def make_token(path: Path, *, replace: bool) -> str:
                 os.fchmod(text.fileno(), _MODE)
                 owned_by = _give_to_owner_of(path.parent, text.fileno())
                 os.fsync(text.fileno())
-            beside.replace(path)
+            part.replace(path)
         except OSError:
             with contextlib.suppress(OSError):
-                beside.unlink()
+                part.unlink()
             raise
     except OSError as error:
         raise ConfigurationError(
-            f"{path}: the token cannot be written: {error.strerror}; expected a folder that "
-            "is there and that you may write, or root"
+            f"{path}: the token cannot be written: {error.strerror}; expected an existing folder "
+            "that you may write, or run as root"
         ) from error
-    done = "replaced the token" if is_there else "made a token"
+    done = "replaced the token" if is_there else "created a token"
     return f"{path}: {done}, mode 0600{owned_by}."
 
 
@@ -333,7 +333,7 @@ def _give_to_owner_of(folder: Path, file: int) -> str:
 
 
 def _close(path: Path) -> str:
-    """Close a file to other users, if it is open to them; what was done, as half a sentence."""
+    """Make a file private if other users can read it; return what was done, as text."""
     try:
         file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
         try:
@@ -344,7 +344,7 @@ def _close(path: Path) -> str:
             os.close(file)
     except OSError as error:
         raise ConfigurationError(
-            f"{path}: cannot be closed to other users: {error.strerror}; expected a file of "
-            "your own, mode 0600"
+            f"{path}: cannot be made private: {error.strerror}; expected a file that you own, "
+            "mode 0600"
         ) from error
-    return "; other users could read it: it has mode 0600 now"
+    return "; other users could read it, so its mode is 0600 now"

@@ -1,4 +1,4 @@
-"""Whether each adapter's source can be read: it is opened as the daemon would, and left at once."""
+"""Checks of each adapter's source: open it as the daemon would, read a little, close it."""
 
 import asyncio
 import os
@@ -24,19 +24,19 @@ if TYPE_CHECKING:
 
 
 # -- findings --------------------------------------------------------------------------------------
-# What an examination found: of the daemon's surroundings, of a source.
+# Result of one check, of the daemon's surroundings or of a source.
 
 State: TypeAlias = Literal["ok", "warn", "fail"]
 
 
 class Check(NamedTuple):
-    """One finding.
+    """Result of one check.
 
     Attributes:
-        name: what was examined.
-        state: ``ok``; ``warn``, it works but somebody should know; ``fail``.
-        found: what is the case.
-        remedy: what to do about it; empty where all is well.
+        name: subject of the check.
+        state: ``ok``; ``warn``: works, but an admin should know; ``fail``.
+        found: the finding.
+        remedy: how to fix it; empty if there is nothing to fix.
     """
 
     name: str
@@ -47,15 +47,15 @@ class Check(NamedTuple):
 
 # -- sources ---------------------------------------------------------------------------------------
 
-PATIENCE_S: Final = 5.0
-MOST_BATCHES: Final = 20
-_NO_ANSWER: Final = f"gave no answer in {PATIENCE_S:g} s: is it on a dead mount?"
+TIMEOUT_S: Final = 5.0
+MAX_BATCHES: Final = 20
+_NO_ANSWER: Final = f"no answer in {TIMEOUT_S:g} s; perhaps a dead mount"
 
 
 def check_sources(loaded: "LoadedConfig") -> Iterator[Check]:
-    """One or more checks for each adapter.
+    """Yield one or more checks for each adapter.
 
-    An adapter may say more than its batches do: a method ``diagnose()`` that gives
+    An adapter may add its own checks: a method ``diagnose()`` that returns
     (what, state, found, remedy) for each thing it needs.
     """
     from outrider.service.config.declarations import adapter_of
@@ -71,8 +71,8 @@ def check_sources(loaded: "LoadedConfig") -> Iterator[Check]:
             if diagnose is not None:
                 findings: Iterable[Any] = diagnose()
                 yield from (Check(f"{name}: {what}", *rest) for what, *rest in findings)
-            if _NO_ANSWER in _within_patience(partial(adapter.check_source, settings)):
-                yield Check(name, "fail", _NO_ANSWER, "mend the mount, or name another log")
+            if _NO_ANSWER in _within_timeout(partial(adapter.check_source, settings)):
+                yield Check(name, "fail", _NO_ANSWER, "fix the mount, or set another log")
                 continue
             absent = list(_check_files(name, getattr(settings, "paths", ())))
             if absent:
@@ -80,18 +80,18 @@ def check_sources(loaded: "LoadedConfig") -> Iterator[Check]:
                 continue
             yield asyncio.run(_first_look(name, made, loaded.config.stale_after_s))
         except OutriderError as error:
-            yield Check(name, "fail", str(error), "mend the source, or its settings")
-        except Exception as error:  # noqa: BLE001 - a stranger's code; it must not hide the rest
+            yield Check(name, "fail", str(error), "fix the source or its settings")
+        except Exception as error:  # noqa: BLE001 - a plugin's code; it must not hide the rest
             yield Check(
                 name,
                 "fail",
                 f"{type(error).__name__}: {error}",
-                f"report it to whoever made {kind}",
+                f"report it to the author of {kind}",
             )
 
 
 def wrong_with_sources(loaded: "LoadedConfig") -> list[str]:
-    """What a look at the sources finds wrong with them, a sentence each; it connects to nobody."""
+    """Return problems of the adapters' sources, a sentence each, without network access."""
     from outrider.service.config.declarations import adapter_of
 
     wrong = []
@@ -99,58 +99,56 @@ def wrong_with_sources(loaded: "LoadedConfig") -> list[str]:
         kind, options = adapter_of(label, table)
         adapter = load_adapter(kind)
         settings = build(adapter.settings_type, options, f"{loaded.source} [adapters.{label}]")
-        found = _within_patience(partial(adapter.check_source, settings))
+        found = _within_timeout(partial(adapter.check_source, settings))
         wrong += [f"adapter {label}: {problem}" for problem in found]
     return wrong
 
 
-def _within_patience(look: Callable[[], list[str]]) -> list[str]:
-    """What a look finds; a look that hangs is left to itself, and fails alone."""
+def _within_timeout(look: Callable[[], list[str]]) -> list[str]:
+    """Return the findings of a check that may hang; after the timeout it is abandoned."""
     found = [_NO_ANSWER]
 
     def take() -> None:
         try:
             found[:] = look()
-        except Exception as error:  # noqa: BLE001 - a stranger's code
+        except Exception as error:  # noqa: BLE001 - a plugin's code
             found[:] = [str(error) or type(error).__name__]
 
     thread = threading.Thread(target=take, name="check-source", daemon=True)
     thread.start()
-    thread.join(PATIENCE_S)
+    thread.join(TIMEOUT_S)
     return list(found)
 
 
 def _check_files(name: str, patterns: Iterable[str]) -> Iterator[Check]:
-    """Of an adapter that names files: whether each is there and may be read."""
+    """Check that each file that an adapter reads exists and is readable."""
     for pattern in patterns:
         files = sorted(glob(pattern))  # noqa: PTH207 - an absolute pattern, as adapters take it
         if not files:
             yield Check(
                 name, "fail", f"{pattern}: no such file",
-                "name the log the batch system writes (HTCondor: condor_config_val EVENT_LOG)",
+                "set the log that the batch system writes (HTCondor: condor_config_val EVENT_LOG)",
             )  # fmt: skip
         for file in files:
             if not os.access(file, os.R_OK):
                 yield Check(
-                    name, "fail", f"{file}: may not be read",
-                    "run the doctor as the daemon's user; give that user a group that may read it",
+                    name, "fail", f"{file}: permission denied",
+                    "run the doctor as the daemon's user; that user needs a group that may read it",
                 )  # fmt: skip
 
 
 async def _first_look(name: str, adapter: Adapter, stale_after_s: float) -> Check:
-    """Open the source, take what it gives within a few seconds, and judge that."""
+    """Open the source, read for a few seconds, and assess the result."""
     seen: list[Batch] = []
     try:
-        async with asyncio.timeout(PATIENCE_S), adapter, aclosing(_stream(adapter)) as batches:
+        async with asyncio.timeout(TIMEOUT_S), adapter, aclosing(_stream(adapter)) as batches:
             async for batch in batches:
                 seen.append(batch)
-                if batch.seen_until_s is not None or batch.problem or len(seen) >= MOST_BATCHES:
+                if batch.seen_until_s is not None or batch.problem or len(seen) >= MAX_BATCHES:
                     break
     except TimeoutError:
         if not seen:
-            return Check(
-                name, "fail", f"gave no sign of life in {PATIENCE_S:g} s", "look into its source"
-            )
+            return Check(name, "fail", f"no data in {TIMEOUT_S:g} s", "check that its source works")
     return _judge(name, adapter, seen, stale_after_s)
 
 
@@ -161,41 +159,41 @@ def _stream(adapter: Adapter) -> Any:
 def _judge(name: str, adapter: Adapter, seen: list[Batch], stale_after_s: float) -> Check:
     events = sum(len(batch.events) for batch in seen)
     rejected = sum(sum(batch.rejected.values()) for batch in seen)
-    # what was said while an answer was awaited is over once there is one
-    told = [one for one in seen if one is seen[-1] or one.events or one.rejected]
-    notes = "; ".join(dict.fromkeys(batch.note for batch in told if batch.note))
+    # notes from before the first answer no longer apply once there is one
+    relevant = [one for one in seen if one is seen[-1] or one.events or one.rejected]
+    notes = "; ".join(dict.fromkeys(batch.note for batch in relevant if batch.note))
     age_s = seen[-1].age_s
-    found = f"{count(events)} events at a first look, input {duration(age_s)} old"
+    found = f"{count(events)} events at first, input {duration(age_s)} old"
     if events and not adapter.own_clock:
         newest_s = max(event[0] for batch in seen for event in batch.events)
         found += f", newest event {duration(time.time() - newest_s)} ago"
     if problem := seen[-1].problem:
-        return Check(name, "fail", problem, "name a log, and let the daemon's user read it")
+        return Check(name, "fail", problem, "set a log that the daemon's user can read")
     if notes:
-        return Check(name, "warn", f"{found}; {notes}", "see what the note says")
+        return Check(name, "warn", f"{found}; {notes}", "see the note")
     if rejected:
         return Check(
             name, "warn", f"{found}; {count(rejected)} records could not be read",
-            "`outrider ingest` on the file tells which sort",
+            "run `outrider ingest` on the file to see which",
         )  # fmt: skip
     if age_s > stale_after_s:
         return Check(
             name, "warn", f"{found}: stale after {duration(stale_after_s)}",
-            "a quiet batch system, or one that writes elsewhere now?",
+            "check that the batch system still writes there; it may just be idle",
         )  # fmt: skip
     return Check(name, "ok", found)
 
 
 # -- machines seen ---------------------------------------------------------------------------------
-# Which machines each adapter of a configuration sees, at a look as long as one may wait.
+# Machines that each adapter of a configuration sees within a time limit.
 
-LOOK_PATIENCE_S: Final = 20.0
-"""For the history of a long log, too; what was seen until then counts."""
-MOST_BATCHES_OF_A_LOOK: Final = 100_000
+LOOK_TIMEOUT_S: Final = 20.0
+"""Time limit that suffices for the history of a long log; machines seen until then count."""
+MAX_BATCHES_OF_A_LOOK: Final = 100_000
 
 
 def every_seen(loaded: "LoadedConfig") -> list[Seen]:
-    """What each adapter sees; what goes wrong is told on standard error, and the others go on."""
+    """Return what each adapter sees; errors of one are printed and do not stop the others."""
     from outrider.service.config.declarations import adapter_of
 
     found = []
@@ -211,28 +209,28 @@ def every_seen(loaded: "LoadedConfig") -> list[Seen]:
                 attributes = made(label, settings).machine_attributes()
         except OutriderError as error:
             echo(f"adapter {label}: {error}", err=True)
-        except Exception as error:  # noqa: BLE001 - a stranger's code; it must not hide the rest
+        except Exception as error:  # noqa: BLE001 - a plugin's code; it must not hide the rest
             echo(f"adapter {label}: {type(error).__name__}: {error}", err=True)
         found.append(Seen(label, machines, attributes, made.cluster_setting, made.pattern_setting))
     return found
 
 
 async def _look(adapter: Adapter, loaded: "LoadedConfig", machines: dict[str, str]) -> None:
-    """Take what the source gives until it has been seen whole; cluster of each machine by name."""
+    """Read the source to its end; store the cluster of each machine by name."""
     n = 0
     try:
-        async with asyncio.timeout(LOOK_PATIENCE_S), adapter, aclosing(_stream(adapter)) as batches:
+        async with asyncio.timeout(LOOK_TIMEOUT_S), adapter, aclosing(_stream(adapter)) as batches:
             async for batch in batches:
                 n += 1
                 for event in batch.events:
                     _take(event, loaded, machines)
-                if n >= MOST_BATCHES_OF_A_LOOK or (
+                if n >= MAX_BATCHES_OF_A_LOOK or (
                     batch.seen_until_s is not None and not batch.history
                 ):
                     break
     except TimeoutError:
         where = f"{len(machines):,} machines until then" if machines else "no machine yet"
-        echo(f"adapter {adapter.label}: seen for {LOOK_PATIENCE_S:g} s: {where}", err=True)
+        echo(f"adapter {adapter.label}: stopped after {LOOK_TIMEOUT_S:g} s: {where}", err=True)
 
 
 def _take(event: NamedEvent, loaded: "LoadedConfig", machines: dict[str, str]) -> None:
