@@ -1,14 +1,14 @@
-"""A policy that acts on a real HTCondor pool, against the pool's own matching, block by block.
+"""Comparison of a policy that acts on a real HTCondor pool with the pool's own matching.
 
-Eight machines whose owners come and go on a schedule: in cluster A every few minutes, in cluster B
-rarely. Jobs of a minute and of some minutes arrive. In every other block the daemon is in the mode
-active, in the others in shadow, where the pool matches alone; two blocks that follow each other
-have the same jobs and the same owners. What is compared is the pool's own event log: CPU time
-thrown away by evictions, jobs done, and how long they took.
+The pool has eight machines whose owners come and go on a schedule: in cluster A every few minutes,
+in cluster B rarely. Jobs of a minute and of some minutes arrive. The daemon alternates between
+blocks in mode active and blocks in shadow, where the pool matches alone. Two consecutive blocks
+have the same jobs and the same owners. The figures come from the pool's own event log: CPU time
+wasted by evictions, completed jobs, and their turnaround.
 
     python bench/acting.py [--policy survival] [--blocks 12] [--block-s 900] [--seed 1] [--json]
 
-It takes blocks x block-s by the clock, and hardly any CPU. Needs root and a pool (make peers).
+It takes blocks x block-s of wall time, and little CPU. Needs root and a pool (make peers).
 """
 
 import argparse
@@ -36,7 +36,7 @@ from tests.service.running.process import DaemonProcess
 
 MACHINES = 8
 AWAY_S = {"A": 120.0, "B": 900.0}
-"""For how long an owner stays away in the mean."""
+"""Mean absence of an owner, by cluster."""
 PRESENT_S = 40.0
 ARRIVAL_S = 23.0
 EVENT = re.compile(
@@ -65,7 +65,7 @@ active_w = 100
 
 
 class Step(NamedTuple):
-    """What is done at a moment of a block: a job of that length, or an owner who comes or goes."""
+    """One scheduled step of a block: a job of that length, or an owner who comes or goes."""
 
     at_s: float
     machine: str
@@ -74,7 +74,7 @@ class Step(NamedTuple):
 
 
 class Block(NamedTuple):
-    """What one block of the pool's event log holds."""
+    """Figures of one block, from the pool's event log."""
 
     goodput_s: float
     badput_s: float
@@ -84,12 +84,12 @@ class Block(NamedTuple):
 
     @property
     def badput_ratio(self) -> float:
-        """Of the CPU time of runs that ended."""
+        """Wasted share of the CPU time of runs that ended."""
         return self.badput_s / max(self.goodput_s + self.badput_s, 1e-9)
 
 
 def schedule(block_s: float, rng: random.Random) -> list[Step]:
-    """Jobs and owners of a block, by time."""
+    """Return the steps of a block, jobs and owners, by time."""
     steps = []
     at_s = 0.0
     while (at_s := at_s + rng.expovariate(1.0 / ARRIVAL_S)) < block_s:
@@ -107,7 +107,7 @@ def schedule(block_s: float, rng: random.Random) -> list[Step]:
 
 
 def played(pool: HTCondorPool, steps: list[Step], block_s: float) -> Block:
-    """What the pool made of a block."""
+    """Run one block on the pool and return its figures."""
     began_s = time.time()
     for step in steps:
         time.sleep(max(0.0, began_s + step.at_s - time.time()))
@@ -131,7 +131,7 @@ def played(pool: HTCondorPool, steps: list[Step], block_s: float) -> Block:
 
 
 def block_of(log: str, begin_s: float, end_s: float) -> Block:
-    """The figures of the runs and jobs that ended within a time."""
+    """Return the figures of the runs and jobs that ended within a period."""
     submitted: dict[str, float] = {}
     started: dict[str, float] = {}
     goods, bads, turnarounds = [], [], []
@@ -142,7 +142,7 @@ def block_of(log: str, begin_s: float, end_s: float) -> Block:
         if code == "000":
             submitted[job] = at_s
         elif job not in submitted:
-            continue  # of before
+            continue  # submitted before the block
         elif code == "001":
             started[job] = at_s
         elif job in started:
@@ -157,7 +157,7 @@ def block_of(log: str, begin_s: float, end_s: float) -> Block:
 
 
 def blocks(pool: HTCondorPool, folder: Path, options: Any) -> Iterator[tuple[str, Block]]:
-    """The blocks, one after the other, each with the mode of the daemon."""
+    """Run the blocks and yield each with the mode of the daemon."""
     config = folder / "outrider.toml"
 
     def write(mode: str) -> None:
@@ -186,25 +186,25 @@ def blocks(pool: HTCondorPool, folder: Path, options: Any) -> Iterator[tuple[str
 
 
 def reload(daemon: DaemonProcess, mode: str) -> None:
-    """Let the daemon read its configuration again."""
+    """Make the daemon reload its configuration."""
     if daemon.process is not None:
         daemon.process.send_signal(signal.SIGHUP)
     daemon.wait_until(mode, lambda status: bool(status["mode"] == mode))
 
 
 def summary(found: list[tuple[str, Block]]) -> dict[str, Any]:
-    """The means of both, and the paired differences with a t interval of 95 %."""
+    """Return the means of both, and the paired differences with a 95 % t interval."""
     by_mode = {mode: [b for m, b in found if m == mode] for mode in ("shadow", "active")}
-    told: dict[str, Any] = {"pairs": len(by_mode["active"])}
+    means: dict[str, Any] = {"pairs": len(by_mode["active"])}
     for figure in ("badput_s", "goodput_s", "badput_ratio", "evictions", "done", "turnaround_s"):
         own = [float(getattr(block, figure)) for block in by_mode["shadow"]]
         acting = [float(getattr(block, figure)) for block in by_mode["active"]]
         differences = [b - a for a, b in zip(own, acting, strict=True)]
-        told[figure] = {"own": mean(own), "active": mean(acting), "difference": mean(differences)}
+        means[figure] = {"own": mean(own), "active": mean(acting), "difference": mean(differences)}
         if len(differences) > 1:
             half = _T95[min(len(differences) - 1, len(_T95)) - 1] * stdev(differences)
-            told[figure]["half_width"] = half / len(differences) ** 0.5
-    return told
+            means[figure]["half_width"] = half / len(differences) ** 0.5
+    return means
 
 
 _T95 = (12.7, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26, 2.23, 2.20, 2.18, 2.16, 2.14)
@@ -212,7 +212,7 @@ _T95 = (12.7, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26, 2.23, 2.20, 2.18, 
 
 
 def main() -> int:
-    """Returns the exit code."""
+    """Measure, print and return the exit code."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
@@ -229,17 +229,17 @@ def main() -> int:
         folder = Path(name)
         with acting_pool(folder / "pool", MACHINES) as pool:
             add_outrider(pool, folder)
-            pool.submit("executable = /bin/true\nqueue\n")  # with it the event log begins
+            pool.submit("executable = /bin/true\nqueue\n")  # creates the event log
             figures = summary(list(blocks(pool, folder, options)))
     figures |= {"policy": options.policy, "block_s": options.block_s}
     if options.json:
         print(json.dumps(figures))
     else:
-        for figure, told in figures.items():
-            if isinstance(told, dict):
-                spread = f" +- {told['half_width']:.3g}" if "half_width" in told else ""
-                print(f"{figure}: own {told['own']:.3g}, {options.policy} {told['active']:.3g}, "
-                      f"difference {told['difference']:.3g}{spread}")  # fmt: skip
+        for figure, found in figures.items():
+            if isinstance(found, dict):
+                spread = f" +- {found['half_width']:.3g}" if "half_width" in found else ""
+                print(f"{figure}: own {found['own']:.3g}, {options.policy} {found['active']:.3g}, "
+                      f"difference {found['difference']:.3g}{spread}")  # fmt: skip
     return 0
 
 

@@ -1,12 +1,12 @@
-"""How often a comparison calls equals different, by how long the queue remembers.
+"""False positives of `outrider compare` for equal policies, by autocorrelation of the waits.
 
     python bench/blocks.py [--trials 500] [--jobs 300,1000,4000] [--small] [--json]
 
-Waits of two equally good policies: white noise, and first-order autoregressions of coefficient
-phi, each independent of the other's. Blocks are chosen as `outrider compare` chooses them. Printed
-by phi and number of jobs: the ratio of trials that called them different, of trials without a
-verdict (fewer than ten blocks), and the median number of blocks. There is no budget: this is for
-docs/comparing.md.
+The waits of two equally good policies are white noise, or first-order autoregressions with
+coefficient phi, independent of each other. Blocks are chosen as `outrider compare` chooses them.
+The output by phi and number of jobs: the ratio of trials that called them different, of trials
+without a verdict (fewer than ten blocks), and the median number of blocks. There is no budget: this
+is for docs/comparing.md.
 """
 
 import argparse
@@ -26,7 +26,7 @@ _BEFORE = 1_000
 
 
 def waits(phi: float, jobs: int, trials: int) -> Iterator[NDArray[np.float64]]:
-    """(jobs, 2) by trial: of two policies. Their mean is 0: the autocorrelation alone counts."""
+    """Yield (jobs, 2) waits of two policies per trial, with mean 0 (only phi matters)."""
     series = np.random.default_rng(SEED).normal(size=(jobs + _BEFORE, trials, 2))
     for k in range(1, len(series)):
         series[k] += phi * series[k - 1]
@@ -35,7 +35,7 @@ def waits(phi: float, jobs: int, trials: int) -> Iterator[NDArray[np.float64]]:
 
 
 def measured(phi: float, jobs: int, trials: int) -> dict[str, float]:
-    """One row."""
+    """Return one row of the table."""
     arrivals = np.arange(jobs, dtype=np.float64) * GAP_S
     verdicts, blocks = [], []
     for trial, values in enumerate(waits(phi, jobs, trials)):
@@ -54,8 +54,8 @@ def measured(phi: float, jobs: int, trials: int) -> dict[str, float]:
 
 
 def main() -> None:
-    """Print the table."""
-    parser = argparse.ArgumentParser(description="How often equals are called different.")
+    """Measure and print the table."""
+    parser = argparse.ArgumentParser(description="False positives for equal policies.")
     parser.add_argument("--trials", type=int, default=500)
     parser.add_argument("--jobs", default="300,1000,4000")
     given = parsed(parser, trials=5, jobs="300")

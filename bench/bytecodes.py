@@ -1,11 +1,11 @@
-"""How many bytecodes of Python a replay executes, by function: a profile that no noise touches.
+"""Python bytecodes that a replay executes, by function: a profile without noise.
 
     python bench/bytecodes.py [--policy random_match] [--events 20000] [--skip 300000] [--rows 40]
         [--small] [--json]
 
-The interpreter counts every instruction while a piece of a generated campus is replayed. On a
-machine shared with others this tells a gain of one per cent, which no clock does; what C code does
-(numpy, heaps, dictionaries) is not in it, so a gain found here is then confirmed by `replay.py`.
+The interpreter counts every instruction while a part of a generated campus is replayed. On a shared
+machine this shows a gain of one per cent, which no clock does. C code (numpy, heaps, dictionaries)
+is not included, so confirm a gain found here with `replay.py`.
 """
 
 import argparse
@@ -26,14 +26,14 @@ from outrider.simulation.generators.campus import generate_campus
 
 
 class Counted:
-    """Instructions and calls, by the name of the function."""
+    """Counts of instructions and calls, by the name of the function."""
 
     def __init__(self) -> None:
         self.instructions: Counter[str] = Counter()
         self.calls: Counter[str] = Counter()
 
     def __call__(self, frame: FrameType, event: str, arg: Any) -> "Counted":
-        """What the interpreter tells (`sys.settrace`)."""
+        """Count one event of the interpreter (`sys.settrace`)."""
         name = frame.f_code.co_qualname
         if event == "call":
             frame.f_trace_opcodes, frame.f_trace_lines = True, False
@@ -44,7 +44,7 @@ class Counted:
 
 
 def a_run(policy_name: str) -> CampusRun:
-    """Half a year of 200 machines, with what `outrider replay` does of each decision."""
+    """Return a run of half a year of 200 machines that hashes decisions as `replay` does."""
     policy = make_policy(policy_name, {}, 0, "bench")
     policy.wants_scores = False
     campus = generate_campus(7, machines=200, clusters=6, weeks=26.0)
@@ -54,7 +54,7 @@ def a_run(policy_name: str) -> CampusRun:
 def measure(
     policy_name: str, events_n: int, skipped_n: int
 ) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """The whole, and a row for each function, the most costly first, after the events skipped."""
+    """Return the totals and a row per function, the most costly first, after skipped events."""
     run = a_run(policy_name)
     events: Iterator[Any] = run.simulation.events()
     run.engine.feed(islice(events, skipped_n))
@@ -84,14 +84,12 @@ def measure(
 
 
 def main() -> None:
-    """Measure and print."""
+    """Measure and print the figures."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--policy", default="random_match")
     parser.add_argument("--events", type=int, default=20_000)
     parser.add_argument("--rows", type=int, default=40)
-    parser.add_argument(
-        "--skip", type=int, default=300_000, help="events before those, not counted"
-    )
+    parser.add_argument("--skip", type=int, default=300_000, help="events before the counted ones")
     given = parsed(parser, events=1_000, skip=5_000)
     whole, rows = measure(given.policy, given.events, given.skip)
     if given.json:
@@ -100,7 +98,7 @@ def main() -> None:
     print("  ".join(f"{name} {value}" for name, value in whole.items()))
     for row in rows[: given.rows]:
         print(
-            f"{row['share']:6.1%} {row['bytecodes_per_start']:8.1f} a start "
+            f"{row['share']:6.1%} {row['bytecodes_per_start']:8.1f} per start "
             f"{row['calls_per_start']:6.2f} calls  {row['function']}"
         )
 

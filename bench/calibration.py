@@ -1,4 +1,4 @@
-"""A fixed loop, so that figures of different machines can be compared as ratios."""
+"""Calibration loop, with which figures of different machines can be compared as ratios."""
 
 import time
 
@@ -6,7 +6,7 @@ STEPS = 300_000
 
 
 def calibration_s() -> float:
-    """Seconds of the best of five runs of a loop of tuples, dicts and floats in plain Python."""
+    """Return the best time of five runs of a loop of tuples, dicts and floats in plain Python."""
     best = float("inf")
     for _ in range(5):
         start_s = time.perf_counter()

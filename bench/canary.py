@@ -1,20 +1,20 @@
-"""Whether a canary's outcome falls into the interval that the twin stated before it, many seeds.
+"""Coverage of a canary's outcome by the twin's stated interval, over many seeds.
 
-Each seed is a generated campus of its own. A daemon watches it in shadow for some weeks; the twin
-is asked about the journal of these, as `outrider run-twin` asks it; then `survival` acts through
-the adapter's lever in a trial by days, which is registered with what the twin stated. Printed by
-seed and measure: the stated interval, the outcome with its own, whether the estimate is within the
-stated interval, whether the two agree, and the truth: replays of the days of the trial under each
-policy alone, from the beginning of the campus on. What is wide shows how little a canary of this
-length can say.
+Each seed is a separate generated campus. A daemon watches it in shadow for some weeks. The twin
+evaluates that journal, as `outrider run-twin` does. Then `survival` acts through the adapter's
+lever in a trial by days, which is registered with the twin's statement. The output by seed and
+measure: the stated interval, the outcome with its interval, whether the estimate is within the
+stated interval, whether the two agree, and the truth. The truth comes from replays of the trial's
+days under each policy alone, from the beginning of the campus. Wide intervals show how little a
+canary of this length can determine.
 
     python bench/canary.py [--seeds 10] [--first 1] [--machines 150] [--past 8] [--days 28]
         [--longest-deferral 4] [--json]
 
-Deferrals are bounded as in `[acting]`, in the trial, by the twin and in the truth alike;
+Deferrals are limited as in `[acting]`, in the trial, in the twin and in the truth.
 `--longest-deferral` is in hours.
 
-Some minutes a seed; there is no budget: it is for docs/acting.md.
+It takes some minutes per seed. There is no budget: it is for docs/acting.md.
 """
 
 import argparse
@@ -55,18 +55,18 @@ FIGURES: Final[dict[str, Callable[[Stretch], float]]] = {
     "evictions_ratio": lambda s: s.evictions / (s.end.completed - s.begin.completed),
     "overhead_capped_mean_ratio": capped_mean_s,
 }
-"""Of the days of a trial, as the trial has them."""
+"""Figures of the days of a trial, as the trial computes them."""
 
 
 def make(name: str, seed: int) -> Policy:
-    """A policy with its own settings."""
+    """Return a policy with default settings."""
     return make_policy(name, {}, seed, "bench")
 
 
 def stretch(
     campus: Campus, policy: str, seed: int, window_s: tuple[float, float], longest_s: float
 ) -> Stretch:
-    """The window of a replay under a policy alone."""
+    """Return the window of a replay under one policy alone."""
     site = TwinSite(campus, Pending([]), "first_fit", 0.0)
 
     def until(end_s: float) -> Any:
@@ -78,7 +78,7 @@ def stretch(
 
 
 def truth(campus: Campus, window_s: tuple[float, float], longest_s: float) -> dict[str, float]:
-    """What the policy alone takes in the days of the trial, over what the incumbent does."""
+    """Return the true ratios in the days of the trial: the policy alone / the incumbent."""
     logs: dict[str, list[float]] = {name: [] for name in FIGURES}
     for seed in range(1, TRUTHS + 1):
         of_policy, of_incumbent = (
@@ -90,7 +90,7 @@ def truth(campus: Campus, window_s: tuple[float, float], longest_s: float) -> di
 
 
 def run(seed: int, given: argparse.Namespace) -> dict[str, Any]:
-    """One campus: what was stated, what the trial came to, and the truth."""
+    """Return the stated interval, the trial's outcome and the truth for one campus."""
     past_s, began = given.past * WEEK_S, time.monotonic()
     weeks, longest_s = given.past + given.days / 7 + 0.5, given.longest_deferral * 3_600.0
     campus = generate_campus(
@@ -125,25 +125,25 @@ def run(seed: int, given: argparse.Namespace) -> dict[str, Any]:
 
 
 def line(row: dict[str, Any], name: str) -> str:
-    """One measure of one seed."""
+    """Return one measure of one seed as a line."""
     one = row["measures"][name]
     if one["estimate"] is None:
         return f"{row['seed']:>4}  {name:<27} {row['pairs']} pairs: not known"
     stated, true = one["stated"], one["true"]
-    told = "nothing stated"
+    shown = "nothing stated"
     if stated is not None:
-        told = f"{stated['estimate']:.3f} ({stated['low']:.3f}-{stated['high']:.3f})"
+        shown = f"{stated['estimate']:.3f} ({stated['low']:.3f}-{stated['high']:.3f})"
     return (
-        f"{row['seed']:>4}  {name:<27} {row['stated_as']:<4} {told:<22} {one['estimate']:.3f} "
+        f"{row['seed']:>4}  {name:<27} {row['stated_as']:<4} {shown:<22} {one['estimate']:.3f} "
         f"({one['low']:.3f}-{one['high']:.3f})  within {one['within']!s:<5} agrees "
         f"{one['agrees']!s:<5} true {'-' if true is None else format(true, '.3f')}"
     )
 
 
 def main() -> None:
-    """Print a line for each seed and measure, and how many fell in."""
+    """Print a line for each seed and measure, and the coverage."""
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))
-    parser = argparse.ArgumentParser(description="Canaries against what the twin stated.")
+    parser = argparse.ArgumentParser(description="Canary outcomes vs. the twin's stated intervals.")
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--first", type=int, default=1)
     parser.add_argument("--machines", type=int, default=150)
@@ -173,7 +173,7 @@ def main() -> None:
         print(
             f"{measure.name}: within {sum(one['within'] for one in known)}, agrees "
             f"{sum(one['agrees'] for one in known)} of {len(known)}; the outcome's interval "
-            f"holds the truth in {covered} of {len(true)}, the stated one in {foreseen} of "
+            f"contains the truth in {covered} of {len(true)}, the stated one in {foreseen} of "
             f"{len(stated)}"
         )
 

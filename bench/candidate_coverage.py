@@ -1,14 +1,15 @@
-"""How often starts forecast under a candidate come true, in simulated sites, where that is known.
+"""Coverage of start forecasts under a candidate policy, on simulated sites with known truth.
 
     python bench/candidate_coverage.py [--seeds 8] [--sites grid,campus] [--budget 1.5]
         [--small] [--json]
 
 A grid without owners under `fifo` (first fit), and a campus with owners under `random_match`, are
-followed by their journals. Every six hours the present state is run forward under the same policy,
-and what is said of up to 16 waiting jobs is held against their next starts: as the replicates say
-it, and moved as the forecast under the incumbent's rule was. `incumbent` is that forecast, of the
-same jobs at the same moments. On the grid the same is done under `sjf`, which does not act: there
-the starts are those of one more run from the same state, with true run times and true arrivals.
+followed through their journals. Every six hours the present state is simulated forward under the
+same policy, and forecasts for up to 16 waiting jobs are compared with their next starts: the raw
+replicates, and those shifted as the forecast under the incumbent's rule was. `incumbent` is that
+forecast, for the same jobs at the same times. On the grid the same is done under `sjf`, which does
+not act: the true starts come from another run from the same state, with true run times and
+arrivals.
 """
 
 import argparse
@@ -50,17 +51,17 @@ EPOCH_S = 1_600_000_000.0
 SEEN_EVERY_S, HOUR_S = 600.0, 3_600.0
 ASKED_EVERY_H = 6
 LEARNS_H = 48
-MOST_JOBS = 16
+MAX_JOBS = 16
 WAYS = ("replicates", "moved", "incumbent")
 
 
 class Site(NamedTuple):
-    """A site on record.
+    """A site with its recorded journal.
 
     Attributes:
         path: its journal.
-        policy: that acted there.
-        other: a candidate, where `workload` tells how it would have been; else None.
+        policy: the policy that acted there.
+        other: a candidate whose truth `workload` determines, or None.
         workload: the truth.
     """
 
@@ -70,14 +71,14 @@ class Site(NamedTuple):
     workload: Workload | None = None
 
 
-class Said(NamedTuple):
-    """What was said of one job, and what came of it.
+class Forecasted(NamedTuple):
+    """Forecasts for one job, and its actual start.
 
     Attributes:
-        policy: under which.
-        job: its name.
+        policy: policy of the forecast.
+        job: name of the job.
         start_s: its next start under that policy, Unix seconds.
-        by_way: what was said, by `WAYS`.
+        by_way: the forecasts, by `WAYS`.
     """
 
     policy: str
@@ -87,16 +88,16 @@ class Said(NamedTuple):
 
 
 def grid(seed: int, folder: Path, days: float) -> Site:
-    """Batches of six users on 16 CPUs, nearly too many for them."""
+    """Simulate batches of six users on 16 CPUs, close to their capacity."""
     rng = np.random.default_rng(seed)
     asked: list[Asked] = []
     at_s = 0.0
     while at_s < days * 86_400.0:
         user, width = int(rng.integers(6)), int(rng.choice([1, 1, 2, 4]))
-        told_s = (600.0, 1_800.0, 5_000.0)[user // 2]
+        requested_s = (600.0, 1_800.0, 5_000.0)[user // 2]
         for _ in range(int(rng.integers(1, 12))):
-            run_s = float(np.round(told_s * rng.choice([0.2, 0.5, 0.9])))
-            asked.append(Asked(at_s, run_s, width, told_s))
+            run_s = float(np.round(requested_s * rng.choice([0.2, 0.5, 0.9])))
+            asked.append(Asked(at_s, run_s, width, requested_s))
         load_s = sum(job.run_s * job.cpus for job in asked) / (16 * 0.97)
         at_s = max(at_s + float(rng.exponential(600.0)), load_s - 40_000.0)
     users = [f"user{round(job.estimate_s or 0.0)}" for job in asked]
@@ -116,7 +117,7 @@ def _named(events: Iterable[Event], workload: Workload) -> Iterator[NamedEvent]:
 
 
 def _seen(events: Iterable[NamedEvent]) -> Iterator[NamedEvent]:
-    """As a daemon sees them that looks every ten minutes."""
+    """Yield the events as a daemon sees them that polls every ten minutes."""
     seen_s = None
     for event in events:
         if event[1] == ev.TICK:
@@ -129,7 +130,7 @@ def _seen(events: Iterable[NamedEvent]) -> Iterator[NamedEvent]:
 
 
 def campus(seed: int, folder: Path, days: float) -> Site:
-    """A small campus in term, with more jobs than it has room for by day."""
+    """Simulate a small campus in term, with more jobs than its capacity by day."""
     weeks = max(1, round(days / 7))
     start = dt.date(2010, 2, 1)
     made = generate_campus(
@@ -142,8 +143,8 @@ def campus(seed: int, folder: Path, days: float) -> Site:
         bad_jobs=60 * weeks,
     )
     write_campus(made, folder / "campus")
-    write_journal(folder / "campus", folder / "told.sqlite", seed=seed)
-    with Journal(folder / "told.sqlite", read_only=True) as journal:
+    write_journal(folder / "campus", folder / "raw.sqlite", seed=seed)
+    with Journal(folder / "raw.sqlite", read_only=True) as journal:
         events = [event for _, _, event in journal.inputs_after(0)]
     with Journal(folder / "journal.sqlite") as journal:
         journal.append(Entry(inputs=[("campus", event) for event in _seen(events)]))
@@ -151,7 +152,7 @@ def campus(seed: int, folder: Path, days: float) -> Site:
 
 
 def starts_of(path: Path) -> dict[str, list[float]]:
-    """Return when the runs of each job started, Unix seconds, by its name."""
+    """Return the start times of each job's runs, Unix seconds, by name."""
     found: dict[str, list[float]] = {}
     with Journal(path, read_only=True) as journal:
         for _, _, (time_s, kind, job, _) in journal.inputs_after(0):
@@ -160,8 +161,8 @@ def starts_of(path: Path) -> dict[str, list[float]]:
     return found
 
 
-def said_of(recorded: Site, seed: int, budget_s: float) -> Iterator[Said]:
-    """Follow a journal, ask every few hours, and look up what came of it."""
+def forecasts_of(recorded: Site, seed: int, budget_s: float) -> Iterator[Forecasted]:
+    """Follow a journal, forecast every few hours, and yield forecasts with actual starts."""
     path, policies = recorded.path, [recorded.policy]
     if recorded.other is not None:
         policies.append(recorded.other)
@@ -173,7 +174,7 @@ def said_of(recorded: Site, seed: int, budget_s: float) -> Iterator[Said]:
     begin_s, hour, fed = None, -1.0, 0
     for now_s in site.catch_up():
         begin_s = now_s if begin_s is None else begin_s
-        # at the full hours within a step the daemon's state is not known, but at its end
+        # the daemon's state is known at the end of a step, not at full hours within it
         if now_s % HOUR_S == 0.0 or now_s // HOUR_S == hour:
             continue
         hour = now_s // HOUR_S
@@ -183,8 +184,13 @@ def said_of(recorded: Site, seed: int, budget_s: float) -> Iterator[Said]:
         with Journal(path, read_only=True) as journal:
             replay_inputs(core, _up_to(journal.inputs_after(fed), site.seq))
         fed = site.seq
+<<<<<<< HEAD
         told = {
             name: None if one is None else StartInterval(*one) for name, one in expected.items()
+=======
+        incumbent_starts = {
+            name: None if one is None else StartTold(*one) for name, one in expected.items()
+>>>>>>> f3aac060 (Benches: docstrings, names and texts in plain words)
         }
         present = present_of(loaded, core)
         ahead = CandidateStarts(
@@ -196,21 +202,29 @@ def said_of(recorded: Site, seed: int, budget_s: float) -> Iterator[Said]:
             for job, times_s in starts_s.items()
             if (after := [at_s for at_s in times_s if at_s > now_s])
         }
-        yield from _held(ahead, recorded.policy, budget_s, now_s, outlook.moved, told, next_s)
+        yield from _held(
+            ahead, recorded.policy, budget_s, now_s, outlook.moved, incumbent_starts, next_s
+        )
         if recorded.other is not None and recorded.workload is not None:
             future = true_future(recorded.workload, ahead, present, now_s)
             would = ahead.run(recorded.other, future)
             if would is not None:
                 started_s = dict(zip(ahead.jobs, would.tolist(), strict=True))
                 yield from _held(
-                    ahead, recorded.other, budget_s, now_s, outlook.moved, told, started_s
+                    ahead,
+                    recorded.other,
+                    budget_s,
+                    now_s,
+                    outlook.moved,
+                    incumbent_starts,
+                    started_s,
                 )
 
 
 def true_future(
     workload: Workload, ahead: CandidateStarts, present: Present, now_s: float
 ) -> Future:
-    """What really comes."""
+    """Return the true future: run times and arrivals."""
     row = {name: number for number, name in enumerate(workload.job_names)}
     run_s = [float(workload.run_s[row[present.name(job)]]) for job in ahead.here]
     submit_s = workload.submit_s + EPOCH_S
@@ -235,32 +249,44 @@ def _held(
     budget_s: float,
     now_s: float,
     moved: Mapping[str, Any],
+<<<<<<< HEAD
     told: Mapping[str, StartInterval | None],
+=======
+    incumbent_starts: Mapping[str, StartTold | None],
+>>>>>>> f3aac060 (Benches: docstrings, names and texts in plain words)
     starts_s: Mapping[str, float],
-) -> Iterator[Said]:
+) -> Iterator[Forecasted]:
     try:
         drawn_s = ahead.starts_s(policy, budget_s)
-    except OutriderError:  # too few replicates: the daemon, too, would give no answer
+    except OutriderError:  # too few replicates: the daemon would not answer either
         return
     still = {name: np.zeros(3) for name in moved}
+<<<<<<< HEAD
     raw = start_intervals(ahead.jobs, drawn_s, now_s, still, told)
     said = start_intervals(ahead.jobs, drawn_s, now_s, moved, told)
     names = [name for name in ahead.jobs if said.get(name) is not None and name in starts_s]
     for name in names[:: -(-len(names) // MOST_JOBS) or 1]:
         ways = dict(zip(WAYS, (raw[name], said[name], told[name]), strict=True))
+=======
+    raw = told_starts(ahead.jobs, drawn_s, now_s, still, incumbent_starts)
+    shifted = told_starts(ahead.jobs, drawn_s, now_s, moved, incumbent_starts)
+    names = [name for name in ahead.jobs if shifted.get(name) is not None and name in starts_s]
+    for name in names[:: -(-len(names) // MAX_JOBS) or 1]:
+        ways = dict(zip(WAYS, (raw[name], shifted[name], incumbent_starts[name]), strict=True))
+>>>>>>> f3aac060 (Benches: docstrings, names and texts in plain words)
         known = {way: start for way, start in ways.items() if start is not None}
         if known["replicates"].high_s > now_s:  # else it starts in the next pass
-            yield Said(policy, name, starts_s[name], known)
+            yield Forecasted(policy, name, starts_s[name], known)
 
 
-def figures(said: list[Said]) -> dict[str, Any]:
-    """Coverage and mean width by way."""
-    out: dict[str, Any] = {"questions": len(said)}
+def figures(forecasts: list[Forecasted]) -> dict[str, Any]:
+    """Return coverage and mean width by way."""
+    out: dict[str, Any] = {"questions": len(forecasts)}
     for way in WAYS:
-        told = [(one.start_s, one.by_way[way]) for one in said]
-        held = [start.low_s <= at_s <= start.high_s for at_s, start in told]
-        below = [at_s < start.low_s for at_s, start in told]
-        width_s = [start.high_s - start.low_s for _, start in told]
+        pairs = [(one.start_s, one.by_way[way]) for one in forecasts]
+        held = [start.low_s <= at_s <= start.high_s for at_s, start in pairs]
+        below = [at_s < start.low_s for at_s, start in pairs]
+        width_s = [start.high_s - start.low_s for _, start in pairs]
         out[way] = {
             "holds": round(float(np.mean(held)), 3) if held else None,
             "earlier": round(float(np.mean(below)), 3) if held else None,
@@ -280,27 +306,27 @@ def main() -> None:
     parser.add_argument("--sites", default="grid,campus")
     parser.add_argument(
         "--budget", type=float, default=1.5,
-        help="CPU seconds for the replicates of one policy at one moment",
+        help="CPU seconds for the replicates of one policy at one time",
     )  # fmt: skip
     given = parsed(parser, seeds=1, days=2.3, sites="grid", budget=0.1)
     results: dict[str, Any] = {}
 
-    def note(of: str, said: list[Said]) -> None:
-        for policy in dict.fromkeys(one.policy for one in said):
-            of_policy = [one for one in said if one.policy == policy]
+    def note(of: str, forecasts: list[Forecasted]) -> None:
+        for policy in dict.fromkeys(one.policy for one in forecasts):
+            of_policy = [one for one in forecasts if one.policy == policy]
             results[f"{of} {policy}"] = figures(of_policy)
             if not given.json:
                 print(f"{of} {policy}: {figures(of_policy)}", flush=True)
 
     for kind in given.sites.split(","):
-        pooled: list[Said] = []
+        pooled: list[Forecasted] = []
         for seed in range(given.first_seed, given.first_seed + given.seeds):
             with tempfile.TemporaryDirectory() as folder:
-                said = list(
-                    said_of(SITES[kind](seed, Path(folder), given.days), seed, given.budget)
+                forecasts = list(
+                    forecasts_of(SITES[kind](seed, Path(folder), given.days), seed, given.budget)
                 )
-            pooled += said
-            note(f"{kind} {seed}", said)
+            pooled += forecasts
+            note(f"{kind} {seed}", forecasts)
         note(kind, pooled)
     if given.json:
         print(json.dumps({"seeds": given.seeds, "results": results}))

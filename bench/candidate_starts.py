@@ -1,10 +1,10 @@
-"""How long one replicate takes that runs the present of a site forward under a policy.
+"""Cost of one replicate that simulates a site's present state forward under a policy.
 
     python bench/candidate_starts.py [--jobs 10000] [--policies fifo,sjf,...] [--small] [--json]
 
-200 machines of one CPU, all at work, 20 users of three requests, three days on record, in which
-jobs came one after the other; then the jobs that wait came within an hour. `recall` is what it
-takes to know the state of the daemon from its snapshot, once for all policies.
+The site has 200 busy machines of one CPU, 20 users with three requests, and a record of three days
+in which jobs arrived one after the other. Then the waiting jobs arrived within an hour. `recall` is
+the cost of restoring the daemon's state from its snapshot, once for all policies.
 """
 
 import argparse
@@ -36,40 +36,40 @@ BEGIN_S = 1_600_000_000.0
 NOW_S = BEGIN_S + 3 * 86_400.0
 SEEN_EVERY_S = 600.0
 BUDGET_S = 120.0
-"""For `MIN_REPLICATES` of one policy, 10,000 jobs: twice the budget of a look, if it is alone."""
+"""Budget of `MIN_REPLICATES` of one policy, 10,000 jobs: twice that of a look, if alone."""
 
 
 def events(jobs: int, machines: int) -> list[NamedEvent]:
-    """What happened until now, in the order of time."""
+    """Return the past events in the order of time."""
     rng = np.random.default_rng(1)
     specs = [
         JobSpec(user=f"user{n}", estimate_s=(600.0, 3_600.0, 14_400.0)[n % 3]) for n in range(20)
     ]
-    told: list[NamedEvent] = []
+    recorded: list[NamedEvent] = []
     for machine in range(machines):
         name = f"m{machine}"
         joined = MachineSpec(cluster=f"c{machine % 4}", usable=True, active_w=100.0 + machine % 4)
-        told.append((BEGIN_S, ev.JOINED, name, joined))
+        recorded.append((BEGIN_S, ev.JOINED, name, joined))
         at_s, number = BEGIN_S + 10.0, 0
         while at_s < NOW_S:
             spec, job = specs[int(rng.integers(20))], f"{name}-{number}"
             run_s = float((spec.estimate_s or 0.0) * rng.choice([0.3, 0.6, 0.9]))
-            told += [(at_s, ev.SUBMITTED, job, spec), (at_s, ev.STARTED, job, (name, 1))]
+            recorded += [(at_s, ev.SUBMITTED, job, spec), (at_s, ev.STARTED, job, (name, 1))]
             if at_s + run_s <= NOW_S:
-                told.append((at_s + run_s, ev.COMPLETED, job, None))
+                recorded.append((at_s + run_s, ev.COMPLETED, job, None))
             at_s, number = at_s + run_s + 1.0, number + 1
     for number in range(jobs):
-        came_s = NOW_S - 3_600.0 + 3_600.0 * number / jobs
-        told.append((came_s, ev.SUBMITTED, f"w{number}", specs[int(rng.integers(20))]))
+        submitted_s = NOW_S - 3_600.0 + 3_600.0 * number / jobs
+        recorded.append((submitted_s, ev.SUBMITTED, f"w{number}", specs[int(rng.integers(20))]))
     seen = np.arange(BEGIN_S, NOW_S + 1.0, SEEN_EVERY_S).tolist()
-    told += [(at_s, ev.TICK, "log", None) for at_s in seen]
-    return sorted(told, key=lambda event: event[0])
+    recorded += [(at_s, ev.TICK, "log", None) for at_s in seen]
+    return sorted(recorded, key=lambda event: event[0])
 
 
 def measure(
     folder: Path, jobs: int, machines: int, policies: list[str], replicates: int
 ) -> dict[str, Any]:
-    """CPU seconds of a replicate by policy, and what goes before it."""
+    """Return CPU seconds of a replicate by policy, and of the preparation."""
     journal = folder / JOURNAL_NAME
     with Journal(journal) as opened:
         opened.append(Entry(inputs=[("log", event) for event in events(jobs, machines)]))

@@ -1,10 +1,10 @@
-"""How long a command of `outrider` takes to start, beside `python -c pass`, in turns.
+"""Start-up time of `outrider` commands compared with `python -c pass`, in turns.
 
     python bench/cli.py [--turns 5] [--json]
 
-Each command's `--help`, and lists asked of a daemon that answers at once. `seconds` is the best of
-the turns by the clock, `cpu_s` by CPU time, which other work on the machine disturbs less. Exit
-code 1 where the slowest command misses the budget of 250 ms by the clock.
+It measures each command's `--help`, and lists from a daemon that answers immediately. `seconds` is
+the best wall time of the turns, `cpu_s` the best CPU time, which other work on the machine disturbs
+less. Exit code 1 if the slowest command misses the budget of 250 ms wall time.
 """
 
 import argparse
@@ -31,10 +31,10 @@ PASS = (sys.executable, "-c", "pass")
 
 
 class Daemon(BaseHTTPRequestHandler):
-    """Answers lists as a daemon that knows nothing does."""
+    """HTTP server that answers lists as an empty daemon does."""
 
     def do_GET(self) -> None:
-        """An empty page of jobs or machines."""
+        """Answer with an empty page of jobs or machines."""
         field = self.path.partition("?")[0].rpartition("/")[2]
         answer = {
             "mode": "shadow", "now_s": 0.0, field: [], "total": 0, "next": None,
@@ -47,12 +47,12 @@ class Daemon(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base class's
-        """Say nothing."""
+        """Write no access log."""
 
 
 @contextmanager
 def daemon() -> Iterator[str]:
-    """The address of a daemon that answers at once."""
+    """Run a daemon that answers immediately, and yield its address."""
     with ThreadingHTTPServer(("127.0.0.1", 0), Daemon) as server:
         thread = Thread(target=server.serve_forever)
         thread.start()
@@ -64,7 +64,7 @@ def daemon() -> Iterator[str]:
 
 
 def once_s(words: Sequence[str]) -> tuple[float, float]:
-    """Seconds by the clock and of CPU until a process has ended well."""
+    """Return wall and CPU seconds until a process has ended successfully."""
     before, start_s = getrusage(RUSAGE_CHILDREN), time.perf_counter()
     subprocess.run(words, check=True, stdout=subprocess.DEVNULL)
     took_s, after = time.perf_counter() - start_s, getrusage(RUSAGE_CHILDREN)
@@ -72,7 +72,7 @@ def once_s(words: Sequence[str]) -> tuple[float, float]:
 
 
 def commands(url: str, most: int | None) -> dict[str, list[str]]:
-    """What is measured, by its name here."""
+    """Return the measured commands by name."""
     names = outrider.list_commands(click.Context(outrider))[:most]
     helps = {f"{name} --help": [COMMAND, name, "--help"] for name in names}
     lists = {name: [COMMAND, name, "--url", url] for name in ("jobs", "machines", "users")}
@@ -80,7 +80,7 @@ def commands(url: str, most: int | None) -> dict[str, list[str]]:
 
 
 def measure(turns: int, most: int | None) -> dict[str, dict[str, float]]:
-    """Each command and `python -c pass`, in turns."""
+    """Measure each command and `python -c pass`, in turns."""
     with daemon() as url:
         measured = {"pass": list(PASS), **commands(url, most)}
         best = dict.fromkeys(measured, (float("inf"), float("inf")))
@@ -99,10 +99,12 @@ def measure(turns: int, most: int | None) -> dict[str, dict[str, float]]:
 
 
 def main() -> int:
-    """Measure, print, and say whether the budget was kept."""
+    """Measure, print, and return 1 if the budget was missed."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--turns", type=int, default=5, help="the best of so many counts")
-    parser.add_argument("--most", type=int, default=None, help="commands whose help is measured")
+    parser.add_argument("--turns", type=int, default=5, help="number of turns; the best counts")
+    parser.add_argument(
+        "--most", type=int, default=None, help="number of commands whose help is measured"
+    )
     given = parsed(parser, turns=1, most=2)
     results = measure(given.turns, given.most)
     slowest = max(results, key=lambda name: results[name]["seconds"])

@@ -1,14 +1,14 @@
-"""Whether the twin refuses or repairs what is wrong with a site's record, where the truth is known.
+"""The twin's answers to corrupted site records with known truth: refused, right or wrong.
 
     python bench/corruptions.py [--seeds 16] [--first-seed 901] [--past 8] [--machines 80]
         [--replicates 10] [--policies survival,lowest_watts] [--small] [--json]
 
-Each seed is another campus and the journal of a daemon beside it, under random_match: as it was,
-and with each of `tests/twin/corruptions.py`. An answer is refused; or right, if every interval of
-the past (energy, badput, evictions, mean overhead, whole and up to a day; each policy) holds the
-truth; or wrong. The truth is the mean of three replays of the site as it was. Printed by
-corruption: how many of each, what refused, which intervals miss, and the share that is refused or
-right with its interval of 95 % (Clopper and Pearson 1934).
+Each seed is another campus with the journal of a daemon that watches it, under random_match: the
+correct one, and one for each corruption of `tests/twin/corruptions.py`. An answer is refused; or
+right, if every interval of the past (energy, badput, evictions, mean overhead, whole and up to a
+day; each policy) contains the truth; or wrong. The truth is the mean of three replays of the
+correct site. The output by corruption: the number of each, reasons of refusals, intervals that
+miss, and the share that is refused or right with its 95 % interval (Clopper and Pearson 1934).
 """
 
 import argparse
@@ -57,7 +57,7 @@ _TAIL: Final = 0.025
 
 
 def truths(corrupted: Corrupted, policy: str, until_s: float) -> list[Stretch]:
-    """What the past under a policy really costs, in each replay."""
+    """Return the true costs of the past under a policy, one per replay."""
     site = TwinSite(corrupted.campus, Pending([]), "first_fit", 0.0)
     replays = [
         whole(simulate(site, site.campus, make(policy, 7_000 + seed), until_s))
@@ -67,10 +67,10 @@ def truths(corrupted: Corrupted, policy: str, until_s: float) -> list[Stretch]:
     return [replay._replace(overhead_s=replay.overhead_s + more_s) for replay in replays]
 
 
-def verdict(given: argparse.Namespace, right: Right, make_wrong: Corruption) -> dict[str, Any]:
-    """What the twin answers to a journal: why it refused, or which intervals miss the truth."""
+def verdict(given: argparse.Namespace, right: Right, corrupt: Corruption) -> dict[str, Any]:
+    """Return why the twin refused a journal, or which of its intervals miss the truth."""
     with tempfile.TemporaryDirectory() as name:
-        corrupted = make_wrong(right, Path(name))
+        corrupted = corrupt(right, Path(name))
         policies = given.policies.split(",")
         answer = ask_twin(
             corrupted.journal, policies, make, replicates=given.replicates, seed=right.seed
@@ -90,24 +90,22 @@ def verdict(given: argparse.Namespace, right: Right, make_wrong: Corruption) -> 
 
 
 def of_seed(given: argparse.Namespace, seed: int) -> dict[str, dict[str, Any]]:
-    """What became of each corruption of one site."""
+    """Return the verdict on each corruption of one site."""
     campus, until_s = drawn_campus(given, seed), given.past * WEEK_S
     with tempfile.TemporaryDirectory() as name:
         right = Right(campus, journal_of(campus, Path(name), seed, until_s), seed, until_s)
-        return {
-            wrong: verdict(given, right, make_wrong) for wrong, make_wrong in CORRUPTIONS.items()
-        }
+        return {wrong: verdict(given, right, corrupt) for wrong, corrupt in CORRUPTIONS.items()}
 
 
 def share(good: int, n: int) -> dict[str, Any]:
-    """A share with its interval of 95 %."""
+    """Return a share with its 95 % interval."""
     low = betaincinv(good, n - good + 1, _TAIL) if good else 0.0
     high = betaincinv(good + 1, n - good, 1.0 - _TAIL) if good < n else 1.0
     return {"n": n, "good": good, "share": good / n, "low": float(low), "high": float(high)}
 
 
 def summed_up(verdicts: Iterable[dict[str, Any]]) -> dict[str, Any]:
-    """Return how many were refused and why, were right, or were wrong and in what."""
+    """Return the numbers of refused, right and wrong answers, with their causes."""
     of = list(verdicts)
     refused = Counter(one["refused"] for one in of if "refused" in one)
     wrong = [one["missed"] for one in of if one.get("missed")]
@@ -118,8 +116,8 @@ def summed_up(verdicts: Iterable[dict[str, Any]]) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Print the figures."""
-    parser = argparse.ArgumentParser(description="Whether the twin sees what is wrong.")
+    """Measure and print the figures."""
+    parser = argparse.ArgumentParser(description="The twin's answers to corrupted records.")
     parser.add_argument("--seeds", type=int, default=16)
     parser.add_argument("--first-seed", type=int, default=901)
     parser.add_argument("--past", type=int, default=8, help="weeks, even")
@@ -138,8 +136,8 @@ def main() -> None:
     corrupted = [one["refused_or_right"] for wrong, one in results.items() if wrong != "none"]
     good = sum(one["good"] for one in corrupted)
     all_of_them = share(good, sum(one["n"] for one in corrupted))
-    told = {"sites": len(sites), "corruptions": results, "refused_or_right": all_of_them}
-    print(json.dumps(told, indent=None if given.json else 2))
+    summary = {"sites": len(sites), "corruptions": results, "refused_or_right": all_of_them}
+    print(json.dumps(summary, indent=None if given.json else 2))
 
 
 if __name__ == "__main__":

@@ -1,11 +1,11 @@
-"""The daemon's own weight: idle, with 10,000 jobs known, at 1,000 events a second, at start.
+"""Resource use of the daemon: idle, with 10,000 jobs known, at 1,000 events per second, at start.
 
     python bench/daemon.py [--jobs 10000] [--rate 1000] [--seconds 20] [--idle 30]
         [--settle 8] [--versions 9] [--small] [--json]
 
-Real daemons (``outrider run``, the bandit in shadow) stand beside HTCondor event logs in a folder
-of their own. What is asked of them goes over HTTP, as a server's scrape does. Linux only: CPU and
-memory are read from ``/proc``.
+Real daemons (``outrider run``, the bandit in shadow) read HTCondor event logs in a temporary
+folder. They are queried over HTTP, as Prometheus does. Linux only: CPU and memory are read from
+``/proc``.
 """
 
 import argparse
@@ -57,11 +57,11 @@ TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 
 
 class Daemon:
-    """``outrider run`` in a folder, beside the log ``events.log`` in it."""
+    """A process ``outrider run`` that reads ``events.log`` in a folder."""
 
     def __init__(self, folder: Path, snapshot_every_s: float) -> None:
         self.config = folder / "outrider.toml"
-        self.said = folder / "said.log"
+        self.output = folder / "output.log"
         self.config.write_text(
             CONFIG.format(
                 folder=folder, log=folder / "events.log", snapshot_every_s=snapshot_every_s
@@ -70,12 +70,12 @@ class Daemon:
         self.ready_s = 0.0
 
     def start(self) -> None:
-        """Start it and wait until it is ready; `ready_s` says how long that took."""
+        """Start the process and wait until it is ready; set `ready_s` to the time taken."""
         began_s = time.perf_counter()
         command: list[str | Path] = [OUTRIDER, "run", "--config", self.config]
-        with self.said.open("wb") as said:
-            self.process = subprocess.Popen(command, stdout=said, stderr=said)
-        while (found := URL.search(self.said.read_text(errors="replace"))) is None:
+        with self.output.open("wb") as output:
+            self.process = subprocess.Popen(command, stdout=output, stderr=output)
+        while (found := URL.search(self.output.read_text(errors="replace"))) is None:
             self._check(began_s)
         self.address = (found[1] or found[2]).removeprefix("http://")
         while not self.get("/readyz")["ready"]:
@@ -88,12 +88,12 @@ class Daemon:
         time.sleep(0.005)
 
     def stop(self) -> None:
-        """End it as systemd does."""
+        """Stop the process as systemd does."""
         self.process.send_signal(signal.SIGTERM)
         self.process.wait(10)
 
     def text(self, path: str) -> str:
-        """The answer of a path; an HTTP error's too."""
+        """Return the answer of a path, also of an HTTP error."""
         connection = http.client.HTTPConnection(self.address, timeout=30)
         try:
             connection.request("GET", path)
@@ -102,26 +102,26 @@ class Daemon:
             connection.close()
 
     def get(self, path: str) -> Any:
-        """The JSON of a path."""
+        """Return the JSON answer of a path."""
         return json.loads(self.text(path))
 
     def cpu_s(self) -> float:
-        """CPU seconds used so far."""
+        """Return the CPU seconds used so far."""
         fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / TICKS_PER_S
 
     def memory_mb(self, what: str = "VmRSS") -> float:
-        """Resident memory, megabytes of 2**20 bytes; `VmHWM` is the most there ever was."""
+        """Return the resident memory in MiB; `VmHWM` is its peak."""
         status = Path(f"/proc/{self.process.pid}/status").read_text()
         found = re.search(rf"{what}:\s+(\d+) kB", status)
         if found is None:
-            raise SystemExit(f"/proc/{self.process.pid}/status names no {what}")
+            raise SystemExit(f"/proc/{self.process.pid}/status contains no {what}")
         return int(found[1]) / 1024
 
 
 @contextmanager
 def running(folder: Path, snapshot_every_s: float = 3.0) -> Iterator[Daemon]:
-    """A daemon that is ready, and ended afterwards; by default with many a snapshot."""
+    """Run a daemon, by default with frequent snapshots, and stop it afterwards."""
     daemon = Daemon(folder, snapshot_every_s)
     try:
         daemon.start()
@@ -132,7 +132,7 @@ def running(folder: Path, snapshot_every_s: float = 3.0) -> Iterator[Daemon]:
 
 
 def write_known_jobs(log: Path, jobs: int) -> None:
-    """So many jobs were submitted in the last hour; one in twenty runs."""
+    """Write a log of jobs submitted in the last hour, one in twenty of them running."""
     began = datetime.now(UTC) - timedelta(hours=1)
     lines = []
     for job in range(jobs):
@@ -151,7 +151,7 @@ def _record(code: str, job: int, when: datetime, text: str) -> str:
 
 
 def wait_for_jobs(daemon: Daemon, jobs: int) -> None:
-    """Wait until the daemon has been told of so many jobs."""
+    """Wait until the daemon knows this number of jobs."""
     until_s = time.monotonic() + 60.0
     while daemon.get("/api/v1/status")["jobs"]["submitted"] < jobs:
         if time.monotonic() > until_s:
@@ -160,10 +160,10 @@ def wait_for_jobs(daemon: Daemon, jobs: int) -> None:
 
 
 def measure_idle(folder: Path, seconds: float, settle_s: float) -> dict[str, float]:
-    """Beside a log in which nothing happens."""
+    """Measure a daemon whose log does not change."""
     (folder / "events.log").touch()
     with running(folder) as daemon:
-        time.sleep(settle_s)  # the first snapshot is no idling
+        time.sleep(settle_s)  # wait for the first snapshot
         before_s = daemon.cpu_s()
         time.sleep(seconds)
         return {
@@ -176,7 +176,7 @@ def measure_idle(folder: Path, seconds: float, settle_s: float) -> dict[str, flo
 def measure_load(
     folder: Path, jobs: int, rate: int, seconds: float, settle_s: float
 ) -> dict[str, Any]:
-    """With jobs known: memory, the load of new events, and a restart."""
+    """Measure a daemon with known jobs: memory, load of new events, and a restart."""
     log = folder / "events.log"
     write_known_jobs(log, jobs)
     with running(folder) as daemon:
@@ -208,11 +208,11 @@ def measure_load(
 
 
 def _probe(daemon: Daemon, seconds: float) -> dict[str, float]:
-    """Scrape and ask for the status every second; in between, knock every few milliseconds.
+    """Scrape and get the status every second, and a health check every few milliseconds.
 
-    The daemon says itself how late its loop woke (`loop_lag_ms`), but looks only twice a second.
-    A knock is answered when the loop is free: the longest answers show every block, and what
-    else the machine was busy with.
+    The daemon itself reports its loop lag (`loop_lag_ms`), but measures only twice a second. A
+    health check is answered when the loop is free: the longest answers show every block, and other
+    load of the machine.
     """
     lags, knocks, scrapes, statuses = [], [], [], []
     connection = http.client.HTTPConnection(daemon.address, timeout=30)
@@ -251,7 +251,7 @@ def _probe(daemon: Daemon, seconds: float) -> dict[str, float]:
 
 
 def measure_version(rounds: int) -> dict[str, float]:
-    """``outrider --version`` beside ``python -c pass``; they take turns."""
+    """Measure ``outrider --version`` and ``python -c pass`` in turns."""
     version: list[float] = []
     nothing: list[float] = []
     turns = (([str(OUTRIDER), "--version"], version), ([sys.executable, "-c", "pass"], nothing))
@@ -265,13 +265,15 @@ def measure_version(rounds: int) -> dict[str, float]:
 
 
 def main() -> int:
-    """Measure; exit code 1 if something is over budget."""
+    """Measure, print, and return 1 if something is over budget."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--jobs", type=int, default=10_000, help="jobs that are known")
-    parser.add_argument("--rate", type=int, default=1_000, help="events a second")
-    parser.add_argument("--seconds", type=float, default=20.0, help="how long they come in")
+    parser.add_argument("--jobs", type=int, default=10_000, help="known jobs")
+    parser.add_argument("--rate", type=int, default=1_000, help="events per second")
+    parser.add_argument(
+        "--seconds", type=float, default=20.0, help="seconds during which they arrive"
+    )
     parser.add_argument("--idle", type=float, default=30.0, help="seconds of idling")
-    parser.add_argument("--settle", type=float, default=8.0, help="seconds before each of both")
+    parser.add_argument("--settle", type=float, default=8.0, help="seconds before each measurement")
     parser.add_argument("--versions", type=int, default=9, help="starts of `outrider --version`")
     given = parsed(parser, jobs=100, rate=50, seconds=2.0, idle=0.5, settle=0.5, versions=1)
     found: dict[str, Any] = {"jobs": given.jobs, "rate": given.rate}

@@ -1,14 +1,14 @@
-"""How long it takes to find out which machines the jobs of an HTCondor pool may use.
+"""CPU time to determine which machines the jobs of an HTCondor pool may use.
 
-Hand-made ads as condor_submit and a startd write them: default requirements, a clause of the job's
-own, partitionable slots with resource limits, a START that reads the owner of the job. `first_s` is
-from nothing to all classes told; `again_s` the same jobs and slots once more, as at each snapshot.
-Three sizes: kinds of jobs x kinds of slots (at 5,000 each slot has amounts and limits of its own),
-and 10,000 jobs. Seconds of CPU; nobody answers over a network here.
+The ads are made by hand as condor_submit and a startd write them: default requirements, a clause of
+the job, partitionable slots with resource limits, a START that reads the job's owner. `first_s` is
+from an empty state to all classes reported; `again_s` is for the same jobs and slots again, as at
+each snapshot. There are three sizes: kinds of jobs x kinds of slots (at 5,000 each slot has its own
+amounts and limits), and 10,000 jobs. Figures are seconds of CPU, without any network.
 
     python bench/eligibility.py [--seed 1] [--small] [--json]
 
-Exit code 1 where a budget is missed: 2 s first and .05 s again for 300 x 100, 30 s for 300 x 5,000.
+Exit code 1 if a budget is missed: 2 s first and .05 s again for 300 x 100, 30 s for 300 x 5,000.
 """
 
 import argparse
@@ -26,7 +26,7 @@ from outrider_adapters.htcondor.eligibility import EligibilityWatch
 from outrider_adapters.htcondor.pool_calls import ClassAd, HTCondorException, PoolCalls
 
 SIZES = ((300, 300, 100, 100), (300, 300, 5_000, 5_000), (10_000, 300, 5_000, 20))
-"""Jobs, kinds of them, slots, kinds of them."""
+"""Numbers of jobs, kinds of jobs, slots and kinds of slots."""
 SMALL = ((30, 10, 20, 10),)
 BUDGETS_S = {(300, 100): (2.0, 0.05), (300, 5_000): (30.0, None)}
 REFRESH_S = 300.0
@@ -47,7 +47,7 @@ JOB = """[ClusterId = {n}; ProcId = 0; Owner = "user{few}"; FileSystemDomain = "
 
 
 def made(text: str, count: int, kinds: int, rng: random.Random) -> list[Any]:
-    """So many ads, of so many kinds."""
+    """Return `count` ads of `kinds` kinds."""
     of_kind = [
         {
             "few": kind % 10, "cpus": 1 + kind % 32, "memory": 2_000 + 7 * kind,
@@ -60,7 +60,7 @@ def made(text: str, count: int, kinds: int, rng: random.Random) -> list[Any]:
 
 
 class Pool:
-    """Answers as a collector and a schedd do: with those attributes that were asked for."""
+    """Mock of a collector and a schedd, which return the requested attributes."""
 
     def __init__(self, jobs: Sequence[Any], slots: Sequence[Any]) -> None:
         self._jobs, self._slots = jobs, slots
@@ -75,14 +75,14 @@ class Pool:
 
 
 def projected(ad: Any, names: Sequence[str]) -> Any:
-    """An ad of these attributes alone."""
+    """Return an ad with these attributes alone."""
     answer = ClassAd()
     answer.update({name: ad.lookup(name) for name in names if name in ad})
     return answer
 
 
-def all_told(watch: EligibilityWatch, pool: Pool, now_s: float) -> tuple[float, int]:
-    """Seconds of CPU until everything is told, without those of the answers; and the classes."""
+def report_all(watch: EligibilityWatch, pool: Pool, now_s: float) -> tuple[float, int]:
+    """Return CPU seconds until all classes are reported (without queries), and their number."""
     spent_s = -time.process_time()
     watch.look_at_slots(now_s)
     ads = watch.ask(pool.queue, ["ClusterId"])
@@ -93,13 +93,13 @@ def all_told(watch: EligibilityWatch, pool: Pool, now_s: float) -> tuple[float, 
 
 
 def measured(jobs: int, job_kinds: int, slots: int, slot_kinds: int, seed: int) -> dict[str, Any]:
-    """One size, from nothing and once more."""
+    """Measure one size, from an empty state and again."""
     rng = random.Random(seed)
     pool = Pool(made(JOB, jobs, job_kinds, rng), made(SLOT, slots, slot_kinds, rng))
     watch = EligibilityWatch(PoolCalls(pool, None, HTCondorException, ()), REFRESH_S)
-    first_s, classes = all_told(watch, pool, 0.0)
-    again_s, _ = all_told(watch, pool, 2.0)
-    refreshed_s, _ = all_told(watch, pool, 2.0 + REFRESH_S)
+    first_s, classes = report_all(watch, pool, 0.0)
+    again_s, _ = report_all(watch, pool, 2.0)
+    refreshed_s, _ = report_all(watch, pool, 2.0 + REFRESH_S)
     return {
         "jobs": jobs, "job_kinds": job_kinds, "slots": slots, "slot_kinds": slot_kinds,
         "classes": classes, "first_s": first_s, "again_s": again_s, "refreshed_s": refreshed_s,
@@ -107,7 +107,7 @@ def measured(jobs: int, job_kinds: int, slots: int, slot_kinds: int, seed: int) 
 
 
 def main() -> int:
-    """Measure, print, and compare with the budgets."""
+    """Measure, print, and return 1 if a budget was missed."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seed", type=int, default=1)
     options = parsed(parser)

@@ -1,16 +1,16 @@
-"""What run time estimators cost and how good they are, beside gradient boosting by scikit-learn.
+"""Cost and accuracy of run time estimators, compared with scikit-learn's gradient boosting.
 
-Each lives through a trace as in `outrider estimate`: asked at submission, told at the end.
-``boosting`` is the usual alternative: three quantile models on the logarithm of the run time,
-fitted anew every 2,000 ends to the last 20,000 jobs, from request, CPUs, hour, day, the last two
-and mean run times of the user and those of jobs just like this. Its predictions are made in one go
-for all jobs of a fit; one at a time each would cost milliseconds. Losses are sums of the pinball
-losses of the three quantiles, of log seconds, over the jobs of which all have an opinion.
+Each runs through a trace as in `outrider estimate`: it estimates at submission and learns at the
+end. ``boosting`` is the usual alternative: three quantile models on the logarithm of the run time,
+fitted again every 2,000 ends to the last 20,000 jobs, from request, CPUs, hour, day, the last two
+and mean run times of the user and those of identical jobs. It predicts all jobs of a fit in one
+call; single calls would cost milliseconds each. Losses are sums of the pinball losses of the three
+quantiles, in log seconds, over the jobs for which all estimators have an estimate.
 
     OMP_NUM_THREADS=1 python bench/estimator.py [TRACE.swf.gz ...] [--first 60000]
         [--small] [--json]
 
-Without a trace a generated workload is taken, which shows costs; its losses say nothing of a site.
+Without a trace a generated workload is used, which shows costs; its losses do not apply to a site.
 """
 
 import argparse
@@ -41,7 +41,7 @@ NAN = float("nan")
 
 
 class Boosting(RunTimeEstimator):
-    """Notes what a model would be asked; `predictions` holds what it would have answered."""
+    """Gradient boosting estimator that records its inputs and predicts them in batches."""
 
     def __init__(self, jobs: int) -> None:
         super().__init__(PolicySettings(), random.Random(1))
@@ -75,11 +75,13 @@ class Boosting(RunTimeEstimator):
             self._fit()
 
     def answer(self) -> None:
-        """What the present models say of the jobs asked about since they were fitted."""
+        """Predict the jobs submitted since the current models were fitted."""
         asked = slice(self._answered, self._asked)
         if self._models and self._asked > self._answered:
-            said = np.stack([model.predict(self._rows[asked]) for model in self._models], axis=1)
-            self.predictions[asked] = np.exp(np.sort(said, axis=1))
+            predicted = np.stack(
+                [model.predict(self._rows[asked]) for model in self._models], axis=1
+            )
+            self.predictions[asked] = np.exp(np.sort(predicted, axis=1))
         self._answered = self._asked
 
     def _fit(self) -> None:
@@ -102,7 +104,7 @@ def first(workload: Workload, n: int) -> Workload:
 
 
 def unclassed() -> Workload:
-    """A grid without its classes, which are made of what is to be estimated."""
+    """Return a grid without its classes, which depend on the run times."""
     grid = perez_grid(0.5, 1)
     return dataclasses.replace(grid, job_class=["batch"] * len(grid.job_class))
 
@@ -116,19 +118,23 @@ def measure(workload: Workload) -> dict[str, Any]:
         "learned": LearnedRunTimes(LearnedSettings(), rng),
         "boosting": boosting,
     }
-    cpu_s, said = {}, {}
+    cpu_s, predicted = {}, {}
     for name, estimator in estimators.items():
         began_s = time.process_time()
+<<<<<<< HEAD
         said[name] = collect_estimates(workload, {name: estimator}).quantiles[name]
+=======
+        predicted[name] = tell(workload, {name: estimator}).quantiles[name]
+>>>>>>> f3aac060 (Benches: docstrings, names and texts in plain words)
         if name == "boosting":
             boosting.answer()
-            said[name] = boosting.predictions
+            predicted[name] = boosting.predictions
         cpu_s[name] = time.process_time() - began_s
-    known = [np.isfinite(q).all(axis=1) for q in said.values() if np.isfinite(q).any()]
+    known = [np.isfinite(q).all(axis=1) for q in predicted.values() if np.isfinite(q).any()]
     scored = np.logical_and.reduce(known)
     y = np.log(np.maximum(workload.run_s[scored], 1.0))
     out: dict[str, Any] = {"trace": workload.name, "jobs": len(scored), "scored": int(scored.sum())}
-    for name, quantiles in said.items():
+    for name, quantiles in predicted.items():
         if not np.isfinite(quantiles).any():
             out[name] = None
             continue
@@ -158,10 +164,10 @@ def main() -> None:
         for name in ("user", "last_two", "learned", "boosting"):
             one = result[name]
             if one is None:
-                print(f"  {name:9s} had no opinion")
+                print(f"  {name:9s} has no estimates")
                 continue
-            print(f"  {name:9s} log loss {one['log_loss']:.3f}   range holds {one['coverage']:.1%}"
-                  f"   {one['us_per_job']:5.0f} us a job")  # fmt: skip
+            print(f"  {name:9s} log loss {one['log_loss']:.3f}   coverage {one['coverage']:.1%}"
+                  f"   {one['us_per_job']:5.0f} us per job")  # fmt: skip
     print(f"calibration {calibrated_s:.3f} s")
 
 

@@ -1,14 +1,14 @@
-"""How long it takes to read a pool's queue, and to decide about all that waits in it.
+"""Time to read an HTCondor pool's whole queue, and to decide about all its waiting jobs.
 
-A real HTCondor pool on the loopback, with thousands of pending jobs of thirty kinds and thousands
-of made-up slots, of which a tenth are usable; the adapter `htcondor` and the daemon's core in this
-process. Seconds by the wall: for the first look at everything, which also learns which machines
-each kind of job may use; for what the policy decides then; and for the whole queue read again, as
-it is every five minutes.
+A real HTCondor pool on the loopback has thousands of pending jobs of thirty kinds and thousands of
+made-up slots, a tenth of them usable. The adapter `htcondor` and the daemon's core run in this
+process. Figures are wall seconds: for the first look at everything, which also determines which
+machines each kind of job may use; for the policy's decisions; and for reading the whole queue
+again, which happens every five minutes.
 
     python bench/first_look.py [--jobs 10000] [--slots 5000] [--policy survival] [--json]
 
-Needs root and a pool (make peers). Exit code 1 where reading again and deciding take more than 1 s.
+Needs root and a pool (make peers). Exit code 1 if reading again and deciding take more than 1 s.
 """
 
 import argparse
@@ -47,14 +47,14 @@ T = TypeVar("T")
 
 
 def timed(call: Callable[[], T]) -> tuple[float, T]:
-    """Seconds by the wall, and what came of it."""
+    """Return the wall seconds of a call, and its result."""
     began_s = time.monotonic()
     found = call()
     return time.monotonic() - began_s, found
 
 
 def measured(pool: HTCondorPool, folder: Path, jobs: int, policy: str) -> dict[str, Any]:
-    """The figures."""
+    """Return the figures of one pool."""
     (folder / "condor_config").write_text(CLIENT)
     os.environ["CONDOR_CONFIG"] = str(folder / "condor_config")
     from outrider_adapters.htcondor.locating import located
@@ -88,7 +88,7 @@ def measured(pool: HTCondorPool, folder: Path, jobs: int, policy: str) -> dict[s
 
 
 def main() -> int:
-    """Returns the exit code."""
+    """Measure, print and return the exit code."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )

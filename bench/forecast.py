@@ -1,10 +1,10 @@
-"""How long the expected starts of a long queue take, by discipline, and what drawing costs of it.
+"""CPU time of the expected starts of a long queue, by discipline, and the share of sampling.
 
     python bench/forecast.py [--jobs 10000] [--replicates 100] [--small] [--json]
 
-A site of 750 CPUs, 10,000 waiting jobs of 1 to 32 CPUs, four requests, forty users with 5,000 runs
-behind them, 500 arrivals a day. Without the extra `forecast` (numba) it takes some hundred times as
-long; `compiled` says which it was. Compiling, which is done once, is not counted.
+The site has 750 CPUs, 10,000 waiting jobs of 1 to 32 CPUs, four requests, forty users with 5,000
+past runs, and 500 arrivals a day. Without the extra `forecast` (numba) it takes some hundred times
+as long; `compiled` shows which it was. Compilation, which happens once, is not counted.
 """
 
 import argparse
@@ -23,13 +23,13 @@ from outrider.forecast.running import HAS_COMPILER
 from outrider.model.localtime import DAY_S
 
 BUDGET_S = 60.0
-"""For the whole queue, beside the loop (10,000 jobs, 100 replicates, compiled)."""
+"""CPU time budget for the whole queue (10,000 jobs, 100 replicates, compiled)."""
 NOW_S = 1e6
 RUNNING, DAYS = 60, 11
 
 
 def some_jobs(n: int, history: RunTimeHistory, rng: np.random.Generator) -> Jobs:
-    """Jobs by chance."""
+    """Return random jobs of random users."""
     cpus = 2 ** rng.integers(0, 6, n)
     request_s = rng.choice([3600.0, 7200.0, 36000.0, 86400.0], n)
     groups = [
@@ -40,7 +40,7 @@ def some_jobs(n: int, history: RunTimeHistory, rng: np.random.Generator) -> Jobs
 
 
 def site(jobs: int) -> tuple[QueueState, RunTimeHistory, RecentArrivals]:
-    """A full site with so many that wait."""
+    """Return a full site with this number of waiting jobs."""
     rng, history = np.random.default_rng(1), RunTimeHistory()
     ended = some_jobs(5000, history, rng)
     for groups, request_s in zip(ended.groups, ended.request_s.tolist(), strict=True):
@@ -58,7 +58,7 @@ def site(jobs: int) -> tuple[QueueState, RunTimeHistory, RecentArrivals]:
 
 
 def measure(jobs: int, replicates: int) -> list[dict[str, Any]]:
-    """CPU seconds by discipline, the best of three."""
+    """Return CPU seconds by discipline, the best of three."""
     state, history, arrivals = site(jobs)
     out = []
     for discipline in KNOWN_DISCIPLINES:

@@ -1,8 +1,8 @@
-"""How fast a text event log becomes normalised events, beside htcondor2.JobEventLog.
+"""Parsing speed of HTCondor text event logs, compared with htcondor2.JobEventLog.
 
 Both read the same generated log, turn by turn in one process, so that a busy machine slows both.
-JobEventLog hands out its own job events, without hosts, reasons and job specifications made of
-them; the reader here does all of that.
+JobEventLog returns its own job events, without extracting hosts, reasons and job specifications.
+The reader here does all of that.
 
     python bench/intake.py [--events 200000] [--rounds 5] [--seed 1] [--small] [--json]
 """
@@ -43,12 +43,12 @@ RESOURCES = """\
 
 
 def records(events: int, seed: int) -> Iterator[str]:
-    """A user log of jobs that start, grow, are evicted now and then, held, removed or complete."""
+    """Yield the records of a user log: jobs start, grow, are sometimes evicted, or complete."""
     rng = random.Random(seed)
     waiting: list[tuple[int, int]] = []
     running: list[tuple[int, int]] = []
-    now_s, cluster, told = float(START_S), 0, 0
-    while told < events:
+    now_s, cluster, written = float(START_S), 0, 0
+    while written < events:
         now_s += rng.expovariate(2.0)
         stamp = (
             time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(now_s)) + f".{int(now_s % 1 * 1e3):03d}Z"
@@ -59,9 +59,9 @@ def records(events: int, seed: int) -> Iterator[str]:
             for proc in range(10):
                 waiting.append((cluster, proc))
                 yield submitted(cluster, proc, stamp)
-                told += 1
+                written += 1
             continue
-        told += 1
+        written += 1
         if waiting and chance < 0.35:
             job = waiting.pop(rng.randrange(len(waiting)))
             running.append(job)
@@ -75,7 +75,7 @@ def records(events: int, seed: int) -> Iterator[str]:
         elif running:
             yield completed(*running.pop(rng.randrange(len(running))), stamp)
         else:
-            told -= 1
+            written -= 1
 
 
 def submitted(cluster: int, proc: int, stamp: str) -> str:
@@ -122,7 +122,7 @@ def completed(cluster: int, proc: int, stamp: str) -> str:
 
 
 def read_here(path: Path) -> int:
-    """Records read by this project's reader, fed in chunks as ``outrider ingest`` does."""
+    """Return the records read by our reader, fed in chunks as ``outrider ingest`` does."""
     reader = HTCondorLogReader(ReaderOptions())
     count, rest = 0, b""
     with path.open("rb") as log:
@@ -135,7 +135,7 @@ def read_here(path: Path) -> int:
 
 
 def read_there(path: Path) -> int:
-    """Events read by HTCondor's own bindings."""
+    """Return the number of events read by HTCondor's own bindings."""
     import htcondor2
 
     with htcondor2.JobEventLog(str(path)) as log:

@@ -1,11 +1,11 @@
-"""How many rows a second the journal and the ledger file take, beside raw SQLite in the same run.
+"""Write speed of the journal and the ledger file, compared with raw SQLite in the same run.
 
     python bench/journal.py [--rows N] [--dir FOLDER] [--small] [--json]
 
 ``journal_rows_per_s`` goes through the writer thread in entries of 100 events with a cursor, as an
 adapter yields them, in WAL with synchronous=NORMAL, as the daemon runs.
-``journal_single_rows_per_s`` waits for each entry before it gives the next: a transaction each.
-``ledger_file_1500k_s`` is what a ledger file adds to a loop that makes 1.5 million decisions.
+``journal_single_rows_per_s`` waits for each entry before the next: one transaction each.
+``ledger_file_1500k_s`` is the time that a ledger file adds to a loop of 1.5 million decisions.
 """
 
 import argparse
@@ -36,7 +36,7 @@ def timed(work: Callable[[], None]) -> float:
 
 
 def entries(rows: int) -> list[Entry]:
-    """Of 80 events each (a third submitted, started, completed) and 20 decisions."""
+    """Return entries of 80 events each (a third submitted, started, completed) and 20 decisions."""
     spec = JobSpec(user="ann@site", vo="physics", cpus=2, estimate_s=3600.5)
     made = []
     for first in range(0, rows, ENTRY_EVENTS):
@@ -61,7 +61,7 @@ def entries(rows: int) -> list[Entry]:
 
 
 def raw_rows(path: Path, rows: int) -> float:
-    """Seconds of executemany in transactions of 10,000 rows, 14 columns, same pragmas."""
+    """Return the time of executemany in transactions of 10,000 rows, 14 columns, same pragmas."""
     connection = sqlite3.connect(path, isolation_level=None)
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute("PRAGMA synchronous = NORMAL")
@@ -101,7 +101,7 @@ def through_writer(path: Path, made: list[Entry], wait_each: bool) -> float:
 
 
 def ledger_file(path: Path, rows: int, scores: dict[str, float] | None) -> float:
-    """Seconds that writing rows to a ledger file takes, without making them."""
+    """Return the time of writing rows to a ledger file, without making them."""
 
     def made(job: int) -> DecisionRow:
         return DecisionRow(job * 0.5, f"j{job}", "start", "node001", 1, "best", "bandit", "active",
@@ -120,7 +120,7 @@ def ledger_file(path: Path, rows: int, scores: dict[str, float] | None) -> float
 
 
 def hashing(rows: int) -> float:
-    """Seconds that hashing decisions takes, as a replay without a ledger file does."""
+    """Return the time of hashing decisions, as a replay without a ledger file does."""
 
     def hashed() -> None:
         total = LedgerHash()
@@ -162,7 +162,9 @@ def measure(folder: Path, rows: int) -> dict[str, float | bool]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rows", type=int, default=200_000)
-    parser.add_argument("--dir", type=Path, help="where to write (default: the system's temp)")
+    parser.add_argument(
+        "--dir", type=Path, help="folder for the files (default: the system's temporary folder)"
+    )
     given = parsed(parser, rows=2_000)
     with tempfile.TemporaryDirectory(dir=given.dir) as folder:
         found = measure(Path(folder), given.rows)

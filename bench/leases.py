@@ -1,12 +1,12 @@
-"""How long leases of many jobs take on a real HTCondor pool: set, renewed, taken back.
+"""Time to set, renew and revert the leases of many jobs on a real HTCondor pool.
 
-A real pool on the loopback in whose queue thousands of jobs lie that no machine takes, and the
-lever of the adapter `htcondor` as the daemon calls it: a thousand jobs a call, each edit read back.
-Seconds by the wall, and CPU seconds that the schedd took meanwhile.
+The pool runs on the loopback and has thousands of queued jobs that no machine takes. The lever of
+the adapter `htcondor` is called as the daemon calls it: a thousand jobs per call, each edit read
+back. Figures are wall seconds, and the schedd's CPU seconds during this time.
 
     python bench/leases.py [--jobs 10000] [--json]
 
-Needs root and a pool (make peers). Exit code 1 where a renewal takes more than 2 s.
+Needs root and a pool (make peers). Exit code 1 if a renewal takes more than 2 s.
 """
 
 import argparse
@@ -36,7 +36,7 @@ JOB = "executable = /bin/true\nrequest_memory = 900000\n"
 
 
 def lever_on(pool: HTCondorPool, folder: Path) -> Lever:
-    """The lever, with the right to edit everybody's jobs."""
+    """Return the lever, with permission to edit all users' jobs."""
     os.environ["CONDOR_CONFIG"] = str(client_config(pool, folder, "outrider"))
     from outrider_adapters.htcondor.real_pool import HTCondorAdapter
     from outrider_adapters.htcondor.settings import HTCondorSettings
@@ -47,23 +47,23 @@ def lever_on(pool: HTCondorPool, folder: Path) -> Lever:
 
 
 def calls(jobs: list[str], lever: Lever) -> Iterator[tuple[str, Callable[[list[str]], Any]]]:
-    """What is measured, by name: a call on some jobs."""
+    """Yield the measured calls by name."""
 
     def rows(some: list[str]) -> list[DecisionRow]:
         return [DecisionRow(0.0, job, "defer", None, 0, "later", "x", "active") for job in some]
 
     yield "set", lambda some: lever.apply(rows(some))
     yield "renewed", lambda some: lever.apply(rows(some))
-    yield "taken back", lever.withdraw
+    yield "reverted", lever.withdraw
 
 
 def measured(pool: HTCondorPool, folder: Path, n: int) -> dict[str, Any]:
-    """The figures for so many jobs."""
+    """Return the figures for n jobs."""
     add_outrider(pool, folder)
     cluster = pool.submit(f"{JOB}queue {n}\n")
     jobs = [f"host.pool.test#{cluster}.{proc}" for proc in range(n)]
     lever = lever_on(pool, folder)
-    lever.withdraw(jobs[:1])  # the process that asks has begun
+    lever.withdraw(jobs[:1])  # starts the helper process
     schedd = processes(pool)["schedd"]
     results = []
     try:
@@ -82,7 +82,7 @@ def measured(pool: HTCondorPool, folder: Path, n: int) -> dict[str, Any]:
 
 
 def main() -> int:
-    """Returns the exit code."""
+    """Measure, print and return the exit code."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )

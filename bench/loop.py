@@ -1,8 +1,8 @@
-"""How long the daemon holds up its own event loop, with 10,000 jobs known and as many ended.
+"""Time for which the daemon blocks its event loop, with 10,000 jobs known and as many ended.
 
     python bench/loop.py [--jobs 10000] [--small] [--json]
 
-Exit code 1 where the budget of 20 ms is missed.
+Exit code 1 if the budget of 20 ms is missed.
 """
 
 import argparse
@@ -36,11 +36,11 @@ BUDGET_MS = 20.0
 T = 1_700_000_000.0
 RUNNING_SHARE = 0.05
 TRIES = 4
-"""Others use this machine too: the best of so many tries counts."""
+"""Number of tries; the best counts, because the machine may be shared."""
 
 
 def full_core(jobs_n: int) -> Core:
-    """A core that knows so many jobs, and remembers as many that have ended."""
+    """Return a core that knows this many jobs, and remembers as many ended ones."""
     ended, running = jobs_n, int(jobs_n * RUNNING_SHARE)
     log = {"type": "logtail", "paths": ["/nowhere"]}
     policies: dict[str, dict[str, object]] = {"bandit": {}, "random_match": {}}
@@ -62,7 +62,7 @@ def full_core(jobs_n: int) -> Core:
 
 
 async def longest_delay_s(work: Callable[[], Awaitable[object]]) -> float:
-    """Return how long work holds up a loop that wakes every millisecond; the best of a few tries."""
+    """Return how long work blocks a loop that wakes every millisecond; best of a few tries."""
 
     async def watch(delays: list[float]) -> None:
         while True:
@@ -83,7 +83,7 @@ async def longest_delay_s(work: Callable[[], Awaitable[object]]) -> float:
 
 
 async def measure(folder: Path, jobs_n: int) -> dict[str, float]:
-    """Milliseconds by what the daemon does."""
+    """Return milliseconds by activity of the daemon."""
     core, recording = full_core(jobs_n), Recording(folder)
     view = DaemonView(core, recording, Publisher(recording, lambda: core))
 
@@ -110,9 +110,11 @@ async def measure(folder: Path, jobs_n: int) -> dict[str, float]:
 
 
 def main() -> int:
-    """Measure, print, and say whether the budget was kept."""
+    """Measure, print, and return 1 if the budget was missed."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--jobs", type=int, default=10_000, help="known, and as many ended")
+    parser.add_argument(
+        "--jobs", type=int, default=10_000, help="known jobs, and as many ended ones"
+    )
     given = parsed(parser, jobs=200)
     tune_interpreter()
     with tempfile.TemporaryDirectory() as folder:

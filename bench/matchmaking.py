@@ -1,11 +1,10 @@
-"""How fast the mock pool matches jobs to slots, by real ClassAds.
+"""Matchmaking speed of the mock pool, with real ClassAds.
 
-``cycle_s`` is a whole negotiation cycle: alike jobs against slots, starting as many as there are
-slots, with the event log written. ``mixed_cycle_s`` is the same with jobs of 100 autoclusters in
-turns, each of which is matched with every slot that is still free.
-``matches_per_s`` are single symmetric matches of a job's ad and a slot's, both as the pool makes
-them; ``raw_matches_per_s`` beside it is the same of two ads with nothing but Requirements and what
-they read: what the bindings alone cost.
+``cycle_s`` is a whole negotiation cycle: identical jobs against slots, starting one job per slot,
+with the event log written. ``mixed_cycle_s`` is the same with jobs of 100 alternating autoclusters,
+each matched with every slot that is still free. ``matches_per_s`` counts single symmetric matches
+of a job's ad and a slot's, both as the pool makes them. ``raw_matches_per_s`` is the same for two
+ads with only Requirements and the attributes that they read: the cost of the bindings alone.
 
     python bench/matchmaking.py [--jobs 10000] [--slots 1000] [--rounds 5] [--seed 1]
         [--small] [--json]
@@ -39,14 +38,14 @@ SINGLE = 20_000
 
 @contextmanager
 def made_pool(slots: int, seed: int) -> Iterator[MockPool]:
-    """One-slot machines in ten clusters, and a log that is really written."""
+    """Yield a pool of one-slot machines in ten clusters, with a real log file."""
     machines = [Machine(name=f"m{n}", cluster=f"c{n % 10}") for n in range(slots)]
     with tempfile.TemporaryFile("w", encoding="utf-8") as log:
         yield MockPool(machines, now_s=BEGIN_S, rng=random.Random(seed), event_log=log)
 
 
 def cycle_s(jobs: int, slots: int, seed: int, autoclusters: int) -> float:
-    """Seconds of one cycle that fills every slot."""
+    """Return the time of one cycle that fills every slot."""
     submissions = min(SUBMISSIONS, jobs)
     with made_pool(slots, seed) as pool:
         for number in range(submissions):
@@ -61,7 +60,7 @@ def cycle_s(jobs: int, slots: int, seed: int, autoclusters: int) -> float:
 
 
 def matches_per_s(job: ClassAd, slot: ClassAd) -> float:
-    """Single symmetric matches a second; the ads must match."""
+    """Return single symmetric matches per second; the ads must match."""
     if not job.symmetricMatch(slot):
         raise RuntimeError("these ads should match")
     begin_s = time.perf_counter()

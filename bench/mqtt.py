@@ -1,12 +1,11 @@
-"""How many messages a second come through the mqtt adapter, from a real Mosquitto at QoS 1.
+"""Throughput of the mqtt adapter in messages per second, from a real Mosquitto at QoS 1.
 
     python bench/mqtt.py [--messages 30000] [--machines 500] [--rounds 3] [--small] [--json]
 
-A publisher in a process of its own sends power readings and log-ins in turn as fast as the broker
-acknowledges them; the adapter runs here and acknowledges each message once it was taken.
-Two figures: `live`, the publisher sends while the adapter listens (both and the broker share the
-machine), and `backlog`, the adapter comes back to what the broker kept for it. Budget: 3,000 a
-second live.
+A publisher in a separate process sends power readings and log-ins in turn as fast as the broker
+acknowledges them. The adapter runs here and acknowledges each message after taking it. There are
+two figures: `live`, while the publisher sends (both and the broker share the machine), and
+`backlog`, when the adapter reconnects to a queue at the broker. Budget: 3,000 per second live.
 """
 
 import argparse
@@ -69,7 +68,7 @@ def adapter(broker: Mosquitto) -> MqttAdapter:
 
 
 async def until_connected(listening: MqttAdapter) -> None:
-    """Leave a session at the broker."""
+    """Connect once, so that the broker keeps a session."""
     async with listening:
         batches = listening.batches(None)
         async for batch in batches:
@@ -79,7 +78,7 @@ async def until_connected(listening: MqttAdapter) -> None:
 
 
 async def taken_per_s(listening: MqttAdapter, messages: int) -> float:
-    """From the first message to the last."""
+    """Return messages per second, from the first to the last."""
     taken, began_s = 0, 0.0
     async with asyncio.timeout(WITHIN_S), listening:
         batches = listening.batches(None)
@@ -112,14 +111,14 @@ def measured(program: Path, messages: int, machines: int) -> dict[str, float]:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description="Messages a second through the mqtt adapter.")
+    parser = argparse.ArgumentParser(description="Messages per second through the mqtt adapter.")
     parser.add_argument("--messages", type=int, default=30_000)
     parser.add_argument("--machines", type=int, default=500)
     parser.add_argument("--rounds", type=int, default=3)
     given = parsed(parser, messages=500, machines=5, rounds=1)
     program = program_path("mosquitto")
     if program is None:
-        print("no real Mosquitto here (make peers)", file=sys.stderr)
+        print("Mosquitto not found; use `make peers`", file=sys.stderr)
         return 0
     rounds = [measured(program, given.messages, given.machines) for _ in range(given.rounds)]
     figures = {key: statistics.median(r[key] for r in rounds) for key in rounds[0]}

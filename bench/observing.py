@@ -1,14 +1,14 @@
-"""What it costs to watch an HTCondor pool: the share of a core of Outrider, schedd and collector.
+"""Cost of watching an HTCondor pool: CPU shares of Outrider, schedd and collector.
 
-A real pool on the loopback with an idle queue of thousands of jobs of thirty kinds, thousands of
-made-up slots in its collector, and four real machines that run short jobs. First it is left alone,
-then a daemon in shadow watches it with the adapter `htcondor` as it comes, by its event log or by
-the queue alone. Shares are CPU time over time; those of schedd and collector are what the watching
-adds to them.
+The pool runs on the loopback, with an idle queue of thousands of jobs of thirty kinds, thousands of
+made-up slots in its collector, and four real machines that run short jobs. First it runs alone,
+then a daemon in shadow watches it with the adapter `htcondor` in its default settings, through its
+event log or its queue alone. Shares are CPU time / wall time; compare those of schedd and collector
+with and without the daemon.
 
     python bench/observing.py [--jobs 10000] [--slots 5000] [--seconds 600] [--queue-alone] [--json]
 
-Needs root and a pool (make peers). Exit code 1 where Outrider takes more than 1 % of a core.
+Needs root and a pool (make peers). Exit code 1 if Outrider uses more than 1 % of a core.
 """
 
 import argparse
@@ -39,7 +39,7 @@ NEGOTIATOR_CYCLE_DELAY = 20
 SCHEDD_INTERVAL = 60
 CLASSAD_LIFETIME = 86400
 """
-"""The intervals of an ordinary pool: that of the tests negotiates every second."""
+"""Intervals of an ordinary pool; the tests' pool negotiates every second."""
 
 CONFIG = """\
 mode = "shadow"
@@ -55,7 +55,7 @@ collector = "{collector}"
 
 
 def processes(pool: HTCondorPool) -> dict[str, int]:
-    """The pids of the pool's schedd and collector."""
+    """Return the pids of the pool's schedd and collector."""
     parents: dict[int, tuple[int, str]] = {}
     for stat in Path("/proc").glob("[0-9]*/stat"):
         try:
@@ -73,26 +73,26 @@ def processes(pool: HTCondorPool) -> dict[str, int]:
     wanted = {"condor_schedd": "schedd", "condor_collecto": "collector"}
     found = {}
     for pid, (parent, name) in parents.items():
-        is_helper = parents.get(parent, (0, ""))[1] == name  # one that it forked for a query
+        is_helper = parents.get(parent, (0, ""))[1] == name  # forked for a query
         if name in wanted and is_ours(pid) and not is_helper:
             found[wanted[name]] = pid
     return found
 
 
 def cpu_s(pid: int) -> float:
-    """CPU time of a process until now."""
+    """Return the CPU time of a process until now."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / TICKS_A_SECOND
 
 
 def children(pid: int) -> list[int]:
-    """The processes that a process has started."""
+    """Return the child processes of a process."""
     tasks = Path(f"/proc/{pid}/task").glob("*/children")
     return [int(child) for task in tasks for child in task.read_text().split()]
 
 
 def shares(pids: dict[str, int], seconds: float) -> dict[str, float]:
-    """The share of a core that processes take in so many seconds."""
+    """Return the share of a core that processes use during this many seconds."""
     before = {name: cpu_s(pid) for name, pid in pids.items()}
     began_s = time.monotonic()
     time.sleep(seconds)
@@ -127,7 +127,7 @@ def fill(pool: HTCondorPool, jobs: int, slots: int) -> None:
 
 
 def main() -> int:
-    """Measure, print, and judge."""
+    """Measure, print, and return 1 if over budget."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )

@@ -1,14 +1,14 @@
-"""How often the intervals of off-policy checks hold the truth, on campuses whose truth is known.
+"""Coverage of the intervals of off-policy checks, on campuses with known truth.
 
     python bench/off_policy.py [--seeds 16] [--first-seed 301] [--weeks 6] [--machines 120]
         [--bad-jobs 0] [--policies lowest_watts,bandit,survival] [--small] [--json]
 
-Each seed is another campus and the journal of a daemon beside it, under random_match. The truth is
-that of one step, by the trace: whether each start would have completed on each machine that was
-free. Printed by policy: seeds that were estimated and refused, intervals of 90 % that hold the
-truth (DR and SNIPS), those that are wrong about its sign, their mean half width, and the mean
-error with its standard error. Then journals whose incumbent is another policy and is said to be
-random_match: how many were refused. No budget: this is for docs/twin-off-policy.md.
+Each seed is another campus and the journal of a daemon that watches it, under random_match. The
+truth of one step comes from the trace: whether each start would have completed on each free
+machine. The output by policy: estimated and refused seeds, 90 % intervals that contain the truth
+(DR and SNIPS), those with the wrong sign, their mean half width, and the mean error with its
+standard error. Then the number of refused journals whose incumbent is another policy, labelled as
+random_match. No budget: this is for docs/twin-off-policy.md.
 """
 
 import argparse
@@ -46,7 +46,7 @@ LEVEL: Final = 0.9
 
 
 def checked(given: argparse.Namespace, seed: int, folder: Path) -> dict[str, dict[str, Any]]:
-    """What a seed says of each policy: the check, and the truth of one step."""
+    """Return the check of each policy for a seed, and the truth of one step."""
     campus = generate_campus(
         seed, weeks=given.weeks, machines=given.machines, clusters=6, bad_jobs=given.bad_jobs
     )
@@ -58,29 +58,29 @@ def checked(given: argparse.Namespace, seed: int, folder: Path) -> dict[str, dic
     gathered, counted = recorded_starts(
         folder / "journal.sqlite", site, runners, nothing, random.Random(seed)
     )
-    truth, told = OneStep(campus), {}
+    truth, by_policy = OneStep(campus), {}
     for runner in runners:
         table = gathered.table(runner.name)
         asked = OffPolicyCheck(policy=runner.name, incumbent=RANDOM, level=LEVEL)
         pairs = zip(runner.asked, gathered.starts, strict=True)
         changes = [truth.change(one) for one, start in pairs if start.completed is not None]
-        told[runner.name] = {
+        by_policy[runner.name] = {
             "check": check_of(asked, table, counted, gathered.left_out(table)).to_json(),
             "truth": float(np.mean(changes)),
         }
-    return told
+    return by_policy
 
 
 def summed_up(policy: str, of_seeds: list[dict[str, Any]]) -> dict[str, Any]:
-    """One row of the table."""
-    fit = [told for told in of_seeds if not told["check"]["refused"]]
+    """Return one row of the table."""
+    fit = [by_policy for by_policy in of_seeds if not by_policy["check"]["refused"]]
     row: dict[str, Any] = {"policy": policy, "estimated": len(fit)}
     row["refused"] = len(of_seeds) - len(fit)
     if len(fit) < 2:
         return row
-    row["effective_n"] = [round(told["check"]["effective_n"]) for told in fit]
+    row["effective_n"] = [round(by_policy["check"]["effective_n"]) for by_policy in fit]
     for name, field in (("dr", "difference"), ("snips", "snips_difference")):
-        found = [(told["check"][field], told["truth"]) for told in fit]
+        found = [(by_policy["check"][field], by_policy["truth"]) for by_policy in fit]
         errors = np.array([one["value"] - truth for one, truth in found])
         row[name] = {
             "held": sum(one["low"] <= truth <= one["high"] for one, truth in found),
@@ -95,7 +95,7 @@ def summed_up(policy: str, of_seeds: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def found_out(given: argparse.Namespace, seed: int, folder: Path) -> dict[str, bool]:
-    """Return whether the check of counts refuses each incumbent, all said to choose at random."""
+    """Return True per incumbent if the check of counts refuses it as a random policy."""
     campus = generate_campus(seed, weeks=given.weeks / 2, machines=80, clusters=5, bad_jobs=0)
     write_campus(campus, folder / "campus")
     refused = {}
@@ -108,8 +108,8 @@ def found_out(given: argparse.Namespace, seed: int, folder: Path) -> dict[str, b
 
 
 def main() -> None:
-    """Print the tables."""
-    parser = argparse.ArgumentParser(description="Whether off-policy intervals hold the truth.")
+    """Measure and print the tables."""
+    parser = argparse.ArgumentParser(description="Coverage of off-policy intervals.")
     parser.add_argument("--seeds", type=int, default=16)
     parser.add_argument("--first-seed", type=int, default=301)
     parser.add_argument("--weeks", type=float, default=6.0)
@@ -122,12 +122,12 @@ def main() -> None:
     refused: dict[str, int] = defaultdict(int)
     for seed in range(given.first_seed, given.first_seed + given.seeds):
         with tempfile.TemporaryDirectory() as name:
-            for policy, told in checked(given, seed, Path(name)).items():
-                of_policies[policy].append(told)
+            for policy, result in checked(given, seed, Path(name)).items():
+                of_policies[policy].append(result)
         with tempfile.TemporaryDirectory() as name:
             for incumbent, is_refused in found_out(given, seed, Path(name)).items():
                 refused[incumbent] += is_refused
-    rows = [summed_up(policy, told) for policy, told in of_policies.items()]
+    rows = [summed_up(policy, result) for policy, result in of_policies.items()]
     if given.json:
         print(json.dumps({"results": rows, "claims_refused": refused}, indent=2))
         return
@@ -142,7 +142,7 @@ def main() -> None:
             f"{dr['wrong_sign']:>5}  {dr['half_width']:>10.4f}  {dr['error']:+.4f} +- "
             f"{dr['standard_error']:.4f} | {snips['held']:>4}"
         )
-    print(f"said to be {RANDOM}, and refused, of {given.seeds}: {dict(refused)}")
+    print(f"labelled as {RANDOM} and refused, of {given.seeds}: {dict(refused)}")
 
 
 if __name__ == "__main__":

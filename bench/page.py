@@ -1,12 +1,12 @@
-"""What the page costs the daemon: a hundred browsers that look, and the table of 100,000 jobs.
+"""Cost of the page for the daemon: a hundred browsers, and the table of 100,000 jobs.
 
     python bench/page.py [--jobs 100000] [--browsers 100] [--seconds 30] [--small] [--json]
 
-A real daemon (``outrider run``, the bandit in shadow) stands beside an event log with so many
-waiting jobs. Browsers ask as the page does: the status every two seconds, the lists every ten. In
-turns, over HTTP: pages of the table without and with filters, as jobs came and sorted. Linux only:
-CPU is read from ``/proc``. Budgets: a tenth of a core for all browsers, beyond what the daemon
-takes without them; 100 ms for a page of the table.
+A real daemon (``outrider run``, the bandit in shadow) reads an event log with this many waiting
+jobs. Browsers send the page's requests: the status every two seconds, the lists every ten. Pages of
+the table are requested in turns over HTTP, with and without filters, unsorted and sorted. Linux
+only: CPU is read from ``/proc``. Budgets: a tenth of a core for all browsers, in addition to the
+daemon alone; 100 ms for a page of the table.
 """
 
 import argparse
@@ -27,7 +27,7 @@ from daemon import Daemon, running, wait_for_jobs, write_known_jobs
 
 BUDGETS: Final = {"browsers_cpu_ratio": 0.1, "page_ms": 100.0}
 SNAPSHOT_EVERY_S: Final = 300.0
-"""As by default: what it costs is not what browsers do."""
+"""Default snapshot interval, so that snapshots do not distort the browsers' cost."""
 STATUS_EVERY_S: Final = 2.0
 LISTS: Final = (
     "/api/v1/jobs?candidates=true&limit=4&state=queued",
@@ -47,7 +47,7 @@ PAGES: Final = {
 
 
 async def browse(client: aiohttp.ClientSession, late_s: float, until_s: float) -> int:
-    """Ask as one page does; returns how many answers came."""
+    """Send the requests of one page until a time; return the number of rounds."""
     await asyncio.sleep(late_s)
     n = 0
     while time.monotonic() < until_s:
@@ -63,7 +63,7 @@ async def browse(client: aiohttp.ClientSession, late_s: float, until_s: float) -
 
 
 async def browsers_cpu(daemon: Daemon, browsers: int, seconds: float) -> dict[str, float]:
-    """Share of a core that browsers take, beyond that of the daemon alone."""
+    """Return the share of a core that browsers cost, in addition to the daemon alone."""
     before_s = daemon.cpu_s()
     await asyncio.sleep(seconds)
     alone_s = daemon.cpu_s() - before_s
@@ -83,9 +83,9 @@ async def browsers_cpu(daemon: Daemon, browsers: int, seconds: float) -> dict[st
 
 
 def pages_ms(daemon: Daemon, jobs: int, rounds: int) -> dict[str, float]:
-    """Median milliseconds of each kind of page, by the clock of who asks.
+    """Return the median milliseconds of each kind of page, on the client's clock.
 
-    Each is of another length: an answer that is shared with who asked the same costs nothing.
+    Each has another length, because the daemon shares the answers of identical requests.
     """
     spent: dict[str, list[float]] = {}
     for n in range(rounds):
@@ -98,7 +98,7 @@ def pages_ms(daemon: Daemon, jobs: int, rounds: int) -> dict[str, float]:
 
 
 def measure(folder: Path, given: argparse.Namespace) -> dict[str, Any]:
-    """All figures."""
+    """Return all figures of the bench."""
     write_known_jobs(folder / "events.log", given.jobs)
     with running(folder, SNAPSHOT_EVERY_S) as daemon:
         wait_for_jobs(daemon, given.jobs)
@@ -115,7 +115,7 @@ def measure(folder: Path, given: argparse.Namespace) -> dict[str, Any]:
 
 
 def main() -> int:
-    """Measure; exit code 1 if a budget was missed."""
+    """Measure, print, and return 1 if a budget was missed."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--jobs", type=int, default=100_000)
     parser.add_argument("--browsers", type=int, default=100)

@@ -1,11 +1,11 @@
-"""Outrider beside AccaSim, a published simulator: the same SWF files under the same rules.
+"""Comparison of Outrider with AccaSim, a published simulator, on the same SWF files and rules.
 
     python bench/peers.py [TRACE ...] [--jobs 2000,8000] [--rounds 3] [--small] [--json]
 
 Generated workloads of parallel jobs, and each TRACE (.swf, whole seconds), run on one pool of CPUs
-under FCFS and EASY. The two take turns, each run in a process of its own that reads the file and
-tells when every job started. CPU seconds and memory are those from the file to the last start, not
-of imports. `same_starts` is the share of jobs that start in the same second in both: where it is
+under FCFS and EASY. The two take turns, each run in a separate process that reads the file and
+reports the start of every job. CPU seconds and memory are measured from the file to the last start,
+without imports. `same_starts` is the share of jobs that start in the same second in both: if it is
 small, they did not do the same work. AccaSim comes from the package index: `make .venv/.accasim`.
 """
 
@@ -42,24 +42,23 @@ RULES: Final[dict[str, Discipline]] = {"fcfs": STRICT, "easy": EASY}
 OURS: Final = "outrider"
 PEER: Final = "accasim"
 ONE: Final = "--one"
-"""The first word of a process that runs one simulator."""
+"""First argument of a process that runs one simulator."""
 STARTS: Final = {
     "format": "{job};{start}",
     "attributes": {"job": ("id", "str"), "start": ("start_time", "int")},
 }
 Starts: TypeAlias = dict[str, float]
 Run: TypeAlias = Callable[[Path, Path], Starts]
-"""Runs a trace; it may write into a folder."""
+"""Function that runs a trace; it may write into a folder."""
 
 
 class Measured(msgspec.Struct):
-    """One run, from the file to the last start.
+    """Figures of one run, from the file to the last start.
 
     Attributes:
         cpu_s: seconds of CPU.
-        rss_mb: megabytes of 2**20 bytes, at most and beyond those of a process that has imported
-            everything.
-        starts: when each job started, seconds.
+        rss_mb: peak memory in MiB, minus that of a process that has imported everything.
+        starts: start time of each job, seconds.
     """
 
     cpu_s: float
@@ -68,7 +67,7 @@ class Measured(msgspec.Struct):
 
 
 def outrider_under(rule: str) -> Run:
-    """A replay as `outrider replay` does it."""
+    """Return a function that replays a trace as `outrider replay` does."""
     policy = make_policy("fifo", {}, 0, "fifo")
     policy.wants_scores = False
 
@@ -86,8 +85,8 @@ def outrider_under(rule: str) -> Run:
 
 
 def accasim_under(rule: str) -> Run:
-    """A simulation by AccaSim; its pool is one node with all CPUs."""
-    vars(collections)["Mapping"] = Mapping  # where it was until Python 3.10, and AccaSim seeks it
+    """Return a function that simulates a trace with AccaSim, on one node with all CPUs."""
+    vars(collections)["Mapping"] = Mapping  # AccaSim expects it here, as until Python 3.10
     from accasim.base.allocator_class import FirstFit
     from accasim.base.scheduler_class import EASYBackfilling, FirstInFirstOut
     from accasim.base.simulator_class import Simulator
@@ -115,25 +114,25 @@ UNDER: Final = {OURS: outrider_under, PEER: accasim_under}
 
 
 def cpus_of(trace: Path) -> int:
-    """Of the whole pool, by the header."""
+    """Return the CPUs of the whole pool, from the header."""
     return int(re.findall(r"^;\s*MaxProcs:\s*(\d+)", trace.read_text(), re.MULTILINE)[0])
 
 
 def run_one(simulator: str, trace: str, rule: str, folder: str) -> None:
-    """What a process of its own does: it leaves what it measured in a folder."""
+    """Run one simulator in this process, and write its figures into a folder."""
     run = UNDER[simulator](rule)
-    before_s, before_mb = time.process_time(), _most_mb()
+    before_s, before_mb = time.process_time(), _peak_mb()
     starts = run(Path(trace), Path(folder))
-    found = Measured(time.process_time() - before_s, _most_mb() - before_mb, starts)
+    found = Measured(time.process_time() - before_s, _peak_mb() - before_mb, starts)
     (Path(folder) / "found.json").write_bytes(msgspec.json.encode(found))
 
 
-def _most_mb() -> float:
+def _peak_mb() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 def measured(simulator: str, trace: Path, rule: str) -> Measured:
-    """Run one simulator in a process of its own."""
+    """Run one simulator in a separate process and return its figures."""
     with tempfile.TemporaryDirectory() as folder:
         words = [sys.executable, __file__, ONE, simulator, str(trace), rule, folder]
         done = subprocess.run(words, capture_output=True, text=True, check=False)
@@ -143,7 +142,7 @@ def measured(simulator: str, trace: Path, rule: str) -> Measured:
 
 
 def generated(jobs: int, folder: Path) -> Path:
-    """A workload file in whole seconds, the only ones that AccaSim reads."""
+    """Write a generated workload file in whole seconds, as AccaSim requires."""
     made = parallel(jobs)
     run_s = np.ceil(made.run_s)
     trace = folder / f"generated-{jobs}.swf"
@@ -156,14 +155,14 @@ def generated(jobs: int, folder: Path) -> Path:
 
 
 def compare(trace: Path, rule: str, rounds: int) -> dict[str, Any]:
-    """Both simulators in turns: medians of what they took, and whether they agree."""
+    """Run both simulators in turns; return their median costs, and whether they agree."""
     runs: dict[str, list[Measured]] = {simulator: [] for simulator in UNDER}
     for _ in range(rounds):
         for simulator, found in runs.items():
             found.append(measured(simulator, trace, rule))
     submit_s = dict(zip(*_submissions(trace), strict=True))
     ours, theirs = runs[OURS][0].starts, runs[PEER][0].starts
-    told: dict[str, Any] = {
+    row: dict[str, Any] = {
         "trace": trace.name,
         "rule": rule,
         "jobs": len(submit_s),
@@ -174,13 +173,13 @@ def compare(trace: Path, rule: str, rounds: int) -> dict[str, Any]:
     for name, found in runs.items():
         starts = found[0].starts
         wait_s = statistics.fmean(at - submit_s[job] for job, at in starts.items())
-        told |= {
+        row |= {
             f"{name}_started": len(starts),
             f"{name}_mean_wait_s": round(wait_s, 1),
             f"{name}_cpu_s": round(statistics.median(run.cpu_s for run in found), 3),
             f"{name}_rss_mb": round(statistics.median(run.rss_mb for run in found), 1),
         }
-    return {**told, "times_as_fast": round(told[f"{PEER}_cpu_s"] / told[f"{OURS}_cpu_s"], 2)}
+    return {**row, "times_as_fast": round(row[f"{PEER}_cpu_s"] / row[f"{OURS}_cpu_s"], 2)}
 
 
 def _submissions(trace: Path) -> tuple[list[str], list[float]]:
@@ -189,14 +188,14 @@ def _submissions(trace: Path) -> tuple[list[str], list[float]]:
 
 
 def main() -> int:
-    """Compare, print, and say whether Outrider was the faster one each time."""
+    """Compare, print, and return 1 if Outrider was ever the slower one."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("traces", type=Path, nargs="*", metavar="TRACE")
-    parser.add_argument("--jobs", default="2000,8000", help="sizes of what is generated")
+    parser.add_argument("--jobs", default="2000,8000", help="sizes of the generated workloads")
     parser.add_argument("--rounds", type=int, default=3)
     given = parsed(parser, jobs="100", rounds=1)
     if find_spec("accasim") is None:
-        raise SystemExit("there is no AccaSim here; use: make .venv/.accasim")
+        raise SystemExit("AccaSim not found; use `make .venv/.accasim`")
     with tempfile.TemporaryDirectory() as name:
         traces = [generated(int(jobs), Path(name)) for jobs in given.jobs.split(",")]
         found = [

@@ -1,10 +1,10 @@
-"""How fast policies that plan replay a hundred machines, in jobs per CPU-second.
+"""Replay speed of planning policies on a hundred machines, in jobs per CPU-second.
 
     python bench/planners.py [--jobs 1000] [--policy NAME ...] [--small] [--json]
 
-The workload is that of `workloads.py`: serial jobs at nine tenths of what 100 machines can do. A
-pass looks at every machine, and plans few of them anew (`planning/open_machines.py`). `fifo` stands
-beside them, for what the engine takes.
+The workload is that of `workloads.py`: serial jobs at nine tenths of the capacity of 100 machines.
+A pass examines every machine and plans few of them again (`planning/open_machines.py`). `fifo`
+shows the cost of the engine alone.
 """
 
 import argparse
@@ -12,7 +12,7 @@ import sys
 
 from calibration import calibration_s
 from options import parsed
-from workloads import measure, serial, tell
+from workloads import measure, print_runs, serial
 
 from outrider.model.modes import STRICT
 
@@ -27,7 +27,7 @@ def main() -> int:
     given = parsed(parser, jobs=60)
     unit_s = calibration_s()
     workload = serial(given.jobs)
-    measure(workload, "fifo", STRICT, unit_s)  # what a process does first is slow
+    measure(workload, "fifo", STRICT, unit_s)  # warm-up: the first run is slow
     names = ["fifo", *(given.policy or POLICIES)]
     runs = [measure(workload, name, STRICT, unit_s) for name in names]
     too_slow = [
@@ -35,7 +35,7 @@ def main() -> int:
         for run in runs
         if run["jobs_per_s"] < JOBS_PER_S
     ]
-    return tell(runs, too_slow, unit_s, given.json)
+    return print_runs(runs, too_slow, unit_s, given.json)
 
 
 if __name__ == "__main__":

@@ -1,10 +1,9 @@
-"""How fast the accounting records of PBS and Slurm become events.
+"""Parsing speed of the accounting records of PBS and Slurm.
 
 Each reader gets a generated file, in chunks as ``outrider ingest`` feeds it. ``lines_per_s`` is
-`LogReader.read` alone, the median of the rounds; ``ingest_lines_per_s`` is all of
-``outrider ingest`` after the reading of its own modules: events put in order, doubles found,
-waits and work counted. Both are lines by CPU second of one core. A reader that is not installed is
-left out, and said so.
+`LogReader.read` alone, the median of the rounds. ``ingest_lines_per_s`` is all of ``outrider
+ingest`` except its imports: events sorted, duplicates found, waits and work counted. Both are lines
+per CPU second of one core. Readers that are not installed are listed and left out.
 
     python bench/records.py [--lines 200000] [--rounds 5] [--seed 1] [--reader NAME]
         [--small] [--json]
@@ -34,7 +33,7 @@ TARGET_LINES_PER_S = 50_000
 
 
 class Run(NamedTuple):
-    """One job of the generated site."""
+    """One job run of the generated site."""
 
     number: int
     user: int
@@ -42,11 +41,11 @@ class Run(NamedTuple):
     submit_s: int
     start_s: int
     end_s: int
-    ending: float  # a number in [0, 1), from which each format takes how it ended
+    ending: float  # a number in [0, 1), from which each format derives the ending
 
 
 def runs(seed: int) -> Iterator[Run]:
-    """Jobs without end, by the time of their ends."""
+    """Yield an endless stream of jobs, by the time of their ends."""
     rng = random.Random(seed)
     end_s = START_S
     for number in range(10_000_000):
@@ -58,7 +57,7 @@ def runs(seed: int) -> Iterator[Run]:
 
 
 def pbs_records(seed: int) -> Iterator[str]:
-    """Of each job Q, S and E, half of the jobs in Torque's words and half in PBS Pro's."""
+    """Yield records Q, S and E of each job, alternately in Torque's and PBS Pro's format."""
     for run in runs(seed):
         job = f"{run.number}.server.example.org"
         who = f"user=user{run.user} group=group{run.user % 20}"
@@ -99,7 +98,7 @@ def pbs_records(seed: int) -> Iterator[str]:
 
 
 def sacct_records(seed: int) -> Iterator[str]:
-    """``sacct -P`` with a header; every fourth job has two steps."""
+    """Yield the lines of ``sacct -P`` with a header; every fourth job has two steps."""
     yield (
         "JobID|JobIDRaw|Cluster|Partition|Account|Group|User|Submit|Eligible|Start|End|Elapsed|"
         "ExitCode|State|NNodes|NCPUS|ReqCPUS|ReqMem|AllocTRES|Timelimit|NodeList|JobName\n"
@@ -118,7 +117,7 @@ def sacct_records(seed: int) -> Iterator[str]:
 
 
 def jobcomp_records(seed: int) -> Iterator[str]:
-    """One line a job, as ``jobcomp/filetxt`` writes it."""
+    """Yield one line per job, as ``jobcomp/filetxt`` writes it."""
     for run in runs(seed):
         state = "TIMEOUT" if run.ending < 0.05 else "FAILED" if run.ending < 0.15 else "COMPLETED"
         submit, start, end = map(_iso_stamp, run[3:6])
@@ -150,7 +149,7 @@ def _iso_stamp(time_s: int) -> str:
 
 
 def lines_read(kind: type[LogReader], path: Path) -> int:
-    """Lines read by the reader alone. Exits if it rejects a record."""
+    """Return the lines read by the reader alone; exit if it rejects a record."""
     reader = kind(ReaderOptions(timezone="UTC"))
     lines, rest = 0, b""
     with path.open("rb") as log:

@@ -1,10 +1,10 @@
-"""How fast a campus is replayed under each policy, in events a second and as a ratio.
+"""Replay speed of a campus under each policy, in events per second and as a ratio.
 
     python bench/replay.py [FOLDER] [--weeks 4] [--machines 400] [--policy NAME ...]
         [--small] [--json]
 
-Without a folder a campus is generated. The ratio is seconds of work per million events over the
-seconds of a fixed calibration loop run in the same process: it does not depend on the machine.
+Without a folder a campus is generated. The ratio is the seconds per million events / the seconds of
+a fixed calibration loop in the same process, so it does not depend on the machine.
 """
 
 import argparse
@@ -40,7 +40,7 @@ MAKERS: dict[str, Callable[[int], Policy]] = {
 
 
 def measure(campus: Campus, name: str, seed: int, unit_s: float) -> dict[str, Any]:
-    """One replay; scores are not kept, as in ``outrider replay`` without a ledger."""
+    """Measure one replay without scores, as in ``outrider replay`` without ``--ledger``."""
     policy = MAKERS[name](seed)
     policy.wants_scores = False
     rows = 0

@@ -1,12 +1,12 @@
-"""How long a daemon without a usable snapshot takes to feed its journal again.
+"""Restart time of a daemon that replays its journal without a usable snapshot.
 
     python bench/restart.py [--inputs 270000] [--queued 2000] [--machines 500] [--profile FILE]
         [--small] [--json]
 
-A journal of a busy pool is made: jobs are submitted, start, are evicted now and then and complete,
-and every few events the watermark moves. `restart.bring_up` then makes the state of it for three
-policies. `queued` jobs wait all the time, so that every pass has a queue to look at. Exit code 1
-where the budget of 30 s for 270,000 inputs is missed.
+The bench makes the journal of a busy pool: jobs are submitted, start, are sometimes evicted, and
+complete, and every few events the watermark moves. `restart.bring_up` then rebuilds the state for
+three policies. `queued` jobs wait all the time, so that every pass has a queue to process. Exit
+code 1 if the budget of 30 s for 270,000 inputs is missed.
 """
 
 import argparse
@@ -39,7 +39,7 @@ BUDGET_S = 30.0
 BUDGET_INPUTS = 270_000
 T = 1_700_000_000.0
 STEP_S = 0.25
-"""Between two events: four a second."""
+"""Seconds between two events: four events per second."""
 EVENTS_A_BATCH = 4
 POLICIES = ("bandit", "survival", "random_match")
 
@@ -47,7 +47,7 @@ POLICIES = ("bandit", "survival", "random_match")
 def inputs(
     count: int, queued: int, machines: int, seed: int = 1
 ) -> Iterator[tuple[str, NamedEvent]]:
-    """So many rows of a journal: events of a pool, and moves of the watermark."""
+    """Yield `count` rows of a journal: events of a pool, and moves of the watermark."""
     chance = random.Random(seed)
     waiting: list[str] = []
     free, running = list(range(machines)), dict[int, str]()
@@ -79,7 +79,7 @@ def inputs(
 
 
 def write_journal(folder: Path, count: int, queued: int, machines: int) -> None:
-    """A state directory as a killed daemon leaves it, without a snapshot."""
+    """Write a state directory as a killed daemon leaves it, without a snapshot."""
     folder.mkdir()
     rows = list(inputs(count, queued, machines))
     with Journal(folder / JOURNAL_NAME) as journal:
@@ -88,7 +88,7 @@ def write_journal(folder: Path, count: int, queued: int, machines: int) -> None:
 
 
 def configuration() -> LoadedConfig:
-    """Three policies in shadow, and rooms by name."""
+    """Return a configuration with three policies in shadow, and rooms by name."""
     raw = {
         "adapters": {"log": {"type": "logtail", "paths": ["/nowhere"]}},
         "policies": {name: {} for name in POLICIES},
@@ -102,7 +102,7 @@ def configuration() -> LoadedConfig:
 def measure(
     folder: Path, count: int, queued: int, machines: int, profile: str | None
 ) -> dict[str, float]:
-    """Seconds of CPU and of the clock to make the state of the journal."""
+    """Measure the CPU and wall time to rebuild the state from the journal."""
     write_journal(folder, count, queued, machines)
     loaded = configuration()
     recording = Recording(folder)
@@ -132,14 +132,14 @@ def measure(
 
 
 def main() -> int:
-    """Measure, print, and say whether the budget was kept."""
+    """Measure, print, and return 1 if the budget was missed."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--inputs", type=int, default=BUDGET_INPUTS, help="rows of the journal")
     parser.add_argument("--queued", type=int, default=2_000, help="jobs that wait all the time")
     parser.add_argument("--machines", type=int, default=500, help="machines of the pool")
-    parser.add_argument("--profile", metavar="FILE", help="write a profile there")
+    parser.add_argument("--profile", metavar="FILE", help="write a profile to this file")
     given = parsed(parser, inputs=2_000, queued=50, machines=20)
-    # only the figures go to the output
+    # print only the figures
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))
     with tempfile.TemporaryDirectory() as folder:
         found = measure(

@@ -1,11 +1,10 @@
-"""How long a scheduling pass takes, and that it does not grow with the number of pending jobs.
+"""Duration of a scheduling pass, which must not grow with the number of pending jobs.
 
-A shadow engine as the daemon has it: a bandit that keeps scores for explaining, 100 clusters,
-300 groups of equal jobs pending. Before each pass a fixed number of jobs changes: some leave,
-as many come; machines free and fill. Only the pass itself (the tick) is timed. ``all_due_ms`` is
-the one pass in which the whole queue's decision epoch has passed at once. The garbage collector is
-set as the daemon sets it, and before there are jobs, as in a daemon that sees them come: none of
-them is spared the collector's walks.
+The bench uses a shadow engine like the daemon's: a bandit that keeps scores for explanations, 100
+clusters, 300 groups of equal pending jobs. Before each pass a fixed number of jobs changes: some
+leave, the same number arrives, and machines become free or busy. Only the pass itself (the tick) is
+timed. ``all_due_ms`` is the one pass in which the decision epoch of the whole queue expires. The
+garbage collector is set up as in the daemon, before there are jobs, so that it visits all of them.
 
     python bench/round.py [--waiting 10000,20000,50000] [--passes 300] [--changed 500]
         [--seed 1] [--small] [--json]
@@ -41,17 +40,17 @@ BUDGET_MS = 8.0
 
 
 class Nowhere:
-    """Neither starts jobs nor wakes the engine: the benchmark ticks by itself."""
+    """Executor that does not start jobs or wake the engine; the bench itself ticks."""
 
     def start(self, job: int, machine: int) -> None:
-        """Shadow."""
+        """Ignore starts, as in shadow."""
 
     def wake_at(self, time_s: float) -> None:
-        """Ticks are given."""
+        """Ignore wake-ups, since the bench ticks."""
 
 
 class Kept:
-    """Keeps the last row of every job, as ``explain`` needs it."""
+    """Recorder of the last row of every job, as ``explain`` needs it."""
 
     def __init__(self) -> None:
         self.last: dict[int, Decision] = {}
@@ -69,14 +68,14 @@ class Kept:
 
 
 class Grouped(Bandit):
-    """The bandit with as many groups of equal jobs as the budget speaks of."""
+    """Bandit with a fixed number of groups of equal jobs, as in the budget."""
 
     def group_key(self, job: Job, view: SiteView) -> int:
         return job.number % GROUPS
 
 
 class Bench:
-    """A site with so many pending jobs, and the changes between two passes."""
+    """Site with this number of pending jobs, and the changes between two passes."""
 
     def __init__(self, waiting: int, changed: int, seed: int) -> None:
         self.rng = random.Random(seed)
@@ -100,7 +99,7 @@ class Bench:
         self.fill()
 
     def fill(self) -> None:
-        """The queue fills in slices, and passes follow until every job has a decision."""
+        """Fill the queue in slices, and run passes until every job has a decision."""
         for at in range(0, len(self.jobs), 500):
             slice_ = self.jobs[at : at + 500]
             self.engine.feed((self.now, ev.SUBMITTED, job, JobSpec()) for job in slice_)
@@ -109,7 +108,7 @@ class Bench:
             self.tick()
 
     def change(self) -> None:
-        """Jobs leave and come; every tenth runs a little first, so that there is learning."""
+        """Replace some jobs; every tenth runs a little first, so that the policy learns."""
         rng, now = self.rng, self.now
         for n in range(self.changed):
             at = rng.randrange(len(self.jobs))
@@ -127,7 +126,7 @@ class Bench:
             self.next_job += 1
 
     def tick(self, after_s: float = PASS_EVERY_S) -> float:
-        """One pass; seconds it took."""
+        """Run one pass and return its seconds."""
         self.now += after_s
         start_s = time.perf_counter()
         self.engine.feed([(self.now, ev.TICK, 0, None)])
@@ -135,7 +134,7 @@ class Bench:
 
 
 def measure(waiting: int, changed: int, passes: int, seed: int) -> dict[str, Any]:
-    """Times of passes in which so many of the pending jobs are new since the last."""
+    """Measure passes in which `changed` of the pending jobs are new."""
     bench = Bench(waiting, changed, seed)
     rows = bench.kept.rows
     taken_ms: list[float] = []
@@ -163,7 +162,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--passes", type=int, default=300)
     parser.add_argument(
-        "--changed", type=int, default=500, help="jobs a pass that are new (as many leave): 5 %%"
+        "--changed", type=int, default=500, help="new jobs per pass (the same number leaves): 5 %%"
     )
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--waiting", default="10000,20000,50000", help="pending jobs: three sizes")

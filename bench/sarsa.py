@@ -1,11 +1,11 @@
-"""What a decision of `sarsa` costs with a thousand jobs waiting, and a whole run of a paper's row.
+"""Cost of a `sarsa` decision with a thousand waiting jobs, and of a paper's row.
 
     python bench/sarsa.py [--waiting 1000] [--decisions 3000] [--jobs 6000] [--small] [--json]
 
-A decision is everything from the question whose turn it is to the answer where it runs: the state,
-the values of all waiting jobs, the guards, the machine. What it costs to note the decision and to
-learn from an outcome is told beside it. The queue is kept at its length by arrivals at the load of
-the paper's rows. Times are CPU time of the thread: what else a machine does is not in them.
+A decision includes the choice of the job and of its machine: the state, the values of all waiting
+jobs, the guards. The costs of recording the decision and of learning from an outcome are shown
+separately. Arrivals at the load of the paper's rows keep the queue's length. Times are CPU times of
+the thread, without other work of the machine.
 """
 
 import argparse
@@ -31,7 +31,7 @@ BUDGET_RUN_S = 10.0
 
 
 class Clock:
-    """Times the answers of a policy, by method."""
+    """Timer of a policy's answers, by method."""
 
     def __init__(self, policy: Any) -> None:
         self.seconds: dict[str, list[float]] = {}
@@ -49,7 +49,7 @@ class Clock:
         return timed
 
     def percentiles(self) -> Iterator[tuple[str, float, float]]:
-        """(what, median, ninety-ninth percentile), milliseconds."""
+        """Yield (what, median, ninety-ninth percentile) in milliseconds."""
         ranks, choices = self.seconds["rank"], self.seconds["choose"]
         decisions = np.array(ranks[: len(choices)]) + np.array(choices[: len(ranks)])
         for name, seconds in (
@@ -62,9 +62,9 @@ class Clock:
 
 
 def with_so_many_waiting(waiting: int, decisions: int) -> Workload:
-    """A row of the paper on top of jobs that are all there at the beginning.
+    """Return a row of the paper on top of jobs that are all queued at the beginning.
 
-    Half as many more: as the short ones start first, the queue shrinks for a while.
+    There are half as many more: since the short ones start first, the queue shrinks for a while.
     """
     there = waiting * 3 // 2
     work = perez_grid(ROW, SEED, jobs=there + decisions)

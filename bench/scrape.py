@@ -1,19 +1,19 @@
-"""What a scrape costs, and how long it holds up the event loop, at 2,000 and 10,000 series.
+"""Cost of a scrape, and how long it blocks the event loop, at 2,000 and 10,000 series.
 
     python bench/scrape.py [--series 2000 10000] [--rounds 30] [--small] [--json]
 
-A scrape sets every value and copies them on the event loop, then renders the copy in a thread. A
-series is one sample line: a histogram with 14 bounds has 17. In one run, in turns:
+A scrape sets and copies every value on the event loop, then renders the copy in a thread. A series
+is one sample line: a histogram with 14 bounds has 17. In one run, in turns:
 
 - `take_ms`: setting and copying all values, which only the loop may do;
-- `hold_ms`: the longest that a loop which wakes every millisecond was late during a scrape, as a
-  Prometheus 3 makes it; `quiet_ms` is the same without one: what the machine itself does to a loop;
+- `hold_ms`: the longest delay of a loop that wakes every millisecond, during a scrape by a
+  Prometheus 3; `quiet_ms` is the same without a scrape, the machine's own delay;
 - `classic_ms`, `openmetrics_ms`, `prometheus_ms`: rendering alone, for a plain client, for one
-  that asks for OpenMetrics, and for what a Prometheus 3 asks for;
-- `bytes`, `gzip_bytes`: of the classic text.
+  that requests OpenMetrics, and for a Prometheus 3;
+- `bytes`, `gzip_bytes`: size of the classic text.
 
-All are medians over the rounds; `hold_best_ms` and `hold_worst_ms` are the extremes, for others may
-use the machine too. Budget: `hold_ms` below 10 at 2,000 series.
+All are medians over the rounds; `hold_best_ms` and `hold_worst_ms` are the extremes, because the
+machine may be shared. Budget: `hold_ms` below 10 at 2,000 series.
 """
 
 import argparse
@@ -40,7 +40,7 @@ PROMETHEUS_3 = "application/openmetrics-text;version=1.0.0;escaping=allow-utf-8;
 
 
 def small_store(clusters_n: int) -> MetricStore:
-    """The values of a site with so many clusters."""
+    """Return the values of a site with this number of clusters."""
     return MetricStore(
         {
             "adapter": ["campus", "grid"],
@@ -57,7 +57,7 @@ def small_store(clusters_n: int) -> MetricStore:
 
 
 def fill(store: MetricStore, seed: float) -> None:
-    """Set every value anew, to numbers as long as real ones are and never below the last."""
+    """Set every value to a number as long as real ones, and never below the last."""
     snapshot = store.snapshot()
     for metric in snapshot.metrics:
         if metric.kind in (Kind.HISTOGRAM, Kind.SUMMARY):
@@ -69,18 +69,18 @@ def fill(store: MetricStore, seed: float) -> None:
 
 
 def lines_n(snapshot: Snapshot) -> int:
-    """Return how many sample lines an exposition has."""
+    """Return the number of sample lines of an exposition."""
     return sum(not line.startswith(b"#") for line in expose(snapshot)[0].splitlines())
 
 
 def store_of(series_n: int) -> MetricStore:
-    """Values of at least so many series."""
+    """Return values of at least this number of series."""
     one, two = (lines_n(small_store(n).snapshot()) for n in (1, 2))
     return small_store(1 + -(-(series_n - one) // (two - one)))
 
 
 async def longest_delay_ms(work: Callable[[], Awaitable[object]]) -> float:
-    """How late a loop that wakes every millisecond was at worst, while the work was going on."""
+    """Return the longest delay of a loop that wakes every millisecond, during some work."""
     delays = [0.0]
 
     async def watch() -> None:
@@ -98,7 +98,7 @@ async def longest_delay_ms(work: Callable[[], Awaitable[object]]) -> float:
 
 
 async def measure(series_n: int, rounds: int) -> dict[str, Any]:
-    """All figures for so many series: medians over the rounds."""
+    """Return all figures for this number of series: medians over the rounds."""
     store = store_of(series_n)
     spent: dict[str, list[float]] = {}
     seed = 1000.123
@@ -138,7 +138,7 @@ async def measure(series_n: int, rounds: int) -> dict[str, Any]:
 
 
 def main() -> int:
-    """Measure; exit code 1 if the loop was held up for longer than the budget."""
+    """Measure, print, and return 1 if the loop was blocked for longer than the budget."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--series", type=int, nargs="+", default=[BUDGET_SERIES, 10_000])
     parser.add_argument("--rounds", type=int, default=30)

@@ -1,14 +1,15 @@
-"""How long leases of many jobs take on a real Slurm: set, renewed, taken back at a clean stop.
+"""Time to set, renew and revert the leases of many jobs on a real Slurm.
 
-A real slurmctld with 1,000 nodes and 10,000 waiting jobs (as in `slurm_observing.py`), and the
-lever of the adapter `slurm` as the daemon calls it: a thousand jobs a call, each start time read
-back. First the leases of a thousand single jobs, then of all; of these one in five is a task of an
-array, of which Slurm updates all in one. Updates are counted by slurmctld itself.
+A real slurmctld has 1,000 nodes and 10,000 waiting jobs (as in `slurm_observing.py`). The lever of
+the adapter `slurm` is called as the daemon calls it: a thousand jobs per call, each start time read
+back. Leases are reverted as at a clean stop. First it leases a thousand single jobs, then all. One
+in five of these is a task of an array, whose tasks Slurm updates together. slurmctld itself counts
+the updates.
 
     python bench/slurm_acting.py [--jobs 10000] [--nodes 1000] [--json]
 
-Needs root and Slurm (make peers). Exit code 1 where Slurm was asked for more updates than
-`updates_per_s` allows, or a lease of all jobs is not renewed within a third of its length.
+Needs root and Slurm (make peers). Exit code 1 if Slurm got more updates than `updates_per_s`
+allows, or if the leases of all jobs are not renewed within a third of their length.
 """
 
 import argparse
@@ -46,10 +47,10 @@ UPDATES = re.compile(r"REQUEST_UPDATE_JOB +\( *\d+\) count:(\d+)")
 
 
 class Counting:
-    """How many updates of jobs slurmctld has carried out, as time goes on.
+    """Counter of the job updates that slurmctld has executed over time.
 
     Attributes:
-        counts: seconds of a clock that only ever goes on, and how many until then.
+        counts: seconds of the monotonic clock, and the updates until then.
     """
 
     def __init__(self, slurm: CloudSlurm) -> None:
@@ -58,13 +59,13 @@ class Counting:
         self._ended = threading.Event()
 
     def count(self) -> None:
-        """Ask now."""
+        """Query the counter once now."""
         found = UPDATES.search(self._slurm.run("sdiag"))
         self.counts.append((time.monotonic(), int(found[1]) if found else 0))
 
     @contextmanager
     def going_on(self) -> Iterator[None]:
-        """Ask again and again within the block, and when it begins and ends."""
+        """Query the counter periodically within the block, and at its begin and end."""
         self._ended.clear()
         self.counts = []
         self.count()
@@ -83,26 +84,26 @@ class Counting:
 
     @property
     def updates(self) -> int:
-        """How many within the block."""
+        """Number of updates within the block."""
         return self.counts[-1][1] - self.counts[0][1]
 
     def until(self, after_s: float) -> int:
-        """Return how many in its first seconds."""
+        """Return the number of updates in its first seconds."""
         begin_s, n = self.counts[0]
         return max((m for at_s, m in self.counts if at_s <= begin_s + after_s), default=n) - n
 
 
 def begins_later(slurm: CloudSlurm) -> int:
-    """Return how many jobs may not begin yet, by Slurm; each task of an array is one."""
+    """Return how many jobs Slurm does not start yet; each task of an array counts."""
     shown = slurm.run("squeue", "-h", "-r", "-t", "PD", "-O", "JobID:32,EligibleTime:32")
-    times = [line.split()[1] for line in shown.splitlines()]  # N/A: not looked at yet
+    times = [line.split()[1] for line in shown.splitlines()]  # N/A: not examined yet
     return sum(at.isdigit() and int(at) > time.time() + 1.0 for at in times)
 
 
 def phases(
     slurm: CloudSlurm, folder: Path, jobs: Sequence[str], lease_s: float
 ) -> Iterator[dict[str, Any]]:
-    """The figures of leases of these jobs."""
+    """Yield the figures of leases of these jobs."""
     adapter = SlurmAdapter("slurm", SlurmSettings(lease_s=lease_s))
     adapter.undo_log, adapter.identity = UndoFile(folder / f"of-{len(jobs)}", "slurm"), "bench"
     lever = LeasedStartTimes(adapter)
@@ -114,13 +115,13 @@ def phases(
             refused = lever.apply(rows[first : first + MAX_BATCH])
             assert not refused, next(iter(refused.items()))
 
-    def take_back() -> None:
+    def revert() -> None:
         lever.hurry()
         refused = lever.withdraw(jobs)
         assert not refused, next(iter(refused.items()))
 
     calls: list[tuple[str, Callable[[], None], int]]
-    calls = [("set", keep, len(jobs)), ("renewed", keep, len(jobs)), ("taken back", take_back, 0)]
+    calls = [("set", keep, len(jobs)), ("renewed", keep, len(jobs)), ("reverted", revert, 0)]
     try:
         for what, call, keeps in calls:
             with counting.going_on():
@@ -139,7 +140,7 @@ def phases(
 
 
 def main() -> int:
-    """Returns the exit code."""
+    """Measure, print and return the exit code."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
@@ -162,7 +163,7 @@ def main() -> int:
             )
             results += phases(slurm, folder, jobs, settings.lease_s)
     most = settings.updates_per_s
-    paced = [row for row in results if row["what"] != "taken back"]
+    paced = [row for row in results if row["what"] != "reverted"]
     too_many = [row for row in paced if row["updates"] > most * (row["wall_s"] + 0.5)]
     too_late = [row for row in paced if row["wall_s"] > settings.lease_s / 3.0]
     figures = {"results": results, "updates_per_s": most, "too_many": too_many}
@@ -172,7 +173,7 @@ def main() -> int:
     else:
         for row in results:
             print(f"{row['jobs']:,} leases {row['what']}: {row['wall_s']:.1f} s, "
-                  f"{row['updates']:,} updates, {row['updates_per_s']:.1f} a second; "
+                  f"{row['updates']:,} updates, {row['updates_per_s']:.1f} per second; "
                   f"{row['before_a_stop_ends']:,} in the first {CLOSE_S:g} s; CPU of slurmctld "
                   f"{row['controller_cpu_s']:.2f} s, {row['controller_ms_an_update']:.2f} ms each, "
                   f"of Outrider {row['own_cpu_s']:.2f} s, of its commands "

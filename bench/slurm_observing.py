@@ -1,18 +1,18 @@
-"""What it costs to watch a Slurm of 1,000 nodes and 10,000 waiting jobs, and to decide about them.
+"""Cost of watching a Slurm of 1,000 nodes and 10,000 waiting jobs, and of deciding about them.
 
-A real slurmctld on the loopback. Nine of ten nodes are taken, a job that wants all of them is next
-in line, and behind it wait single jobs and, one in five, tasks of arrays; slurmctld itself starts
-nothing more. First the adapter `slurm` and the daemon's core in this process: seconds by the wall,
-and of CPU, for the first look, which is history, for the second, after which the policy decides
-about every job, and for looks at a queue that is as before. Then a daemon in shadow as it comes, in
-turns with none: the share of a core that slurmctld takes with it and without, and Outrider with the
-commands that it runs.
+A real slurmctld runs on the loopback. Nine of ten nodes are busy, a job that needs all of them is
+next in the queue, and single jobs and (one in five) array tasks wait behind it, so slurmctld starts
+nothing more. First the adapter `slurm` and the daemon's core run in this process: wall and CPU
+seconds for the first look, which is history, for the second, after which the policy decides about
+every job, and for looks at an unchanged queue. Then a daemon in shadow with default settings runs
+in turns with none: the share of a core that slurmctld uses with and without it, and that of
+Outrider with the commands that it runs.
 
     python bench/slurm_observing.py [--jobs 10000] [--nodes 1000] [--seconds 120] [--turns 3]
         [--policy survival] [--json]
 
-Needs root and Slurm (make peers). Exit code 1 where a look and deciding take more than 1 s,
-or watching takes more than 1 % of slurmctld's time.
+Needs root and Slurm (make peers). Exit code 1 if a look and deciding take more than 1 s, or if
+watching adds more than 1 % of a core to slurmctld.
 """
 
 import argparse
@@ -60,7 +60,7 @@ listen = "127.0.0.1:0"
 
 
 class Took(NamedTuple):
-    """Seconds: by the wall, of this process's CPU, of its commands' and of slurmctld's."""
+    """Wall seconds, and CPU seconds of this process, its commands and slurmctld."""
 
     wall_s: float
     own_cpu_s: float
@@ -69,7 +69,7 @@ class Took(NamedTuple):
 
 
 def took(controller: int, call: Callable[[], object]) -> Took:
-    """What a call takes."""
+    """Measure the time of a call."""
     before = _now(controller)
     call()
     return Took(*(b - a for a, b in zip(before, _now(controller), strict=True)))
@@ -82,13 +82,13 @@ def _now(controller: int) -> Took:
 
 
 def with_commands_cpu_s(pid: int) -> float:
-    """CPU time of a process and of the commands that it has run, until now."""
+    """Return the CPU time of a process and of its commands until now."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return sum(map(int, fields[11:15])) / TICKS_A_SECOND
 
 
 def looks(slurm: CloudSlurm, folder: Path, jobs: int, policy: str) -> dict[str, Any]:
-    """The figures of looks by this process."""
+    """Return the figures of looks by this process."""
     config = folder / "looks.toml"
     config.write_text(CONFIG.format(folder=folder / "looks", policy=policy))
     settings = SlurmSettings()
@@ -119,7 +119,7 @@ def looks(slurm: CloudSlurm, folder: Path, jobs: int, policy: str) -> dict[str, 
 
 
 def fed(core: Core, batch: Batch) -> None:
-    """Take in a batch, and decide what it makes decidable, as the daemon does."""
+    """Feed a batch to the core and let it decide, as the daemon does."""
     feed = core.take("slurm", batch, time.time())
     while core.step(feed, 1_000):
         pass
@@ -128,7 +128,7 @@ def fed(core: Core, batch: Batch) -> None:
 
 
 def turns(slurm: CloudSlurm, folder: Path, jobs: int, options: Any) -> dict[str, Any]:
-    """The shares of a core while a daemon watches, and in between, while it stands still."""
+    """Return the shares of a core while a daemon watches, and while it is suspended."""
     config = folder / "watching.toml"
     config.write_text(CONFIG.format(folder=folder / "watching", policy=options.policy))
     pid = slurm.controller_pid
@@ -152,7 +152,7 @@ def turns(slurm: CloudSlurm, folder: Path, jobs: int, options: Any) -> dict[str,
 
 
 def shares(pids: dict[str, int], seconds: float) -> dict[str, float]:
-    """The share of a core that processes, with their commands, take in so many seconds."""
+    """Return the share of a core that processes and their commands use during a period."""
     before = {name: with_commands_cpu_s(pid) for name, pid in pids.items()}
     began_s = time.monotonic()
     time.sleep(seconds)
@@ -162,13 +162,15 @@ def shares(pids: dict[str, int], seconds: float) -> dict[str, float]:
 
 
 def main() -> int:
-    """Returns the exit code."""
+    """Measure, print and return the exit code."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
     parser.add_argument("--jobs", type=int, default=10_000)
     parser.add_argument("--nodes", type=int, default=1_000)
-    parser.add_argument("--seconds", type=float, default=120.0, help="of each half of a turn")
+    parser.add_argument(
+        "--seconds", type=float, default=120.0, help="length of each half of a turn"
+    )
     parser.add_argument("--turns", type=int, default=3)
     parser.add_argument("--policy", default="survival")
     options = parsed(parser, jobs=200, nodes=10, seconds=1.0, turns=1)

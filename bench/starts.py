@@ -1,14 +1,14 @@
-"""Whether a learner gains by training on the site's own past, with what users said alone.
+"""Gain of a learner from training on the site's own past, with users' information alone.
 
     python bench/starts.py TRACE[:CPUS]... [--small] [--json]
 
-Each workload file is cut in half: the first half trains `sarsa` (from the scheduler's recorded
-waits where the file has them, else from FIFO), the second is run from an empty queue under each
-start, learning and frozen, and under rules that do not learn. Classes and estimates are the
-defaults of `outrider replay`: what users said, where the file has it. Without a file a generated
-window is taken, whose classes and estimates tell the truth. Printed: the mean bounded slowdown, and
-its difference from the shipped start that learns, with interval and verdict as `outrider compare`
-gives them. There is no budget: this is for docs/training.md.
+Each workload file is split in half. The first half trains `sarsa` (from the scheduler's recorded
+waits if the file has them, else from FIFO). The second is run from an empty queue under each start,
+learning and frozen, and under rules that do not learn. Classes and estimates are the defaults of
+`outrider replay`: users' information if the file has it. Without a file a generated window is used,
+with true classes and estimates. The output: the mean bounded slowdown, and its difference from the
+shipped start that learns, with interval and verdict as in `outrider compare`. There is no budget:
+this is for docs/training.md.
 """
 
 import argparse
@@ -32,7 +32,7 @@ _GENERATED_SEED, _GENERATED_JOBS = 20_001, 600
 
 
 def workloads(traces: list[str]) -> Iterator[Workload]:
-    """The files, CPUs of the pool after a colon; or a small generated window."""
+    """Yield the files (CPUs of the pool after a colon), or a small generated window."""
     for trace in traces:
         name, _, cpus = trace.partition(":")
         yield read_swf(Path(name), machines=int(cpus) if cpus else None)
@@ -41,25 +41,25 @@ def workloads(traces: list[str]) -> Iterator[Workload]:
 
 
 def measured(workload: Workload) -> dict[str, Any]:
-    """One trace."""
+    """Return the figures of one trace."""
     rule = default_rule(workload)
-    told = estimated(workload, rule, SEEDS[0])
-    behaviour = behaviour_policy_of(told)
+    known = estimated(workload, rule, SEEDS[0])
+    behaviour = behaviour_policy_of(known)
     with TemporaryDirectory() as folder:
-        rows = compare(Learner("sarsa"), told, Path(folder), SEEDS, behaviour)
+        rows = compare(Learner("sarsa"), known, Path(folder), SEEDS, behaviour)
     return {
         "trace": workload.name,
         "class_source": workload.class_source,
         "estimates": rule.word,
         "behaviour_policy": behaviour,
-        "jobs": len(halves(told)[1].submit_s),
+        "jobs": len(halves(known)[1].submit_s),
         "rows": rows,
     }
 
 
 def main() -> None:
-    """Print the table."""
-    parser = argparse.ArgumentParser(description="Whether a learner gains by the site's past.")
+    """Measure and print the table."""
+    parser = argparse.ArgumentParser(description="Gain of a learner from the site's own past.")
     parser.add_argument("traces", nargs="*", metavar="TRACE[:CPUS]", help="workload files (.swf)")
     given = parsed(parser)
     results = [measured(workload) for workload in workloads(given.traces)]
@@ -67,8 +67,8 @@ def main() -> None:
         print(json.dumps({"results": results}, indent=2))
         return
     for one in results:
-        told = f"classes {one['class_source']}, estimates {one['estimates']}"
-        print(f"{one['trace']}: {one['jobs']} jobs judged, {told}, after {one['behaviour_policy']}")
+        known = f"classes {one['class_source']}, estimates {one['estimates']}"
+        print(f"{one['trace']}: {one['jobs']} test jobs, {known}, after {one['behaviour_policy']}")
         for row in one["rows"]:
             less = row["less_shipped"]
             interval = " to ".join(f"{end:.2f}" for end in less["interval"] or ())

@@ -1,17 +1,17 @@
-"""How often the twin's intervals hold the truth, on campuses whose truth is known, and how fast.
+"""Coverage of the twin's intervals, on campuses with known truth, and its speed.
 
     python bench/twin.py [--seeds 12] [--first-seed 801] [--past 8] [--next 8] [--machines 250]
         [--replicates 20] [--truths 3] [--policies survival,bandit,lowest_watts]
         [--speed] [--small] [--json]
 
-Each seed is another campus (size, groups and first day are drawn, too) and the journal of a daemon
-beside it, under random_match, up to the end of the past. The truth is that of replays of the campus
-itself. Printed: how far off fidelity is, and by measure the share of intervals of 90 % that hold
-the truth, the error below which 95 % of the estimates are (against each of `--truths` replays, any
-of which might have happened; and against their mean, without their own chance), the mean of the
-latter on the logarithm, half widths, and of the energy savings that a forecast claims, how many
-come true. `--speed` instead times 20 replicates of two policies on 16 weeks of 1,359 machines; the
-budget is an hour of one core.
+Each seed is another campus (with random size, groups and first day) and the journal of a daemon
+that watches it, under random_match, up to the end of the past. The truth comes from replays of the
+campus itself. The output: fidelity, and by measure the share of 90 % intervals that contain the
+truth, the error below which 95 % of the estimates are (against each of `--truths` replays, any of
+which might have happened; and against their mean, without their randomness), the mean of the latter
+on the logarithm, half widths, and the share of predicted energy savings that come true. `--speed`
+instead times 20 replicates of two policies on 16 weeks of 1,359 machines; the budget is an hour of
+one core.
 """
 
 import argparse
@@ -47,12 +47,12 @@ BUDGET_S: Final = 3_600.0
 
 
 def make(name: str, seed: int) -> Policy:
-    """A policy with its own settings."""
+    """Return a policy with default settings."""
     return make_policy(name, {}, seed, "bench")
 
 
 def drawn_campus(given: argparse.Namespace, seed: int) -> Campus:
-    """A campus of this seed that lasts for past and next window."""
+    """Return a campus of this seed that covers the past and the next window."""
     rng = np.random.default_rng(seed)
     machines = int(given.machines * rng.uniform(0.5, 1.5))
     return generate_campus(
@@ -63,7 +63,7 @@ def drawn_campus(given: argparse.Namespace, seed: int) -> Campus:
 
 
 def truths(campus: Campus, policy: str, given: argparse.Namespace) -> list[tuple[Stretch, Stretch]]:
-    """What the past and the next window really cost, in each replay."""
+    """Return the true costs of the past and the next window, one pair per replay."""
     site = TwinSite(campus, Pending([]), "first_fit", 0.0)
     until_s, out = given.past * WEEK_S, []
     for seed in range(given.truths):
@@ -75,7 +75,7 @@ def truths(campus: Campus, policy: str, given: argparse.Namespace) -> list[tuple
 
 
 def of_seed(given: argparse.Namespace, seed: int) -> dict[str, Any]:
-    """What the twin answers of one campus, and the truth."""
+    """Return the twin's answer for one campus, and the truth."""
     campus = drawn_campus(given, seed)
     with tempfile.TemporaryDirectory() as name:
         write_campus(campus, Path(name) / "campus")
@@ -103,7 +103,7 @@ def of_seed(given: argparse.Namespace, seed: int) -> dict[str, Any]:
 
 
 def summed_up(rows: list[tuple[str, str, Estimate, list[float]]]) -> dict[str, dict[str, Any]]:
-    """By measure: how many intervals hold the truth, errors, half widths, claims come true."""
+    """Return coverage, errors, half widths and true savings by measure."""
     by_measure: defaultdict[str, list[tuple[Estimate, float]]] = defaultdict(list)
     means: defaultdict[str, list[float]] = defaultdict(list)
     for _, measure, ratio, values in rows:
@@ -129,7 +129,7 @@ def summed_up(rows: list[tuple[str, str, Estimate, list[float]]]) -> dict[str, d
 
 
 def coverage(given: argparse.Namespace) -> dict[str, Any]:
-    """All seeds, summed up."""
+    """Return the summary of all seeds."""
     sites = [of_seed(given, given.first_seed + n) for n in range(given.seeds)]
     parts = [site["fidelity"] for site in sites if site["fidelity"]]
     return {
@@ -145,7 +145,7 @@ def coverage(given: argparse.Namespace) -> dict[str, Any]:
 
 
 def speed(given: argparse.Namespace) -> dict[str, Any]:
-    """Seconds of a whole answer for the pool of the paper."""
+    """Measure a whole answer for the pool of the paper."""
     campus = generate_campus(1, weeks=16, machines=1359, clusters=37)
     with tempfile.TemporaryDirectory() as name:
         write_campus(campus, Path(name) / "campus")
@@ -163,8 +163,8 @@ def speed(given: argparse.Namespace) -> dict[str, Any]:
 
 
 def main() -> int:
-    """Print the figures; 1: the budget was missed."""
-    parser = argparse.ArgumentParser(description="Whether the twin's intervals hold the truth.")
+    """Measure, print, and return 1 if the budget was missed."""
+    parser = argparse.ArgumentParser(description="Coverage of the twin's intervals.")
     parser.add_argument("--seeds", type=int, default=12)
     parser.add_argument("--first-seed", type=int, default=801)
     parser.add_argument("--past", type=int, default=8, help="weeks, even")
@@ -176,9 +176,9 @@ def main() -> int:
     parser.add_argument("--speed", action="store_true")
     given = parsed(parser, seeds=1, next=2, machines=30, replicates=2, policies="lowest_watts")
     set_up_logs(Mode("observe"), level="warning")
-    told = speed(given) if given.speed else coverage(given)
-    print(json.dumps(told, indent=2))
-    return int(given.speed and told["cpu_s"] > BUDGET_S)
+    result = speed(given) if given.speed else coverage(given)
+    print(json.dumps(result, indent=2))
+    return int(given.speed and result["cpu_s"] > BUDGET_S)
 
 
 if __name__ == "__main__":

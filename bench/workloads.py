@@ -1,13 +1,13 @@
-"""How fast workloads are replayed, in jobs per CPU-second, and whether that stays as they grow.
+"""Replay speed of workloads in jobs per CPU-second, for growing sizes.
 
     python bench/workloads.py [TRACE ...] [--jobs 1000,10000,100000] [--overload 10000]
         [--policy NAME ...] [--small] [--json]
 
 FCFS and EASY run every TRACE (.swf, .swf.gz), and generated workloads of growing size: serial jobs
-on 100 machines, and parallel ones on a pool of 256 CPUs; and 10,000 parallel jobs that are more
-than the pool can do, so that the queue grows to about a thousand. A few such workloads run under
-`conservative`, in which each pending job has a reservation. The longest queue is printed
-beside, for that is what a scheduling pass costs. Other policies run the traces only.
+on 100 machines, and parallel ones on a pool of 256 CPUs; and 10,000 parallel jobs that exceed the
+pool's capacity, so that the queue grows to about a thousand. A few such workloads run under
+`conservative`, in which each pending job has a reservation. The output includes the longest queue,
+which determines the cost of a scheduling pass. Other policies run the traces only.
 """
 
 import argparse
@@ -35,19 +35,19 @@ FCFS_JOBS_PER_S = 5_000
 EASY_JOBS_PER_S = 1_500
 EASY_QUEUE = 1_000
 RESERVED_JOBS = (500, 1_000, 2_000)
-"""Under `conservative` the cost of a job grows with the square of the queue: small ones only."""
+"""Sizes under `conservative`; small, because a job's cost grows with the square of the queue."""
 CHEAP: tuple[Discipline, ...] = (STRICT, EASY)
 POOL_CPUS = 256
 WIDEST = 64
 
 
 def serial(jobs: int) -> Workload:
-    """One-CPU jobs at nine tenths of what 100 machines can do."""
+    """Return one-CPU jobs at nine tenths of the capacity of 100 machines."""
     return perez_grid(0.4, 1, jobs=jobs, machines=100, load=0.9)
 
 
 def parallel(jobs: int, load: float = 0.75) -> Workload:
-    """Jobs of 1 to 64 CPUs, powers of two, and so much of what the pool can do."""
+    """Return jobs of 1 to 64 CPUs, powers of two, at a load relative to the pool."""
     grid = serial(jobs)
     rng = np.random.default_rng(2)
     cpus = 2 ** rng.integers(0, WIDEST.bit_length(), jobs)
@@ -64,7 +64,7 @@ def parallel(jobs: int, load: float = 0.75) -> Workload:
 
 
 def longest_queue(submit_s: Any, start_s: list[float]) -> int:
-    """The most jobs that waited at once; a job that starts at once did not."""
+    """Return the longest queue; a job that starts immediately did not wait."""
     times = np.concatenate([submit_s, start_s])
     change = np.concatenate([np.ones(len(submit_s)), -np.ones(len(start_s))])
     order = np.lexsort((change, times))
@@ -74,7 +74,7 @@ def longest_queue(submit_s: Any, start_s: list[float]) -> int:
 def measure(
     workload: Workload, policy: str, discipline: Discipline, unit_s: float
 ) -> dict[str, Any]:
-    """One replay."""
+    """Measure one replay of a workload."""
     acting = make_policy(policy, {}, 0, policy)
     acting.wants_scores = False
     starts: list[float] = []
@@ -100,9 +100,9 @@ def measure(
 def growth(
     make: Callable[[int], Workload], sizes: list[int], discipline: Discipline, unit_s: float
 ) -> list[dict[str, Any]]:
-    """The same kind of workload in several sizes; `per_job_ratio` is a job's cost over the first's.
+    """Measure a workload in several sizes; `per_job_ratio` is a job's cost / the smallest's.
 
-    The smallest is measured twice and the better taken: what a process does first is slow.
+    The smallest is run twice and the first run ignored, which is slow.
     """
     measure(make(sizes[0]), "fifo", discipline, unit_s)
     runs = [measure(make(size), "fifo", discipline, unit_s) for size in sizes]
@@ -112,7 +112,7 @@ def growth(
 
 
 def missed(runs: list[dict[str, Any]]) -> list[str]:
-    """The runs of FCFS and EASY that are slower than they should be."""
+    """Return the runs of FCFS and EASY that miss their budget."""
     out = []
     for run in runs:
         if (
@@ -127,8 +127,10 @@ def missed(runs: list[dict[str, Any]]) -> list[str]:
     return out
 
 
-def tell(runs: list[dict[str, Any]], too_slow: list[str], unit_s: float, as_json: bool) -> int:
-    """Print figures and what is over budget. Returns the exit code: 1 if anything is."""
+def print_runs(
+    runs: list[dict[str, Any]], too_slow: list[str], unit_s: float, as_json: bool
+) -> int:
+    """Print figures and missed budgets; return the exit code, 1 if any was missed."""
     if as_json:
         print(json.dumps({"calibration_s": round(unit_s, 4), "runs": runs, "missed": too_slow}))
     else:
@@ -142,9 +144,11 @@ def tell(runs: list[dict[str, Any]], too_slow: list[str], unit_s: float, as_json
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("traces", type=Path, nargs="*", metavar="TRACE")
-    parser.add_argument("--jobs", default="1000,10000,100000", help="sizes of what is generated")
     parser.add_argument(
-        "--overload", type=int, default=10_000, help="jobs that are more than the pool can do"
+        "--jobs", default="1000,10000,100000", help="sizes of the generated workloads"
+    )
+    parser.add_argument(
+        "--overload", type=int, default=10_000, help="jobs that exceed the pool's capacity"
     )
     parser.add_argument("--policy", action="append", default=[], help="also run the traces with it")
     given = parsed(parser, jobs="100,200", overload=200)
@@ -161,7 +165,7 @@ def main() -> int:
         rules = CHEAP if workload.is_parallel else CHEAP[:1]
         for policy in ("fifo", *given.policy):
             runs += [measure(workload, policy, discipline, unit_s) for discipline in rules]
-    return tell(runs, missed(runs), unit_s, given.json)
+    return print_runs(runs, missed(runs), unit_s, given.json)
 
 
 if __name__ == "__main__":

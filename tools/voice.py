@@ -1,8 +1,10 @@
 """Lint of the language: plain English in docstrings, texts for people, log events and pages.
 
-`make lint` runs `python -m tools.voice`, which prints one line for each finding; an argument (a file
-or a folder) restricts it to a part. CONTRIBUTING.md ("Language") lists the rules.
+`make lint` runs `python -m tools.voice`, which prints one line for each finding. An argument (a
+file or a folder) restricts it to a part. CONTRIBUTING.md ("Language") lists the rules.
 """
+
+# ruff: noqa: SIM905 - lists of words read best as text
 
 import ast
 import re
@@ -39,9 +41,10 @@ _NOT_FIRST: Final = frozenset(
 _FORBIDDEN: Final = (
     r"tells?|told|telling|retold|foretold|foretells?|anew|lately|of late|for ever|as yet|by chance|"
     r"befell|befallen|befalls|heeds?|heeded|mends?|mended|reckons?|reckoned|to be had|thrown away|"
-    r"at once|stands for|stood|nobody|somebody|everybody|whoever|whosoever|wherever|no more than one|"
-    r"holds? up|held up|carr(?:y|ies|ied|ying) out|in force|taken back|takes? back|"
-    r"put right|sits? down|sat down|in doubt|beforehand|meanwhile|right would be|what became of"
+    r"at once|stands for|stood|nobody|somebody|everybody|whoever|whosoever|wherever|"
+    r"no more than one|holds? up|held up|carr(?:y|ies|ied|ying) out|in force|taken back|"
+    r"takes? back|put right|sits? down|sat down|in doubt|beforehand|meanwhile|right would be|"
+    r"what became of"
 )
 FORBIDDEN: Final = re.compile(rf"\b(?:{_FORBIDDEN})\b", re.IGNORECASE)
 """Words for which VOICE has a plain one: in texts for people and in summaries of docstrings."""
@@ -122,9 +125,9 @@ def _texts(tree: ast.Module, skipped: set[int]) -> Iterator[tuple[int, str]]:
             inside.update(id(part) for part in parts)
             yield node.lineno, "{}".join(str(part.value) for part in parts)
     for node in ast.walk(tree):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str):
-            if id(node) not in skipped and id(node) not in inside and " " in node.value:
-                yield node.lineno, node.value
+        match node:
+            case ast.Constant(value=str(text)) if id(node) not in skipped | inside and " " in text:
+                yield node.lineno, text
 
 
 def _identifiers(tree: ast.Module) -> Iterator[tuple[int, str]]:
@@ -207,7 +210,7 @@ def findings(root: Path = ROOT) -> Iterator[Finding]:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Print the findings below the given paths, or below the whole project; return the exit code."""
+    """Print the findings below the given paths, else all; return the exit code."""
     parts = [Path(path).resolve().relative_to(ROOT).as_posix() for path in arguments]
     found = [
         finding
