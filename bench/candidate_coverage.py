@@ -184,13 +184,8 @@ def forecasts_of(recorded: Site, seed: int, budget_s: float) -> Iterator[Forecas
         with Journal(path, read_only=True) as journal:
             replay_inputs(core, _up_to(journal.inputs_after(fed), site.seq))
         fed = site.seq
-<<<<<<< HEAD
-        told = {
-            name: None if one is None else StartInterval(*one) for name, one in expected.items()
-=======
         incumbent_starts = {
-            name: None if one is None else StartTold(*one) for name, one in expected.items()
->>>>>>> f3aac060 (Benches: docstrings, names and texts in plain words)
+            name: None if one is None else StartInterval(*one) for name, one in expected.items()
         }
         present = present_of(loaded, core)
         ahead = CandidateStarts(
@@ -249,11 +244,7 @@ def _held(
     budget_s: float,
     now_s: float,
     moved: Mapping[str, Any],
-<<<<<<< HEAD
-    told: Mapping[str, StartInterval | None],
-=======
-    incumbent_starts: Mapping[str, StartTold | None],
->>>>>>> f3aac060 (Benches: docstrings, names and texts in plain words)
+    incumbent_starts: Mapping[str, StartInterval | None],
     starts_s: Mapping[str, float],
 ) -> Iterator[Forecasted]:
     try:
@@ -261,19 +252,11 @@ def _held(
     except OutriderError:  # too few replicates: the daemon would not answer either
         return
     still = {name: np.zeros(3) for name in moved}
-<<<<<<< HEAD
-    raw = start_intervals(ahead.jobs, drawn_s, now_s, still, told)
-    said = start_intervals(ahead.jobs, drawn_s, now_s, moved, told)
-    names = [name for name in ahead.jobs if said.get(name) is not None and name in starts_s]
-    for name in names[:: -(-len(names) // MOST_JOBS) or 1]:
-        ways = dict(zip(WAYS, (raw[name], said[name], told[name]), strict=True))
-=======
-    raw = told_starts(ahead.jobs, drawn_s, now_s, still, incumbent_starts)
-    shifted = told_starts(ahead.jobs, drawn_s, now_s, moved, incumbent_starts)
+    raw = start_intervals(ahead.jobs, drawn_s, now_s, still, incumbent_starts)
+    shifted = start_intervals(ahead.jobs, drawn_s, now_s, moved, incumbent_starts)
     names = [name for name in ahead.jobs if shifted.get(name) is not None and name in starts_s]
     for name in names[:: -(-len(names) // MAX_JOBS) or 1]:
         ways = dict(zip(WAYS, (raw[name], shifted[name], incumbent_starts[name]), strict=True))
->>>>>>> f3aac060 (Benches: docstrings, names and texts in plain words)
         known = {way: start for way, start in ways.items() if start is not None}
         if known["replicates"].high_s > now_s:  # else it starts in the next pass
             yield Forecasted(policy, name, starts_s[name], known)

@@ -121,11 +121,7 @@ def measure(workload: Workload) -> dict[str, Any]:
     cpu_s, predicted = {}, {}
     for name, estimator in estimators.items():
         began_s = time.process_time()
-<<<<<<< HEAD
-        said[name] = collect_estimates(workload, {name: estimator}).quantiles[name]
-=======
-        predicted[name] = tell(workload, {name: estimator}).quantiles[name]
->>>>>>> f3aac060 (Benches: docstrings, names and texts in plain words)
+        predicted[name] = collect_estimates(workload, {name: estimator}).quantiles[name]
         if name == "boosting":
             boosting.answer()
             predicted[name] = boosting.predictions
