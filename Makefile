@@ -1,5 +1,5 @@
 # All of this runs on a fresh machine that has Python 3.11 (or newer) and make.
-# Real peers (HTCondor, Slurm, Prometheus, Mosquitto, systemd, Chromium) come on top where apt and root allow.
+# Real peers (HTCondor, Slurm, Prometheus, Mosquitto, systemd, Chromium) are added if apt and root allow it.
 
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
@@ -9,24 +9,24 @@ MAKEFLAGS += --no-print-directory --no-builtin-rules
 
 VENV := .venv
 BIN := $(VENV)/bin
-# The first Python on the path that is new enough; say PYTHON=... to choose another.
+# The first Python on the path that is new enough; set PYTHON=... to choose another.
 PYTHON ?= $(firstword $(foreach python,python3 python3.14 python3.13 python3.12 python3.11,\
     $(shell $(python) -c 'import sys; sys.version_info >= (3, 11) and print("$(python)")' 2>/dev/null)))
-# Where peers go that are not installed into the system.
+# Folder of peers that are not installed into the system.
 export OUTRIDER_PEERS ?= /var/tmp/outrider-peers
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
-# Where it is set, every process compiles all that it imports: two more seconds for each daemon.
+# If it is set, every process compiles all its imports, two more seconds per daemon.
 unexport PYTHONDONTWRITEBYTECODE
 # `make test TESTS="tests/policies -k bandit"` runs a part.
 TESTS ?=
 # Processes that share the tests, a file each: most of them wait for daemons and brokers, so a
 # machine of two cores has work for eight.
 WORKERS ?= 8
-# In CI the slowest tests and the dearest files are listed, and a file that costs half as much again
-# as its line in tests/cpu.txt allows fails the run.
+# In CI the slowest tests and the most expensive files are listed, and a file that costs 50 % more than
+# its line in tests/cpu.txt allows fails the run.
 COSTS := $(if $(filter true,$(CI)),--durations=25 --durations-min=1 -p tests.suite.costs)
 
-# On stderr: what a command prints stays alone on stdout.
+# Printed on stderr, so that stdout contains only a command's output.
 say = @printf '== %s\n' $(1) >&2
 
 # $(call set_up,EXTRAS): the virtual environment with the project and these extras in it.
@@ -37,9 +37,9 @@ define set_up
 	@touch $@
 endef
 
-# $(call while_peers_come,TARGETS): these targets, and real peers meanwhile. Those come by apt, which
-# mostly waits for the network and for one core. `make -n` runs such a line, too, for what it calls
-# is make: it is to install nothing.
+# $(call while_peers_come,TARGETS): these targets, and real peers at the same time. Peers come from apt,
+# which mostly waits for the network and for one core. `make -n` also runs such a line, because it calls
+# make, and then must install nothing.
 DRY := $(findstring n,$(firstword -$(MAKEFLAGS)))
 define while_peers_come
 	@said=$$(mktemp); $(if $(DRY),true,tests/peers/install.sh) >"$$said" 2>&1 & \
@@ -51,14 +51,14 @@ help:  ## show this list
 	@printf 'Outrider, a learning site scheduler. What make can do here:\n'
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' Makefile | expand -t 18
 
-demo: $(VENV)/.runtime  ## the daemon in shadow beside a simulated campus
+demo: $(VENV)/.runtime  ## the daemon in shadow mode alongside a simulated campus
 	@$(BIN)/outrider demo
 
 # ---- set-up ------------------------------------------------------------------
 
-# What `make demo` runs: the project and its dependencies, without the tools of development.
-# Packages are those of locks/. A changed lock or pyproject.toml upgrades in place, or makes the
-# environment anew: see tools/set_up.py.
+# The environment of `make demo`: the project and its dependencies, without development tools.
+# Packages are those of locks/. A changed lock or pyproject.toml upgrades it in place, or creates the
+# environment again: see tools/set_up.py.
 $(VENV)/.runtime: pyproject.toml locks/runtime.txt locks/checkout.txt
 	$(call set_up,)
 
@@ -67,7 +67,7 @@ $(VENV)/.ready: pyproject.toml locks/dev.txt
 	$(call set_up,dev)
 	@touch $(VENV)/.runtime
 
-# What makes the pages a site.
+# Tools that build the pages as a site.
 $(VENV)/.docs: $(VENV)/.ready locks/docs.txt
 	@$(BIN)/pip install --quiet --no-deps --require-hashes -r locks/docs.txt
 	@touch $@
@@ -77,12 +77,12 @@ $(VENV)/.htcondor: $(VENV)/.ready
 	@if said=$$($(BIN)/pip install --quiet --no-deps --require-hashes -r locks/htcondor.txt 2>&1); then touch $@; \
 	    else printf '  %-12s not here: %s\n' htcondor2 "$$(tail -n 1 <<<"$$said")"; fi
 
-# What puts faults into the code to see whether a test notices; no test needs it.
+# Mutation testing, which puts faults into the code to see whether a test notices; no test needs it.
 $(VENV)/.mutation: $(VENV)/.ready locks/mutation.txt
 	@$(BIN)/pip install --quiet --no-deps --require-hashes -r locks/mutation.txt
 	@touch $@
 
-# The simulator beside which bench/peers.py measures; no test but that bench's needs it.
+# The simulator with which bench/peers.py compares Outrider; only that bench's test needs it.
 $(VENV)/.accasim: $(VENV)/.ready locks/bench.txt
 	@if said=$$($(BIN)/pip install --quiet --no-deps --require-hashes -r locks/bench.txt 2>&1); then touch $@; \
 	    else printf '  %-12s not here: %s\n' AccaSim "$$(tail -n 1 <<<"$$said")"; fi
@@ -91,13 +91,13 @@ peers: $(VENV)/.htcondor $(VENV)/.accasim  ## fetch real HTCondor, Slurm, Promet
 	$(call say,"peers")
 	@tests/peers/install.sh
 
-# What makes locks and the bill of materials, in an environment of its own: the tests do not need it.
+# Tools for locks and the bill of materials, in a separate environment: the tests do not need them.
 $(VENV)/supply/.ready: locks/supply.txt | $(VENV)/.runtime
 	@$(PYTHON) -m venv --clear $(VENV)/supply
 	@$(VENV)/supply/bin/pip install --quiet --no-deps --require-hashes -r locks/supply.txt
 	@touch $@
 
-lock: $(VENV)/supply/.ready  ## pin every dependency anew, with hashes, and list the licences
+lock: $(VENV)/supply/.ready  ## pin every dependency again, with hashes, and list the licences
 	$(call say,"lock")
 	@$(VENV)/supply/bin/python tools/lock.py
 
@@ -112,7 +112,7 @@ wheelhouse: $(VENV)/.runtime  ## a folder of wheels, build/wheelhouse, for an in
 	$(call say,"wheels")
 	@$(BIN)/python -m tools.wheelhouse build/wheelhouse $(EXTRAS) $(FOR)
 
-# Wheels for Debian's own Python, whichever runs here.
+# Wheels for Debian's own Python, independent of the Python that runs here.
 deb: $(VENV)/.runtime  ## a Debian package for this release and architecture, in build/deb
 	$(call say,"Debian package")
 	@$(BIN)/python -m tools.wheelhouse build/wheelhouse $(EXTRAS) \
@@ -122,8 +122,8 @@ deb: $(VENV)/.runtime  ## a Debian package for this release and architecture, in
 
 # ---- checks ------------------------------------------------------------------
 
-# The tests are collected once before they are shared: that compiles them, which otherwise each
-# process would do by itself. So do the kernels of expected starts, meanwhile.
+# The tests are collected once before they are distributed, which compiles them; otherwise each process
+# would do that. The kernels of expected starts are compiled at the same time.
 test:  ## set-up, peers where possible, every test
 	$(call while_peers_come,$(VENV)/.docs $(VENV)/.htcondor $(VENV)/.accasim)
 	$(call say,"tests")
@@ -160,7 +160,7 @@ check-long: $(VENV)/.ready $(VENV)/.mutation  ## what CI takes samples of: long 
 	@$(BIN)/python -m tests.mutation.run --mutants 30 --seed 1
 	@tests/fresh_machine.sh
 
-# Without bench/acting.py, which takes three hours by the clock.
+# Without bench/acting.py, which takes three hours of wall time.
 bench: $(VENV)/.ready $(VENV)/.htcondor $(VENV)/.accasim  ## measure speed and memory against the budgets
 	@missed=; for bench in $$(ls bench/*.py | grep -vE '/(acting|calibration|options)\.py'); do \
 	    printf '== %s\n' "$$bench" >&2; $(BIN)/python "$$bench" || missed+=" $$bench"; done; \

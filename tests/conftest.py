@@ -1,4 +1,4 @@
-"""What every test may ask for: the shared data beside the repository, and real peers."""
+"""Fixtures for all tests: shared data next to the repository, and real peers."""
 
 import gc
 from collections.abc import Callable, Iterator
@@ -42,7 +42,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """What collecting made lives to the end: the collector need not look at it again and again."""
+    """Freeze the objects made by test collection, so that the garbage collector skips them."""
     gc.enable()
     gc.collect()
     gc.freeze()
@@ -50,7 +50,7 @@ def pytest_collection_finish() -> None:
 
 @pytest.fixture(scope="module", autouse=True)
 def nothing_left_open() -> Iterator[None]:
-    """Whatever a file of tests leaves open fails its last test, not whichever runs at the time."""
+    """Collect garbage at the end of a file, so that its own last test fails for open resources."""
     yield
     gc.collect()
     gc.freeze()  # what is still there has an owner

@@ -1,4 +1,4 @@
-"""A port of its own for a program that must be told one: `python3 free_port.py` writes it.
+"""A free port for a program that needs one as an argument: `python3 free_port.py` writes it.
 
 A port that the kernel hands out (bind to 0, close, pass the number on) may be handed to any
 connection before the program binds it, and with several test processes on one machine it is. So a
@@ -22,7 +22,7 @@ def never_handed_out() -> range:
 
 
 def free_port() -> int:
-    """Return a loopback port that nobody uses now, and that no connection will be given.
+    """Return an unused loopback port that no outgoing connection will get.
 
     Raises:
         OSError: Every port that was drawn is in use.

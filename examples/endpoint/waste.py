@@ -1,4 +1,4 @@
-"""CPU time that came to nothing."""
+"""Endpoint for wasted CPU time."""
 
 from typing import Annotated
 
@@ -8,19 +8,19 @@ from outrider.service.web.endpoint import Answer, Call, Endpoint
 
 
 class WasteQuery(Struct, frozen=True):
-    """How much is worth telling."""
+    """Query parameters of the endpoint."""
 
     least_s: Annotated[float, Meta(ge=0, description="0 where it is less.")] = 0.0
 
 
 class Waste(Struct):
-    """CPU-seconds that came to nothing since counting began."""
+    """Wasted CPU-seconds since counting began."""
 
     badput_s: float
 
 
 async def handle(call: Call[WasteQuery]) -> Answer:
-    """Answer from memory."""
+    """Return the answer from memory."""
     badput_s = call.view.core.accounting.badput_s
     return {"badput_s": badput_s if badput_s >= call.query.least_s else 0.0}
 

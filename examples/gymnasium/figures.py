@@ -1,4 +1,4 @@
-"""How a trained net does beside published rules, on generated workloads that trained nobody.
+"""Comparison of a trained net with published rules, on workloads not used for training.
 
     python figures.py --net net.json
 
@@ -34,7 +34,7 @@ WORKLOADS: dict[str, tuple[str, Callable[[int], Workload]]] = {
 
 
 def slowdown(trace: Workload, seed: int, discipline: str, policy: str, net: str) -> float:
-    """Mean bounded slowdown of one run."""
+    """Return the mean bounded slowdown of one run."""
     run = outrider.replay(
         trace, policy, seed=seed, estimates=ESTIMATES, discipline=discipline, jobs=False,
         settings={"weights": net} if policy == "window_net" else None,
@@ -43,7 +43,7 @@ def slowdown(trace: Workload, seed: int, discipline: str, policy: str, net: str)
 
 
 def interval(values: np.ndarray) -> str:
-    """The mean, and how far its 95 % interval reaches to either side."""
+    """Return the mean, and the half width of its 95 % interval."""
     reach = student_t.ppf(0.975, len(values) - 1) * values.std(ddof=1) / len(values) ** 0.5
     return f"{values.mean():.2f} ± {reach:.2f}"
 

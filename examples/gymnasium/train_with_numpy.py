@@ -19,7 +19,7 @@ from outrider_policies.window_net import Net, fresh_net, write_net
 
 
 class Steps(NamedTuple):
-    """One episode: what was seen and done at each decision, and the reward after it."""
+    """One episode: observation, action and reward of each decision."""
 
     rows: list[np.ndarray]
     chosen: list[int]
@@ -27,7 +27,7 @@ class Steps(NamedTuple):
 
 
 def run_episode(env: gymnasium.Env, net: Net, seed: int, rng: np.random.Generator) -> Steps:
-    """Select jobs by chance, the likelier the higher the net's score."""
+    """Select jobs at random, with higher probability for higher scores of the net."""
     steps = Steps([], [], [])
     observation, info = env.reset(seed=seed)
     is_over = False
@@ -45,20 +45,20 @@ def run_episode(env: gymnasium.Env, net: Net, seed: int, rng: np.random.Generato
 
 
 def advantages(episodes: list[Steps]) -> np.ndarray:
-    """Of every decision: the rewards from it on, less the mean of all episodes there."""
+    """Return the advantage of every decision: its return minus the mean of all episodes."""
     longest = max(len(steps.rewards) for steps in episodes)
     to_go = np.zeros((len(episodes), longest))
     for row, steps in zip(to_go, episodes, strict=True):
         row[: len(steps.rewards)] = np.cumsum(steps.rewards[::-1])[::-1]
     to_go -= to_go.mean(axis=0)
-    told = np.concatenate(
+    advantages = np.concatenate(
         [row[: len(steps.rewards)] for row, steps in zip(to_go, episodes, strict=True)]
     )
-    return told / (told.std() + 1e-9)
+    return advantages / (advantages.std() + 1e-9)
 
 
 def gradient(net: Net, episodes: list[Steps]) -> list[np.ndarray]:
-    """Of the mean of log(odds of the choice) x advantage, by weights and bias of each layer."""
+    """Return the gradient of mean log(probability) x advantage for each layer's parameters."""
     rows = [rows for steps in episodes for rows in steps.rows]
     begins = np.concatenate([[0], np.cumsum([len(one) for one in rows])[:-1]])
     sizes = np.diff(np.append(begins, sum(map(len, rows))))
@@ -80,7 +80,7 @@ def train(
     env: gymnasium.Env, net: Net, iterations: int, seed: int, episodes_n: int = 8,
     rate: float = 0.01,
 ) -> list[float]:  # fmt: skip
-    """Improve a net in place, by Adam; the mean return of each iteration."""
+    """Improve a net in place with Adam; return the mean return of each iteration."""
     rng = np.random.default_rng(seed)
     parameters = [part for layer in net.layers for part in layer]
     first = [np.zeros_like(part) for part in parameters]
@@ -112,8 +112,8 @@ def main() -> None:
     env = gymnasium.make(outrider_lab.gym.ENV_ID, reward=options.reward, window=options.window)
     net = fresh_net(options.window, (16, 8), np.random.default_rng(options.seed))
     returns = train(env, net, options.iterations, options.seed, options.episodes)
-    told = {name: value for name, value in vars(options).items() if name != "out"}
-    write_net(net, options.out, {**told, "returns": [round(one, 4) for one in returns]})
+    settings = {name: value for name, value in vars(options).items() if name != "out"}
+    write_net(net, options.out, {**settings, "returns": [round(one, 4) for one in returns]})
     print(f"{options.out}: mean return of the last ten iterations {np.mean(returns[-10:]):.4g}")
 
 

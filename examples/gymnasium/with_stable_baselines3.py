@@ -1,4 +1,4 @@
-"""Train by PPO of stable-baselines3, and run what it trained as a policy of Outrider.
+"""Train with PPO of stable-baselines3, and run the model as a policy of Outrider.
 
     pip install 'outrider[gym]' stable-baselines3
     python with_stable_baselines3.py
@@ -22,7 +22,7 @@ MODEL = Path("ppo.zip")
 
 
 class PpoPolicy(WindowPolicy[PolicySettings]):
-    """The trained model selects; everything else is as in the environment."""
+    """Policy in which the trained model selects; the rest is as in the environment."""
 
     name = "ppo"
     description = "a model of stable-baselines3 selects the next job"
@@ -33,13 +33,13 @@ class PpoPolicy(WindowPolicy[PolicySettings]):
         self._model = PPO.load(MODEL)
 
     def select(self, jobs: list[Job], observation: Observation) -> int:
-        """The likeliest row; one without a job means the oldest."""
+        """Return the most probable row; one without a job means the oldest."""
         row, _ = self._model.predict(observation, deterministic=True)
         return int(row)
 
 
 def main() -> None:
-    """Train, save, and compare with fifo and sjf on a grid that trained nobody."""
+    """Train, save, and compare with fifo and sjf on a grid not used for training."""
     env = gymnasium.make(outrider_lab.gym.ENV_ID, window=WINDOW)
     model = PPO("MlpPolicy", env, seed=0, verbose=1)
     model.learn(200_000)

@@ -1,4 +1,4 @@
-"""A lever: the job that the policy would start now comes first in the queue, for two minutes."""
+"""Lever that puts the job which the policy would start now first in the queue for two minutes."""
 
 import json
 import time
@@ -10,7 +10,7 @@ from outrider.api import DecisionRow, Lever, PeerError
 
 
 class StartFirst(Lever):
-    """Writes a note for each job: the Unix second until which it comes first.
+    """Lever that writes a note per job: the Unix second until which it comes first.
 
     The batch system's part is a line in its order of the queue: first those with a note whose
     time is not over. So a note lapses by itself, whatever has become of Outrider. A job that is

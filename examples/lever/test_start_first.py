@@ -1,4 +1,4 @@
-"""The lever against the contract, beside a queue that goes by its notes."""
+"""Contract tests of the lever, with a queue that honours its notes."""
 
 import json
 import tempfile
@@ -29,7 +29,7 @@ class Desk(LeverHarness):
         return DecisionRow(self.now_s, "2.0", "start", "pc-1", 1, "best", "bandit", "active")
 
     def seen(self) -> list[str]:
-        """The queue in its order, by the batch system's own rule."""
+        """Return the queue in the order of the batch system's own rule."""
         notes = {f.stem: json.loads(f.read_text()) for f in Path(self.folder.name).glob("*.first")}
         return sorted(["1.0", "2.0", "3.0"], key=lambda job: notes.get(job, 0.0) <= self.now_s)
 

@@ -1,4 +1,4 @@
-"""A policy in six lines: who comes first. Where each job runs, Outrider says."""
+"""Policy in six lines: it orders the jobs, and Outrider places them."""
 
 from outrider.api import Job, Orders, Policy, SiteView
 

@@ -44,7 +44,7 @@ def without_bindings(tmp_path: Path) -> Path:
 
 
 def _wait_for_decisions(url: str) -> None:
-    """The page answers before the two weeks that the demo begins with have been told.
+    """Wait for the demo's first decisions; the page answers before its two weeks are replayed.
 
     A job is seen a moment before what was decided on it can be read in the ledger.
     """

@@ -16,11 +16,11 @@ from outrider.cli.entry import main
 
 COMMAND = Path(sys.executable).with_name("outrider")
 WITHIN_S = 180.0
-"""After which a command hangs: machines that run other tests beside it can be slow."""
+"""Time limit of a command; generous, because other tests may slow the machine."""
 
 
 class Done(NamedTuple):
-    """How a command ended."""
+    """Result of a command: exit code and output."""
 
     code: int
     out: str

@@ -1,4 +1,4 @@
-"""`outrider status` and `outrider explain`: of a running daemon, of its ledger, of nobody."""
+"""`outrider status` and `outrider explain` with a running daemon, its journal, or neither."""
 
 import json
 from collections.abc import Iterator
@@ -130,7 +130,7 @@ class Stranger(BaseHTTPRequestHandler):
         self.wfile.write(self.says)
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base class's word
-        """Say nothing."""
+        """Write no access log."""
 
 
 @contextmanager

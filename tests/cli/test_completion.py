@@ -42,7 +42,7 @@ class Terminal:
         self.until(PROMPT)
 
     def until(self, expected: str) -> str:
-        """What is shown until something is; fails where it is not in time."""
+        """Return the output up to a text; fail if it does not appear in time."""
         shown, deadline_s = "", time.monotonic() + WITHIN_S
         while expected not in shown:
             left_s = deadline_s - time.monotonic()
@@ -59,7 +59,7 @@ class Terminal:
         self.until(PROMPT)
 
     def close(self) -> None:
-        """End the shell."""
+        """End the shell process."""
         self._bash.kill()
         self._bash.wait(WITHIN_S)
         os.close(self._mine)
@@ -98,7 +98,7 @@ def test_bash_completes_words_and_values(terminal: Terminal, typed: str, whole: 
 
 
 def offered(*words: str) -> set[str]:
-    """What is offered for the last of the words."""
+    """Return the completions of the last word."""
     asked = {
         "_OUTRIDER_COMPLETE": "bash_complete",
         "COMP_WORDS": " ".join(words),

@@ -11,7 +11,7 @@ from tests.fixtures.workload_files import file_of, row
 
 
 def busy(folder: Path, jobs: int = 200) -> Path:
-    """A site of four CPUs with more work than it can do at once; every job has a request."""
+    """A site of four CPUs with a queue; every job has a request."""
     return file_of(
         folder,
         *[

@@ -1,4 +1,4 @@
-"""Commands that packages bring: listed unimported, told when broken, and the others go on."""
+"""Commands of installed packages: listed without import; a broken one affects no other."""
 
 import os
 from pathlib import Path

@@ -68,7 +68,7 @@ def ingest(*words: object) -> dict[str, Any]:
 
 @pytest.fixture
 def one(tmp_path: Path) -> Path:
-    """An event log."""
+    """A short event log."""
     file = tmp_path / "one.log"
     file.write_text("".join(ONE))
     return file
@@ -76,7 +76,7 @@ def one(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def two(tmp_path: Path) -> Path:
-    """Another event log."""
+    """A second event log."""
     file = tmp_path / "two.log"
     file.write_text("".join(TWO))
     return file

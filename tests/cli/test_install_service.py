@@ -59,7 +59,7 @@ class Host:
 
 @pytest.fixture
 def host(tmp_path: Path) -> Host:
-    """A folder that stands for a host's root."""
+    """A folder in the place of a host's root."""
     return Host(tmp_path)
 
 

@@ -36,4 +36,4 @@ def test_there_is_nothing_to_release_where_nothing_can_be_changed(tmp_path: Path
     config = tmp_path / "outrider.toml"
     config.write_text('[adapters.logtail]\npaths = ["log"]\n')
     said = shell("release", "--config", str(config))
-    assert (said.code, said.out) == (0, "No adapter here can change anything.\n")
+    assert (said.code, said.out) == (0, "No configured adapter has a lever.\n")

@@ -17,9 +17,9 @@ HEAVY = {
     "numpy", "numba", "scipy", "pandas", "sqlalchemy", "msgspec", "aiohttp", "asyncio", "rich",
     "structlog", "prometheus_client", "sqlite3", "outrider_policies", "outrider_adapters",
 }  # fmt: skip
-"""What takes tens of milliseconds to import."""
+"""Modules that take tens of milliseconds to import."""
 NEEDED_TO_ASK = {"http", "ssl", "tomllib"}
-"""What only a command that runs needs."""
+"""Modules that only a running command needs."""
 _IMPORTED = """
 import contextlib, io, json, sys
 from outrider.cli.entry import main

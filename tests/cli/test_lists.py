@@ -74,7 +74,7 @@ class Site(BaseHTTPRequestHandler):
         answer_in_json(self, answer)
 
     def log_message(self, *_: Any) -> None:
-        """Tests are quiet."""
+        """Write no access log."""
 
 
 @pytest.fixture

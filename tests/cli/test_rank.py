@@ -35,7 +35,7 @@ def site(*kinds: dict[str, Any], **fields: Any) -> type[BaseHTTPRequestHandler]:
             answer_in_json(self, answer)
 
         def log_message(self, *_: Any) -> None:
-            """Tests are quiet."""
+            """Write no access log."""
 
     return Daemon
 

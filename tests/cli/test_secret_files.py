@@ -72,7 +72,7 @@ def told(site: Path) -> tuple[int, dict[str, Any]]:
 
 
 def found_by_doctor(site: Path, whole: bool = False) -> dict[str, dict[str, Any]]:
-    """What the doctor says of the files; `whole`: by its command, which also asks the broker."""
+    """Return the doctor's checks of the files; `whole` runs the command, with the broker."""
     if not whole:
         checks = check_secret_files(load(site / "outrider.toml"))
         return {check.name: check._asdict() for check in checks}

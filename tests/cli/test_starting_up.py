@@ -1,4 +1,4 @@
-"""What a command costs before it does anything, and how each of its endings looks."""
+"""Start-up cost of a command, and its output for each exit code."""
 
 import os
 import signal

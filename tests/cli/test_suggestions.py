@@ -8,7 +8,7 @@ from tests.cli.running import outrider
 
 
 def started(job: int, host: str) -> str:
-    """A job that ran on a host, as an event log tells it."""
+    """A job that ran on a host, as an event log records it."""
     head = f"({job}.000.000) 2026-11-21 10:{job:02}"
     return (
         f"000 {head}:00 Job submitted from host: <10.0.0.1:9>\n...\n"
@@ -18,7 +18,7 @@ def started(job: int, host: str) -> str:
 
 @pytest.fixture
 def config(tmp_path: Path) -> Path:
-    """Beside an event log with jobs on machines of two rooms."""
+    """A site with an event log of jobs on machines of two rooms."""
     hosts = [f"lib-{n:02}.example.org" for n in range(1, 9)] + [f"phys-{n}" for n in (1, 2, 3)]
     log = tmp_path / "EventLog"
     log.write_text("".join(started(job, host) for job, host in enumerate(hosts, 1)))

@@ -38,7 +38,7 @@ def test_it_lies_beside_the_journal_and_shows_names(tmp_path: Path) -> None:
         os.umask(before)
     made(done, tmp_path / "state" / "token")
     assert "created a token, mode 0600" in done.out
-    assert "shown users' names" in done.out
+    assert "see users' names" in done.out
     assert "reload" in done.out
     assert sorted(p.name for p in (tmp_path / "state").iterdir()) == ["token"]
 
@@ -58,7 +58,7 @@ def test_one_that_is_there_stays_and_is_closed(tmp_path: Path) -> None:
     done = outrider("token", "--file", file)
     assert made(done, file) == first
     assert "which is kept" in done.out
-    assert "it has mode 0600 now" in done.out
+    assert "its mode is 0600 now" in done.out
     assert made(outrider("token", "--file", file, "--new"), file) != first
 
 
@@ -81,7 +81,7 @@ def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
 def test_what_systemd_hands_over_is_not_made_here(tmp_path: Path) -> None:
     config = configured(tmp_path, 'token_file = "$CREDENTIALS_DIRECTORY/http-token"\n')
     done = outrider("token", "--config", config)
-    assert (done.code, "--file names the file" in done.err) == (2, True), done
+    assert (done.code, "use --file with the file" in done.err) == (2, True), done
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can make a file for another user")

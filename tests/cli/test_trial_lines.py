@@ -15,7 +15,7 @@ BEGIN = "(survival, from 2010-01-04 00:00:00 UTC, seed 1)"
 
 
 def lines(**state: Any) -> list[str]:
-    """Of a trial in a state, as it is shown on its third day."""
+    """Return a trial in a given state, on its third day."""
     made = trial(stated=STATED, stated_as="next")
     shown = trial_shown(TrialRecord(made, **state), at(made, 2))
     return trial_lines(msgspec.to_builtins(shown), "UTC")

@@ -1,4 +1,4 @@
-"""Whoever asks a daemon: tokens, certificates, and in words why there is no answer."""
+"""Clients of a daemon: tokens, certificates, and readable errors."""
 
 import json
 import socket
@@ -32,7 +32,7 @@ class Guarded(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base class's word
-        """Say nothing."""
+        """Write no access log."""
 
 
 class Dripping(Guarded):
@@ -50,7 +50,7 @@ class Dripping(Guarded):
 
 
 class Elsewhere(Guarded):
-    """Sends its clients, and their tokens, to somebody else."""
+    """Server that redirects its clients, with their tokens, to another."""
 
     target = ""
 
@@ -91,7 +91,7 @@ def token_file(tmp_path: Path) -> Path:
 def test_a_refused_connection_is_named(words: tuple[str, ...]) -> None:
     done = outrider(*words, "--url", "http://127.0.0.1:9")
     assert done.code == 3
-    assert "http://127.0.0.1:9: no daemon answers: the connection is refused" in done.err
+    assert "http://127.0.0.1:9: no daemon answers: connection refused" in done.err
 
 
 @ASKING
@@ -111,7 +111,7 @@ def test_the_token_of_a_file_is_sent(token_file: Path) -> None:
 def test_a_token_is_not_sent_where_everybody_can_read_it(token_file: Path) -> None:
     done = outrider("status", "--url", "http://192.0.2.1:9690", "--token-file", token_file)
     assert done.code == 2
-    assert "https:// would be right" in done.err
+    assert "use https://" in done.err
 
 
 def test_a_token_does_not_follow_a_redirect(token_file: Path) -> None:
@@ -239,5 +239,5 @@ def test_our_own_ledger_is_read_with_a_word_of_why(
                         ("http://127.0.0.1:9", None, None, None))  # fmt: skip
     done = outrider("explain", other_sites_ledger, other_sites_ledger)
     assert done.code == 0
-    assert done.err.count("the connection is refused") == 1
+    assert done.err.count("connection refused") == 1
     assert "this is from the ledger" in done.err

@@ -58,6 +58,6 @@ def spans(page: Path) -> Iterator[str]:
 
 
 def anchors(page: Path) -> set[str]:
-    """What a link may name behind ``#``: headings as code hosts spell them."""
+    """Return the anchors of a page: headings as code hosts spell them."""
     headings = (heading["text"] for heading in _HEADING.finditer(prose(page)))
     return {re.sub(r"[^\w\- ]", "", text.lower()).replace(" ", "-") for text in headings}

@@ -1,4 +1,4 @@
-"""What is made from the code is what the code makes today."""
+"""Committed generated files match what the code generates."""
 
 import difflib
 from collections.abc import Callable
@@ -15,7 +15,7 @@ RequirePeer = Callable[[str, str | None], None]
 
 @pytest.fixture(autouse=True)
 def every_adapter(require_peer: RequirePeer) -> None:
-    """Settings of all adapters are told, so that all have to load."""
+    """Require that all adapters load, because the pages list their settings."""
     try:
         load_adapter("mock_condor")
     except MissingPackageError as error:

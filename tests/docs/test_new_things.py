@@ -1,4 +1,4 @@
-"""What a new thing touches: each example of `examples/changes` is small, and works.
+"""Patches of `examples/changes`: each is small and works.
 
 Each is applied to a copy of the product, and tried in a process that imports the copy.
 """
@@ -17,7 +17,7 @@ ROOTS: Final = ("daemon", "adapters", "policies", "lab")
 
 
 class NewThing(NamedTuple):
-    """What may be touched, and what is true of the product afterwards.
+    """A change: the files that it may touch, and its expected effect.
 
     Attributes:
         files: most files; `pyproject.toml` does not count, where plugins are named.

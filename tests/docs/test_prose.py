@@ -109,7 +109,7 @@ def indented_calls(page: Path) -> Iterator[Block]:
 
 
 def options_of(command: click.Command, context: click.Context) -> set[str]:
-    """Options of a command; of a group that stands for one of its commands, of all of them."""
+    """Return the options of a command, or of all commands of a group."""
     known = {name for option in command.params for name in [*option.opts, *option.secondary_opts]}
     if isinstance(command, click.Group):
         for name in command.list_commands(context):

@@ -44,7 +44,7 @@ def tree(tmp_path: Path) -> Path:
 
 
 def told(tree: Path, text: str, file: str = "docs/page.md") -> list[str]:
-    """What is found in a file of this text, as "name: why"."""
+    """Return the findings in a file with this text, as "name: why"."""
     (tree / file).write_text(text)
     return [f"{name}: {why}" for place, name, why in Tree(tree).broken() if place.startswith(file)]
 

@@ -1,4 +1,4 @@
-"""The pages as a site: every page is in it, and a link that leads nowhere is an error."""
+"""Pages as a site: it contains every page, and a broken link is an error."""
 
 import subprocess
 import sys
@@ -12,7 +12,7 @@ pytest.importorskip("myst_parser", reason="needs outrider[docs]")
 def build(
     source: Path, conf: Path, out: Path, theme: str = "basic"
 ) -> "subprocess.CompletedProcess[str]":
-    """What `make docs` does with the pages of a folder; the site's own theme takes longest."""
+    """Build the pages of a folder as `make docs` does, but without the slow theme."""
     words: list[str | Path] = [
         "-D", f"html_theme={theme}",
         "-c", conf, "-q", "-W", "--keep-going", "-d", out / "doctrees", source, out / "html"
@@ -49,7 +49,7 @@ PAGES = {
 def faulty(
     repository: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> "subprocess.CompletedProcess[str]":
-    """How building that site ended."""
+    """Result of building that site."""
     folder = tmp_path_factory.mktemp("site")
     docs = folder / "source" / "docs"
     docs.mkdir(parents=True)

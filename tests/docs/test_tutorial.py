@@ -9,7 +9,7 @@ import pytest
 from tests.cli.running import COMMAND, WITHIN_S
 
 SET_UP = ("make ", "export PATH=")
-"""What has been done where tests run."""
+"""Steps of the tutorial that are already done in the test environment."""
 
 
 def commands(page: str) -> list[str]:

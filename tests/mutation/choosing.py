@@ -1,4 +1,4 @@
-"""Which of the tests that run a line are asked, in which order, and how long they may take."""
+"""Selection, order and time limits of the tests that run a mutated line."""
 
 from collections.abc import Collection, Mapping, Sequence
 from typing import Final, NamedTuple

@@ -1,4 +1,4 @@
-"""Which tests run which line: measured with everything as it is, and kept in a file."""
+"""Map from lines to the tests that run them, measured once and stored in a file."""
 
 import ast
 import json
@@ -11,7 +11,7 @@ from tests.mutation.source_lines import StatementLines
 
 
 class CoverageMap(NamedTuple):
-    """What was measured.
+    """The measured coverage map.
 
     Attributes:
         durations_s: seconds of each test that passed, by its id.
@@ -26,7 +26,7 @@ class CoverageMap(NamedTuple):
 
     @classmethod
     def from_plain(cls, told: dict[str, Any]) -> Self:
-        """Of what `plain` gave."""
+        """Return the map from the result of `plain`."""
         contexts: list[str] = list(told["contexts"])
         lines = {
             path: {int(n): frozenset(contexts[i] for i in by) for n, by in numbers.items()}
@@ -35,7 +35,7 @@ class CoverageMap(NamedTuple):
         return cls(dict(told["durations_s"]), lines, list(told["not_passed"]))
 
     def plain(self) -> dict[str, object]:
-        """As plain data, each context once."""
+        """Return the map as plain data, each context once."""
         contexts = sorted({c for lines in self.lines.values() for by in lines.values() for c in by})
         index = {context: i for i, context in enumerate(contexts)}
         lines = {
@@ -45,7 +45,7 @@ class CoverageMap(NamedTuple):
         return self._asdict() | {"contexts": contexts, "lines": lines}
 
     def without(self, files: Collection[str]) -> Self:
-        """Without these files of tests."""
+        """Return the map without these test files."""
         return type(self)(
             {test: s for test, s in self.durations_s.items() if _file(test) not in files},
             {
@@ -56,7 +56,7 @@ class CoverageMap(NamedTuple):
         )
 
     def joined(self, other: Self) -> Self:
-        """This and another one, of other tests."""
+        """Return this map merged with one of other tests."""
         lines: dict[str, dict[int, frozenset[str]]] = defaultdict(dict)
         for part in (self, other):
             for path, numbers in part.lines.items():

@@ -53,7 +53,7 @@ def up_to_date(
 
 
 def _digests(tree: Path, tests: list[str]) -> dict[str, str]:
-    """Of each file of tests, and of all other Python together."""
+    """Return the digests of each test file, and of all other Python together."""
     found, rest = {}, hashlib.sha256()
     for path in sorted(tree.rglob("*.py")):
         name = str(path.relative_to(tree))

@@ -97,7 +97,7 @@ def mutants_of(tree: Path, code: str) -> Iterator[Mutant]:
 
 
 def mutated(mutant: Mutant, source: str) -> str | None:
-    """The file with the fault in it; None if it is no Python, means the same, or cannot be made.
+    """Return the mutated file; None if it is invalid, equivalent, or cannot be made.
 
     Cosmic Ray makes `if not found := look():` of `if found := look():`, and stumbles over a dotted
     name among several exceptions, `except (sqlite3.Error, OSError):`.

@@ -16,8 +16,10 @@ from tests.mutation import selecting
 from tests.mutation.choosing import Choice, hangs_after_s
 
 _UNSURE_ABOVE_S: Final = 1.0
-"""A test that takes longer starts a daemon or waits for something, and may fail by chance on a busy
-machine: its word is taken when it fails again, alone."""
+"""Seconds above which a test is considered slow.
+
+Such a test starts a daemon or waits for something, and may fail at random on a busy machine. Its
+failure counts if it fails again, alone."""
 _MOST_BYTES: Final = 6 << 30
 _MOST_FILE_BYTES: Final = 1 << 30
 _STARTING_S: Final = 60.0
@@ -36,7 +38,7 @@ def mutant_in_place(file: Path, changed: str) -> Iterator[None]:
 
 
 def _write(file: Path, content: bytes) -> None:
-    """Write, with a time that no other version had: compiled files are told apart by it."""
+    """Write a file with a new timestamp, by which Python recognises stale compiled files."""
     file.write_bytes(content)
     moment_s = 1_000_000_000 + next(_changes)
     os.utime(file, (moment_s, moment_s))
@@ -99,7 +101,7 @@ def ask(
 
 
 def _limit() -> None:
-    """A fault may ask for all memory, or write for ever."""
+    """Limit memory and file size, which a fault may exhaust."""
     resource.setrlimit(resource.RLIMIT_AS, (_MOST_BYTES, _MOST_BYTES))
     resource.setrlimit(resource.RLIMIT_FSIZE, (_MOST_FILE_BYTES, _MOST_FILE_BYTES))
 

@@ -16,7 +16,7 @@ class Room(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Its word on the command line."""
+        """Return the room's name on the command line."""
         return self.code.rpartition("/")[2].removeprefix("outrider_")
 
 

@@ -52,7 +52,7 @@ def enough(counted: Counter[str]) -> bool:
 def outcome(
     mutant: Mutant, room: Room, known: CoverageMap, tree: Path, folder: Path, bound_s: float
 ) -> list[str]:
-    """What to count for a mutant: tried, and noticed or cut off; tells of one that lives on."""
+    """Return the counts for a mutant (tried, noticed, timed out); print a survivor."""
     file = tree / mutant.file
     source = file.read_text()
     changed = mutated(mutant, source)

@@ -1,4 +1,4 @@
-"""Which mutants are drawn, what is known of them, and how sure a share of a sample is."""
+"""Sampling of mutants, their known results, and the confidence of a sample's share."""
 
 import math
 import random
@@ -12,7 +12,7 @@ from tests.mutation.mutants import Mutant
 
 EQUIVALENT: Final = Path(__file__).with_name("equivalent.toml")
 _Z: Final = 1.959964
-"""Of the normal distribution: 95 % lie within it."""
+"""Quantile of the normal distribution for 95 %."""
 
 
 class Equivalent(NamedTuple):
@@ -39,13 +39,13 @@ class Equivalent(NamedTuple):
 
 
 def listed_equivalents(file: Path = EQUIVALENT) -> list[Equivalent]:
-    """Those that are known."""
+    """Return the mutants that are listed as equivalent."""
     rows = tomllib.loads(file.read_text(encoding="utf-8"))["mutant"]
     return [Equivalent(**row | {"operators": tuple(row["operators"])}) for row in rows]
 
 
 def draw(mutants: Iterable[Mutant], size: int, seed: str) -> list[Mutant]:
-    """Some mutants, at most one of each place in the code, so that no kind of place weighs more.
+    """Draw mutants, at most one per place in the code, so that no place weighs more.
 
     A place with a `*` has six mutants and one with an `and` a single one; both are drawn alike.
     """

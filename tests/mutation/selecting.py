@@ -1,4 +1,4 @@
-"""A pytest plugin: run the listed tests alone, each within its time, and tell who fails."""
+"""Pytest plugin that runs listed tests, each within its time, and reports the first failure."""
 
 import json
 import os
@@ -8,9 +8,9 @@ from typing import Final
 import pytest
 
 LISTED: Final = "OUTRIDER_MUTATION_LISTED"
-"""In the environment: a JSON file of seconds by id, in the order of asking."""
+"""Environment variable: a JSON file of seconds by test id, in order."""
 FAILED: Final = "OUTRIDER_MUTATION_FAILED"
-"""In the environment: a file for the id of the first test that fails."""
+"""Environment variable: a file for the id of the first failed test."""
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

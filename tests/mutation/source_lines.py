@@ -1,4 +1,4 @@
-"""Where a line stands in a source file: in which statement, in a function, in an annotation."""
+"""Position of a line in its source file: statement, function, annotation."""
 
 import ast
 from collections.abc import Iterator
@@ -57,7 +57,7 @@ def _bodies(statement: ast.stmt) -> Iterator[list[ast.stmt]]:
 
 
 class Span(NamedTuple):
-    """From the first to behind the last character: line from 1, column from 0."""
+    """Range of characters, end exclusive: lines from 1, columns from 0."""
 
     start: tuple[int, int]
     end: tuple[int, int]
@@ -68,7 +68,7 @@ class Span(NamedTuple):
 
 
 def spans_without_effect(tree: ast.Module) -> list[Span]:
-    """What is for type checkers and against faults of programmers.
+    """Return the ranges that serve only type checkers or guard against programming errors.
 
     Annotations, decorators, aliases of types, what only a type checker reads, the options of a
     class (`frozen`), and of `zip` (`strict`).
@@ -105,7 +105,7 @@ def spans_of_functions(tree: ast.Module) -> list[Span]:
 
 
 def spans_of_heads(tree: ast.Module) -> list[Span]:
-    """From the names of functions to their bodies: arguments and defaults."""
+    """Return the ranges from functions' names to their bodies: arguments and defaults."""
     return [
         Span((node.lineno, node.col_offset), _span(node.body[0]).start)
         for node in ast.walk(tree)

@@ -1,4 +1,4 @@
-"""Which tests are asked about a mutant, and which of them do not fit."""
+"""Selection of the tests for a mutant."""
 
 from tests.mutation.choosing import choose, hangs_after_s
 

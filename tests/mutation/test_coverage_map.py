@@ -1,4 +1,4 @@
-"""Which tests run a line, by what was measured."""
+"""Lookup of the tests that run a line."""
 
 from pathlib import Path
 

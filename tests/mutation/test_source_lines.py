@@ -1,4 +1,4 @@
-"""Where a line of source stands: what runs with it, and what in it has no effect."""
+"""Position of a source line: what runs with it, and what in it has no effect."""
 
 import ast
 

@@ -32,7 +32,7 @@ $3"
 
 
 def missing_reason() -> str | None:
-    """Why no such root can be made here; None where it can."""
+    """Return why such a root cannot be made here; None if it can."""
     if os.getuid() != 0:
         return f"a root of its own needs root; this is uid {os.getuid()}"
     for program, package in _PROGRAMS.items():
@@ -116,7 +116,7 @@ def _sources() -> list[Path]:
 
 
 def _apt_settings() -> str:
-    """How this machine reaches its mirrors."""
+    """Return this machine's configuration of mirrors."""
     dump = subprocess.run(
         ["apt-config", "dump", "Acquire"], capture_output=True, text=True, check=True
     ).stdout.splitlines()

@@ -1,4 +1,4 @@
-"""What the long tests of installs share: a root without network, and wheels for its Python."""
+"""Fixtures of the long install tests: a root without network, and wheels for its Python."""
 
 import os
 import platform

@@ -1,4 +1,4 @@
-"""What somebody does after an install, as a shell script: version, configuration, demo."""
+"""First steps after an install as a shell script: version, configuration, demo."""
 
 from typing import Final
 
@@ -37,4 +37,4 @@ ASK
 kill -INT $demo
 wait $demo
 """
-"""For a shell on whose PATH is `outrider`; $PYTHON is any Python 3."""
+"""Script for a shell with `outrider` on its PATH; $PYTHON is any Python 3."""

@@ -1,4 +1,4 @@
-"""How to cite Outrider: the file says the release that this is, and the papers that live in it."""
+"""The citation file names the current release and the papers that the code implements."""
 
 from pathlib import Path
 

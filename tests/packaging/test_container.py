@@ -44,7 +44,7 @@ def test_it_runs_the_daemon_as_nobody_special_with_its_state_on_a_volume(
 def test_what_it_copies_is_in_the_context(
     repository: Path, instructions: list[Instruction]
 ) -> None:
-    """And of what the wheel is built of nothing is left out of the context."""
+    """Check that the build context contains everything the wheel is built from."""
     let_in = (repository / ".dockerignore").read_text(encoding="utf-8").splitlines()
     for one in instructions:
         if one.word == "COPY" and not one.rest.startswith("--from"):
@@ -58,7 +58,7 @@ def test_what_it_copies_is_in_the_context(
 
 @pytest.fixture
 def daemon() -> Iterator[HTTPServer]:
-    """Answers /readyz with the status that it is told."""
+    """Server that answers /readyz with a given status."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -67,7 +67,7 @@ def daemon() -> Iterator[HTTPServer]:
             self.wfile.write(b'{"ready": false, "reasons": ["it starts"]}')
 
         def log_message(self, *_: object) -> None:
-            """Nothing on stderr."""
+            """Write no access log."""
 
     with HTTPServer(("127.0.0.1", 0), Handler) as server:
         thread = threading.Thread(target=server.serve_forever)
@@ -145,7 +145,7 @@ podman run --rm $with --volume state:/var/lib/outrider --entrypoint ls outrider 
 @pytest.mark.long
 @pytest.mark.timeout(3000)
 def test_it_is_built_and_runs(root_of: RootOf, wheels: Path, repository: Path) -> None:
-    """By podman, upon a base that mmdebstrap made: no registry is asked.
+    """Build with podman on a base made by mmdebstrap, without a registry.
 
     The base has Python already, and pip finds packages in a folder: the build has no network.
     Where systemd does not run, nobody asks for the health from time to time: it is asked here.

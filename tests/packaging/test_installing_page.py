@@ -19,7 +19,7 @@ def page(repository: Path) -> str:
 
 
 def test_it_quotes_the_error_of_debians_own_pip(page: str, tmp_path: Path) -> None:
-    """It is refused before any index is asked."""
+    """The install is refused before any index is queried."""
     asked = [str(SYSTEM_PYTHON), "-m", "pip", "--version"]
     if (
         not SYSTEM_PYTHON.exists()

@@ -46,7 +46,7 @@ def test_a_changed_wheel_is_refused_there_too(root_of: RootOf, wheels: Path) -> 
 
 
 def installed_and_run(root: CleanRoot, wheelhouse: Path) -> str:
-    """What a clean Debian 12, whose Python is 3.11, says as it installs a folder and runs it."""
+    """Output of a clean Debian 12 (Python 3.11) that installs a folder and runs it."""
     root.takes(wheelhouse, "/media/wheelhouse")
     return root.runs(
         """

@@ -1,4 +1,4 @@
-"""When `make` upgrades the virtual environment, and when it makes a new one."""
+"""Conditions under which `make` upgrades the virtual environment or creates a new one."""
 
 import json
 import sys

@@ -30,7 +30,7 @@ COMMAND = re.compile(r"^ExecStart=/\S+/(?:outrider|python3?)(?= )", re.MULTILINE
 
 @pytest.fixture
 def units(repository: Path, tmp_path: Path, require_peer: RequirePeer) -> Path:
-    """A folder with the units and every drop-in in force, their commands made to exist.
+    """A folder with the units and every active drop-in, and stubs of their commands.
 
     systemd looks whether the command of a unit is there; on a build host Outrider's is not.
     """
@@ -57,7 +57,7 @@ def units(repository: Path, tmp_path: Path, require_peer: RequirePeer) -> Path:
 
 
 def version() -> int:
-    """Of the systemd that is here."""
+    """Return the version of the installed systemd."""
     first = analyze("--version").stdout.split()
     return int(first[1])
 

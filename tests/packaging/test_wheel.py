@@ -1,4 +1,4 @@
-"""What is shipped: the wheel and the sdist hold all that a site needs and nothing that harms it."""
+"""Contents of the wheel and the sdist: all that a site needs, and nothing harmful."""
 
 import os
 import subprocess
@@ -42,7 +42,7 @@ def dist(repository: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def wheel(dist: Path) -> Path:
-    """The wheel."""
+    """The built wheel file."""
     (path,) = dist.glob("*.whl")
     return path
 

@@ -1,4 +1,4 @@
-"""What is done to a daemon from outside, for some seconds each, by whoever reaches port or logs."""
+"""Attacks on a daemon through its port or its logs, some seconds each."""
 
 import contextlib
 import os
@@ -26,7 +26,7 @@ STARTS_WITHIN_S: Final = 180.0
 _JOBS: Final = count(1)
 
 Attack = Callable[[SoakSite, DaemonProcess, float], None]
-"""Attacks this daemon on this site for so many seconds; its name tells how."""
+"""Function that attacks a daemon on a site for some seconds; its name says how."""
 
 
 def idle_connections(site: SoakSite, daemon: DaemonProcess, seconds: float) -> None:
@@ -51,7 +51,7 @@ def unread_answers(site: SoakSite, daemon: DaemonProcess, seconds: float) -> Non
 
 
 def no_log(site: SoakSite, daemon: DaemonProcess, seconds: float) -> None:
-    """What was a log is a FIFO that nobody writes, a folder, a device; then a log again."""
+    """Replace a log by a FIFO without a writer, a folder, a device; then restore it."""
     for put in (os.mkfifo, Path.mkdir, _link_to_zeros):
         site.other.unlink()
         put(site.other)
@@ -95,7 +95,7 @@ def far_future(site: SoakSite, daemon: DaemonProcess, seconds: float) -> None:
 
 
 def junk_meters(site: SoakSite, daemon: DaemonProcess, seconds: float) -> None:
-    """Messages faster than they can be taken, half of them of meters that somebody made up."""
+    """Send messages faster than the daemon takes them, half of them from invented meters."""
     made_up = count()
     with _machine_at(site.broker) as connection:
         ends_s = time.monotonic() + seconds

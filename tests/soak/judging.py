@@ -1,4 +1,4 @@
-"""What must hold of a soak."""
+"""Pass criteria of a soak."""
 
 from statistics import median
 from typing import Final
@@ -8,15 +8,16 @@ from tests.soak.soak import CALM, NOT_PROBED, SoakReport
 ANSWERS_WITHIN_S: Final = 2.0
 """`/healthz`, whatever goes on; but for a daemon that begins, which is probed by its own start."""
 GROWS_AT_MOST_MB: Final = 30.0
-"""From the middle round of attacks to the last one, when what a daemon remembers of jobs that ended
-is full: 200,000 of them, which take some 85 MB and an hour's first quarter to come. After every
-attack was seen once, at least."""
+"""Allowed memory growth from the middle round of attacks to the last one.
+
+By then the daemon's memory of ended jobs is full: 200,000 of them, which take some 85 MB and the
+first quarter of an hour. Every attack has occurred at least once."""
 MOST_UNDER_ATTACK_MB: Final = 120.0
-"""Above the calm before: answers that nobody reads, names that nobody knows."""
+"""Allowed memory growth over the calm phase: unread answers, unknown names."""
 
 
 def complaints(report: SoakReport) -> list[str]:
-    """What was not as it must be, a sentence each; empty: all is well."""
+    """Return the violations, a sentence each; empty if there are none."""
     found = [
         f"{sample.during}: /healthz took {sample.answer_s:.1f} s"
         for sample in report.samples

@@ -1,4 +1,4 @@
-"""Whether two daemons recorded the same of a site, whatever the wall clock says of it."""
+"""Comparison of two daemons' records of a site, independent of the wall clock."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -11,7 +11,7 @@ from outrider.journal import Journal
 from outrider.model.events import KIND_NAMES, TICK
 
 METERS: Final = "meters"
-"""Their messages are sent once, to the daemon that runs: the other has none of them."""
+"""Adapter whose messages only one of the two daemons receives."""
 
 
 def recorded_events(journal: Journal) -> Counter[tuple[str, str]]:
@@ -23,7 +23,7 @@ def recorded_events(journal: Journal) -> Counter[tuple[str, str]]:
 
 
 def differences(one: Path, other: Path) -> list[str]:
-    """What two state directories tell differently, a sentence each; empty: nothing."""
+    """Return the differences of two state directories, a sentence each."""
     with (
         Journal(one / "journal.sqlite", read_only=True) as first,
         Journal(other / "journal.sqlite", read_only=True) as second,

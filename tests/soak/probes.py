@@ -1,4 +1,4 @@
-"""What somebody outside sees of a daemon: whether it answers, how late, and what it weighs."""
+"""External observations of a daemon: answers, latency and memory."""
 
 import http.client
 import re
@@ -32,7 +32,7 @@ class Sample(NamedTuple):
 
 
 class Probe:
-    """Looks at a daemon a few times a second, in a thread of its own, while the context is open.
+    """Context manager that polls a daemon a few times a second in its own thread.
 
     Args:
         url: of the daemon now; empty while there is none.
@@ -74,7 +74,7 @@ class Probe:
 
 
 def answer_time_s(url: str) -> float:
-    """Return how long ``/healthz`` takes, the connection included; infinity where it does not answer."""
+    """Return the seconds of ``/healthz`` with its connection; infinity if it does not answer."""
     began_s = time.monotonic()
     connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=GIVES_UP_S)
     try:
@@ -98,7 +98,7 @@ def memory_mb(pid: int) -> float | None:
 
 
 def loop_lag_s(exposition: str) -> float:
-    """The longest delay of the event loop since the last scrape, as the metrics tell it."""
+    """Return the longest event loop delay since the last scrape, from the metrics."""
     found = _LAG.search(exposition.encode())
     assert found is not None, "no metric tells the loop's lag"
     return float(found[1])

@@ -1,4 +1,4 @@
-"""The long soak: ``python -m tests.soak.run --seconds 3600``. Prints what it saw."""
+"""Command of the long soak: ``python -m tests.soak.run --seconds 3600``. Prints what it saw."""
 
 import argparse
 import sys

@@ -1,4 +1,4 @@
-"""The site of a soak: two logs of one access point, one that changes its nature, and a broker."""
+"""Site of a soak: two logs of one access point, one replaceable log, and a broker."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""A daemon under load and attack, with kills between, and beside it one that nobody disturbed."""
+"""A daemon under load, attacks and kills, and an undisturbed one for comparison."""
 
 import json
 import statistics
@@ -26,7 +26,7 @@ SLOWEST_EVENTS_A_SECOND: Final = 1_000
 
 
 class SoakReport(NamedTuple):
-    """What a soak saw.
+    """Observations of a soak.
 
     Attributes:
         samples: of the attacked daemon.

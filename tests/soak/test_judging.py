@@ -1,4 +1,4 @@
-"""What the soak complains of, by made-up reports."""
+"""Judgement of soaks, with made-up reports."""
 
 from collections import Counter
 
@@ -10,7 +10,7 @@ from tests.soak.soak import CALM, SoakReport
 
 
 def report(*looks: tuple[str, float, float]) -> SoakReport:
-    """Of looks: what went on, seconds to the answer, megabytes."""
+    """Return a report of looks: phase, seconds to the answer, megabytes."""
     samples = [Sample(float(n), *look) for n, look in enumerate(looks)]
     attacks = Counter(dict.fromkeys((s.during for s in samples if s.during != CALM), 1))
     return SoakReport(samples, attacks, {}, Counter(), Counter(), [])
@@ -21,7 +21,7 @@ GROWN = [(CALM, 0.1, 80.0), ("flood", 0.1, 150.0), (CALM, 0.1, 230.0), ("flood",
 
 
 def test_what_an_attack_takes_is_counted_from_the_calm_before_it() -> None:
-    """A daemon that has come to know its jobs is larger than an empty one, and no attack did it."""
+    """A daemon that knows its jobs is larger than an empty one, without any attack."""
     assert complaints(report(*GROWN)) == []
     attacked = [*GROWN[:3], ("flood", 0.1, 351.0), GROWN[4]]
     assert complaints(report(*attacked)) == ["memory rose from 230 to 351 MB"]

@@ -1,4 +1,4 @@
-"""A minute and a half of the soak: every attack once, a kill after each, and an equal ledger."""
+"""Short soak: every attack once, a kill after each, and an equal journal."""
 
 import os
 import random

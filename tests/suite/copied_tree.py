@@ -7,7 +7,7 @@ from typing import Final
 
 TREE: Final = Path(__file__).resolve().parents[2]
 ROOTS: Final = ("daemon", "adapters", "policies", "lab", ".")
-"""Where its packages lie: with these on PYTHONPATH, any environment imports the copy."""
+"""Package folders of the copy; with these on PYTHONPATH any environment imports it."""
 
 
 def copy_tree(to: Path) -> Path:

@@ -1,4 +1,4 @@
-"""What each file of tests costs: ``-p tests.suite.costs`` measures it and holds it to a list.
+"""CPU cost of each test file: ``-p tests.suite.costs`` measures it and holds it to a list.
 
 By the clock a test that shares two cores with others seems long whatever it does; the seconds of
 CPU show what a run grows by. Those of child processes count where a test waited for their end.
@@ -22,13 +22,14 @@ import pytest
 LIST: Final = Path(__file__).resolve().parents[1] / "cpu.txt"
 ALLOWED_RATIO: Final = 1.5
 SLACK_S: Final = 20.0
-"""A file may cost this much more than its line, however short the line: the first file in a process
-that needs a large library pays for its import."""
+"""CPU seconds that any file may cost more than its line.
+
+The first file in a process that needs a large library pays for its import."""
 HEADROOM_RATIO: Final = 1.25
 """A line allows this much more than the run that wrote it took: runs differ by that."""
 _COMPARED_FROM_S: Final = 3.0
 UNLISTED_S: Final = 15.0
-"""What a file may cost that has no line yet."""
+"""Limit of a file without a line."""
 WHOLE_RATIO: Final = 0.8
 """A run in which this part of the listed files ran is one of all tests."""
 SHOWN: Final = 40
@@ -94,7 +95,7 @@ def _cpu_s() -> float:
 
 
 class CostPlugin:
-    """Attach the cost of each phase of a test to its report, and sum the reports up by file.
+    """Pytest plugin that attaches phase costs to reports and sums them by file.
 
     Under pytest-xdist the first happens in the workers, the second in the process that starts them.
 
@@ -152,5 +153,5 @@ class CostPlugin:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Register the plugin."""
+    """Register the cost plugin."""
     config.pluginmanager.register(CostPlugin(os.environ.get("CI") == "true"), "costs")

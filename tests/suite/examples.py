@@ -1,10 +1,10 @@
-"""How many examples a property is tried on: a share in `make test`, all in `make check-long`."""
+"""Number of examples of a property: a share in `make test`, all in `make check-long`."""
 
 import os
 from typing import Final
 
 SHARE: Final = float(os.environ.get("EXAMPLES_SHARE", "0.4"))
-"""Of the examples that a property names. `make check-long` sets it to 1."""
+"""Share of the examples that a property sets. `make check-long` sets it to 1."""
 
 
 def examples(whole: int) -> int:

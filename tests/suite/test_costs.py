@@ -82,7 +82,7 @@ def test_every_line_of_the_list_is_a_file(repository: Path) -> None:
 
 
 class Item:
-    """As much of a test as its place in the order needs."""
+    """Stub of a test, sufficient for its place in the order."""
 
     def __init__(self, nodeid: str) -> None:
         self.nodeid = nodeid

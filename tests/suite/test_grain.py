@@ -42,7 +42,7 @@ def modules() -> dict[str, Path]:
 
 
 def imported_by(file: Path) -> set[str]:
-    """The modules of the product that a file imports, wherever in it."""
+    """Return the product's modules that a file imports anywhere."""
     found: set[str] = set()
     for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
         if isinstance(node, ast.ImportFrom) and node.module:

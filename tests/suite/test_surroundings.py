@@ -1,4 +1,4 @@
-"""The tests pass wherever a newcomer starts them: a sample of each kind, in each surroundings."""
+"""Tests pass in every environment of a newcomer: a sample of each kind in each."""
 
 import os
 import re
@@ -41,7 +41,7 @@ KINDS: Final = {
     "with standard input closed": "{tests} <&-",
     "without a terminal": "setsid --wait {tests} </dev/null 2>&1 | cat; exit ${{PIPESTATUS[0]}}",
 }
-"""What a shell does before, or as, it starts the tests."""
+"""Commands that a shell runs before, or when, it starts the tests."""
 
 NOBODY: Final = 65534
 HANGS_AFTER_S: Final = 1500.0

@@ -93,9 +93,9 @@ class DaemonAddress(NamedTuple):
         except ValueError as error:
             if refused:
                 raise _refusal(place, status, {}) from error
-            raise PeerError(f"{place}{path}: answers, but not as Outrider would") from error
+            raise PeerError(f"{place}{path}: is not an Outrider server") from error
         if not isinstance(answer, dict):
-            raise PeerError(f"{place}{path}: answers, but not as Outrider would")
+            raise PeerError(f"{place}{path}: is not an Outrider server")
         if refused:
             raise _refusal(place, status, answer)
         if status in (300, 404) and "error" in answer and path.startswith(_EXPLAIN):
@@ -103,7 +103,7 @@ class DaemonAddress(NamedTuple):
         if status != 200:
             raise PeerError(f"{place}{path}: answered {status}: {answer.get('error', '')}")
         if "mode" not in answer:  # every answer that commands ask for contains it
-            raise PeerError(f"{place}{path}: answers, but not as Outrider would")
+            raise PeerError(f"{place}{path}: is not an Outrider server")
         return answer
 
     def _get(self, path: str) -> tuple[str, "Reply"]:
@@ -281,7 +281,7 @@ def _asked(
     except ValueError:
         answer = None
     if not isinstance(answer, dict):
-        raise PeerError(f"{place}: answers, but not as Outrider would")
+        raise PeerError(f"{place}: is not an Outrider server")
     if "error" in answer:
         raise PeerError(f"{place}: refused ({reply.status}): {answer['error']}")
     return Answer(reply.status, answer)

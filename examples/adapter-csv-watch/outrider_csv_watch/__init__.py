@@ -1,4 +1,4 @@
-"""An adapter on one screen: follows a CSV file to which a site's own scripts append.
+"""Adapter on one screen: it follows a CSV file to which a site's own scripts append.
 
 Columns: ``time_s,event,job,machine``. A row without a machine is any event but ``started``.
 """
@@ -22,7 +22,7 @@ _EXTRAS: dict[str, Any] = {
 
 
 class CsvWatchSettings(AdapterSettings, frozen=True, kw_only=True):
-    """Which file to follow."""
+    """Settings: the file to follow."""
 
     path: Annotated[str, Meta(description="The CSV file. It need not be there yet.")]
     poll_s: Annotated[
@@ -31,7 +31,7 @@ class CsvWatchSettings(AdapterSettings, frozen=True, kw_only=True):
 
 
 class CsvWatch(Adapter):
-    """Follows the file by its size. The cursor is the number of bytes consumed."""
+    """Adapter that follows a file by its size; the cursor is the number of bytes consumed."""
 
     name = "csv_watch"
     description = "follows a CSV file of job events"
@@ -67,7 +67,7 @@ class CsvWatch(Adapter):
 
 
 def read_row(line: str) -> NamedEvent | None:
-    """The event of a row, or None if it is none.
+    """Return the event of a row, or None if it is none.
 
     >>> read_row("12.5,started,7,lab-1")
     (12.5, 9, '7', ('lab-1', 1))

@@ -1,4 +1,4 @@
-"""What the product asks of every adapter, and what is this adapter's own."""
+"""Adapter contract tests, and tests of this adapter's own behaviour."""
 
 import asyncio
 import tempfile

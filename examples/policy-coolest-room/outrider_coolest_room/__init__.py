@@ -1,4 +1,4 @@
-"""A policy on one screen: jobs go to the room that has been heated the least of late."""
+"""Policy on one screen: jobs go to the room that was heated the least recently."""
 
 import random
 from collections.abc import Hashable, Sequence
@@ -12,7 +12,7 @@ _J_PER_WH = 3600.0
 
 
 class CoolestRoomSettings(PolicySettings, frozen=True):
-    """How fast a room cools, and what to assume of machines that nobody has measured."""
+    """Settings: how fast a room cools, and the assumed power of machines without watts."""
 
     half_life_s: Annotated[
         float, Meta(gt=0, description="Seconds in which a room loses half of its heat.")
@@ -23,10 +23,10 @@ class CoolestRoomSettings(PolicySettings, frozen=True):
 
 
 class CoolestRoom(Learns, Policy[CoolestRoomSettings]):
-    """Each run heats its cluster by its watt-hours; the heat of a cluster decays by half-lives."""
+    """Policy that models heat: a run adds its watt-hours to its cluster, and heat decays."""
 
     name = "coolest_room"
-    description = "oldest job first, to the cluster that was heated the least of late"
+    description = "oldest job first, to the cluster with the least recent heat"
     api_version = 1
     presets: ClassVar = {"thick_walls": {"half_life_s": 43_200.0}}
 
@@ -35,7 +35,7 @@ class CoolestRoom(Learns, Policy[CoolestRoomSettings]):
         self._heat: dict[str, tuple[float, float]] = {}  # cluster -> (watt-hours, at second)
 
     def choose(self, job: Job, evaluation: Any, view: SiteView, may_defer: bool) -> Choice:
-        """The coolest cluster with a free machine; equals are drawn between."""
+        """Choose the coolest cluster with a free machine, at random among equals."""
         heat = self.scores((), view)
         free = [c for c, n in enumerate(view.free_n) if n]
         least = min(heat[view.cluster_names[c]] for c in free)
@@ -45,7 +45,7 @@ class CoolestRoom(Learns, Policy[CoolestRoomSettings]):
         return Choice(view.draw_in(cluster, self.rng), "coolest", 1.0 / len(coolest), shown)
 
     def observe(self, outcome: Outcome, view: SiteView, on_policy: bool) -> Sequence[float]:
-        """Any run heats the room it ran in, whoever chose it. There is no reward to tell."""
+        """Add the heat of a run to its room, whichever policy chose it. There is no reward."""
         if outcome.machine != NOWHERE:
             name = view.cluster_names[outcome.cluster]
             watts = view.active_w[outcome.cluster] or self.settings.assumed_w
@@ -54,23 +54,23 @@ class CoolestRoom(Learns, Policy[CoolestRoomSettings]):
         return ()
 
     def scores(self, key: Hashable, view: SiteView) -> dict[str, float]:
-        """Present heat of every cluster, watt-hours."""
+        """Return the present heat of every cluster, in watt-hours."""
         return {name: self._now(name, view.now) for name in view.cluster_names}
 
     def explain(self, job: Job, view: SiteView) -> str:
-        """Return which room is the coolest now."""
+        """Explain the choice: the coolest room now."""
         heat = self.scores((), view)
         if not heat:
             return "no cluster is known yet"
         coolest = min(heat, key=lambda name: heat[name])
-        return f"{coolest} is the coolest room now, with {heat[coolest]:.0f} Wh of late"
+        return f"{coolest} is the coolest room now, with {heat[coolest]:.0f} Wh of recent heat"
 
     def save(self, view: SiteView) -> dict[str, Any]:
-        """Heat by the names of clusters, for their numbers may change."""
+        """Return the heat by cluster name, because numbers may change."""
         return {"heat": {name: list(warm) for name, warm in self._heat.items()}}
 
     def restore(self, saved: dict[str, Any], view: SiteView) -> None:
-        """Go on from what `save` gave."""
+        """Continue from the result of `save`."""
         self._heat = {name: (warm, at_s) for name, (warm, at_s) in saved["heat"].items()}
 
     def _now(self, name: str, now: float) -> float:

@@ -1,4 +1,4 @@
-"""What the product asks of every policy, and what is this policy's own."""
+"""Policy contract tests, and tests of this policy's own behaviour."""
 
 import datetime as dt
 

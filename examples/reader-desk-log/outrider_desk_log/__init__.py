@@ -1,4 +1,4 @@
-"""A log reader on one screen: the log of a small batch system, an event a line.
+"""Log reader on one screen: the log of a small batch system, one event per line.
 
 ::
 
@@ -13,12 +13,12 @@ from collections import Counter
 from outrider.api import JobSpec, LogReader, NamedEvent, Reading, events
 
 MOST_LINE_BYTES = 1 << 20
-"""What is longer and has no line end never becomes a record."""
+"""Maximum length of a record; longer text without a line end is rejected."""
 LINE = re.compile(rb"\d{9,10} (submit|start|done) \w", re.MULTILINE)
 
 
 class DeskLogReader(LogReader):
-    """Reads the lines above. The CPUs of a job are told when it is submitted."""
+    """Reader of the lines above; a job's CPUs are reported at submission."""
 
     name = "desk-log"
     description = "the desk batch system's log"
@@ -35,7 +35,7 @@ class DeskLogReader(LogReader):
 
     def read(self, data, final=False):
         end = data.rfind(b"\n") + 1  # what follows is half a line: it is fed again
-        told, ignored, rejected = [], Counter(), Counter()
+        found, ignored, rejected = [], Counter(), Counter()
         lines = data[:end].split(b"\n")[:-1]
         for line in lines:
             try:
@@ -46,12 +46,12 @@ class DeskLogReader(LogReader):
             if event is None:
                 ignored["no event of ours"] += 1
             else:
-                told.append(event)
+                found.append(event)
         if len(data) - end > MOST_LINE_BYTES:
             end = len(data)
             rejected["endless line"] += 1
-        records = len(told) + ignored.total() + rejected.total()
-        return Reading(told, end, records, len(lines), dict(ignored), dict(rejected))
+        records = len(found) + ignored.total() + rejected.total()
+        return Reading(found, end, records, len(lines), dict(ignored), dict(rejected))
 
     def event_of(self, line) -> NamedEvent | None:
         time, what, number, *more = line.split()

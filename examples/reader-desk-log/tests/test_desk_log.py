@@ -1,4 +1,4 @@
-"""The reader against the contract: a sample is all that the suite needs."""
+"""Contract tests of the reader, which need only a sample."""
 
 from outrider_desk_log import DeskLogReader
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @click.group("export", short_help="Export recorded data as a trace.")
 def command() -> None:
-    """Export recorded data of a site as a trace, to replay it under any policy.
+    """Export recorded data as a trace, to replay it under any policy.
 
     Example:
       outrider export campus --ledger /var/lib/outrider/journal.sqlite --out campus
