@@ -23,7 +23,7 @@ FOREIGN = re.compile(r"Traceback|x>=|<=x|%Y|is not a valid|in the range|Invalid 
             ("replay", "t", "--policy", "fifo", "--machines", "0"),
             '--machines "0": expected a whole number, 1 or more',
         ),
-        (("replay", "t", "--policy", "fifo", "--until", "nan"), "--until: nan is not a number of sec"),
+        (("replay", "t", "--policy", "fifo", "--until", "nan"), "--until: nan is not a number"),
         (
             ("replay", "t", "--policy", "fifo", "--discipline", "fast"),
             '--discipline "fast": expected one of first_fit, strict, easy, easy_sjbf, ',

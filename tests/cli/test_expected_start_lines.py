@@ -1,4 +1,4 @@
-"""What `outrider explain` and `outrider status` say of expected starts."""
+"""Expected starts in `outrider explain` and `outrider status`."""
 
 import json
 from collections.abc import Callable
@@ -32,7 +32,7 @@ TOLD: dict[str, Any] = {
 
 
 def lines(zone: str = "UTC", **fields: Any) -> list[str]:
-    """Of a job that Slurm says nothing of, unless told otherwise."""
+    """Return the explanation of a job, by default without information from Slurm."""
     return list(start_lines(TOLD | fields, None, NOW, zone))
 
 
@@ -100,7 +100,7 @@ def test_times_are_the_sites_and_name_each_day_and_zone_where_these_differ() -> 
 
 @pytest.fixture
 def telling() -> Callable[[Any], Any]:
-    """A daemon that gives one answer to everybody."""
+    """Run a daemon that gives the same answer to all clients."""
 
     def told(answer: Any) -> Any:
         class Told(Stranger):

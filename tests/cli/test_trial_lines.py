@@ -1,4 +1,4 @@
-"""A canary trial in lines for people: ratios are shown when it ends, then each beside what was stated."""
+"""Lines of a canary trial: ratios appear when it ends, each next to the stated one."""
 
 from typing import Any
 
