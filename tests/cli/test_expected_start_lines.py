@@ -140,7 +140,7 @@ def test_the_status_has_a_line_for_all_jobs(telling: Callable[[Any], Any]) -> No
         f"starts     Expected starts of 86 queued jobs, 3 of them not known ({FACTS}). Of 1,240 "
     )
     assert "predicted at submission, 81.0 % fell within the 80 % interval. For 320 jobs" in line
-    none = shown | {"not_said": "no journal"}
+    none: dict[str, Any] = {**shown, "not_said": "no journal"}
     none |= {"summary": starts_summary(none, NOW)}
     with telling(STATUS | {"expected_starts": none}) as url:
         out = outrider("status", "--url", url).out
