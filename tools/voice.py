@@ -18,7 +18,7 @@ from tools import prose
 ROOT: Final = Path(__file__).resolve().parents[1]
 CODE: Final = ("daemon", "adapters", "policies", "lab", "tools", "bench", "examples", "tests")
 PAGE: Final = ROOT / "daemon/outrider/service/web/page"
-_OWN_WORD_LISTS: Final = {"tools/voice.py", "tests/docs/test_voice.py"}
+_OWN_WORD_LISTS: Final = {"tools/voice.py", "tools/prose.py", "tests/docs/test_voice.py"}
 """Files that name the forbidden words in order to find them."""
 
 # ---- docstrings ----------------------------------------------------------------------------------
@@ -52,7 +52,9 @@ _NAMES: Final = frozenset(
     "told retold foretold said unsaid lately anew stood befell beside".split()
 )
 """Parts of identifiers that say nothing about the value."""
-_CONTRACTS: Final = re.compile(r"_?(\w+_)?not_said|told_apart|told_before", re.IGNORECASE)
+_CONTRACTS: Final = re.compile(
+    r"_?(\w+_)?not_said|told_apart|told_before|ranks_anew", re.IGNORECASE
+)
 """Names that scripts and saved states rely on."""
 
 # ---- log events ----------------------------------------------------------------------------------
@@ -61,7 +63,7 @@ _LOG_METHODS: Final = frozenset("debug info warning error exception critical".sp
 _EVENT: Final = re.compile(
     r"[a-z0-9]+(_[a-z0-9]+)*_("
     r"\w+ed|lost|kept|begun|found|left|unknown|up|down|ahead|behind|unreadable|unavailable|full|"
-    r"missing|inconsistent|made|rebuilt|set|taken|sent|read|put|shut|over|late|overdue)"
+    r"missing|inconsistent|made|rebuilt|set|taken|sent|read|put|shut|over|late|overdue|chosen|set_back|left)"
 )
 
 

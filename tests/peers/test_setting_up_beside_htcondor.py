@@ -53,7 +53,8 @@ def test_groups_are_proposed_by_the_attribute_that_tells_them(
     assert set(told["config"]["clusters"]) == {"A", "B"}
     config.write_text("[adapters.htcondor]\n")
     again = shell("doctor", "--suggest", "--config", config, **environ)
-    assert "# 4 machines, grouped as the adapter reports them now.\n[adapters.htcondor]\n" in again.out
+    grouped = "# 4 machines, grouped as the adapter reports them now.\n[adapters.htcondor]\n"
+    assert grouped in again.out
 
 
 def test_a_service_is_allowed_the_collector_the_logs_and_the_configuration(

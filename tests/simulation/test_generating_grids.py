@@ -65,7 +65,7 @@ def test_vengerovs_machine_can_be_replayed_as_its_header_says(tmp_path: Path) ->
         ((), "--like perez needs --row"),
         (("--row", 0.2, "--rate", 1), "--rate: is not an option of --like perez; expected --row"),
         (("--like", "vengerov"), "--like vengerov needs --rate"),
-        (("--like", "vengerov", "--rate", 0.1, "--jobs", 9), "--jobs: is not an option of --like v"),
+        (("--like", "vengerov", "--rate", 0.1, "--jobs", 9), "--jobs: is not an option of --like"),
         (("--like", "vengerov", "--rate", 1e-9), "no job arrives in that time"),
         (("--row", 2), "row = 2.0; expected between 0 and 1"),
         (("--row", 0.2, "--load", 0), "load = 0.0"),

@@ -20,7 +20,7 @@ STRICT: Final = "strict"
 EASY: Final = "easy"
 """The first job that does not fit has a reservation; others pass if they do not delay it."""
 EASY_SJBF: Final = "easy_sjbf"
-"""The same as `easy`, but jobs that pass are tried shortest estimate first, whatever the queue's order."""
+"""The same as `easy`, but jobs that pass are tried shortest estimate first."""
 CONSERVATIVE: Final = "conservative"
 """Every job that does not fit has a reservation; others pass if they delay none of these."""
 DISCIPLINES: Final[tuple[Discipline, ...]] = get_args(Discipline)

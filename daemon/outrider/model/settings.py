@@ -169,7 +169,7 @@ class TomlLines:
         return self._begins(end)
 
     def _holds(self, lines_n: int, keys: Sequence[str]) -> bool:
-        """Return whether the keys are there in so many lines, and those of an unfinished value are not."""
+        """Return whether the first lines hold the keys, without those of an unfinished value."""
         table: Any = self._read(lines_n)
         for key in keys:
             if not isinstance(table, dict) or key not in table:
@@ -243,7 +243,7 @@ def kind_text(hint: Any) -> str:
 
 
 def limits_text(metas: Iterable[msgspec.Meta]) -> str:
-    """Return the range of values: ``0 or more``, ``more than 0, at most 1``; empty without bounds."""
+    """Return the range of values: ``0 or more``, ``more than 0``; empty without bounds."""
     words = []
     for meta in metas:
         for bound, text in (

@@ -36,7 +36,8 @@ def test_partitions_are_the_groups_that_are_proposed(slurm: Slurm, tmp_path: Pat
     proposed = tmp_path / "proposed.toml"
     proposed.write_text(message.out)
     reported = shell("check-config", proposed, "--json").json()
-    assert "# 3 machines, grouped as the adapter reports them now.\n[adapters.slurm]\n" in message.out
+    grouped = "# 3 machines, grouped as the adapter reports them now.\n[adapters.slurm]\n"
+    assert grouped in message.out
     shown = slurm.run("scontrol", "show", "node", "-o")
     first = {line.partition("Partitions=")[2].split(",")[0].split()[0]
              for line in shown.splitlines() if "Partitions=" in line}  # fmt: skip

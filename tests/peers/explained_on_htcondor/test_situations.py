@@ -106,7 +106,8 @@ EXPLAINED: Final = {
     "running": ("is running on m2@host.pool.test", None),
     "completed": ("it completed at .* on m4@host.pool.test after RUNS", None),
     "removed while it waited": ("it was removed at .*, and no run of it is known", None),
-    "removed while it ran": ("was removed at .*, the last on m5@host.pool.test .removed from the queue", None),
+    "removed while it ran": (
+        "was removed at .*, the last on m5@host.pool.test .removed from the queue", None),
     "evicted and waiting again": (
         "1 of the pool's 7 machines may run it, .* 1 of them used by their owners",
         "wait for a machine to get free",

@@ -259,8 +259,8 @@ def test_a_job_that_left_is_told_from_its_runs(lost_because: list[str | None], s
         (JobEnd(T, "removed", "removed"), [],
          "it was removed at 14 Nov 22:13:20, and no run of it is known"),
         (JobEnd(T, "removed", "removed"), ["owner"],
-         "it was removed at 14 Nov 22:13:20 after one run, the last on m1 "
-         "(evicted: the owner of the machine returned)"),
+         ("it was removed at 14 Nov 22:13:20 after one run, the last on m1 "
+          "(evicted: the owner of the machine returned)")),
         (JobEnd(T, "removed", "killed"), [None, "killed"],
          "it was killed at 14 Nov 22:13:20 after 2 runs, the last on m2 (killed)"),
         (JobEnd(T, "removed", "failed_start"), [],

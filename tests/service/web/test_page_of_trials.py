@@ -1,4 +1,4 @@
-"""The canary trial on the status page: ratios are shown when it ends, then beside what was stated."""
+"""The canary trial on the status page: ratios are shown when it ends."""
 
 from typing import Any
 

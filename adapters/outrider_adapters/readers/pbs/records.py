@@ -168,7 +168,7 @@ class Records:
         deletion = self.deletions.answered(job)
         if deletion is not None:
             reason = deletion.reason
-            if not deletion.told:
+            if not deletion.published:
                 _count(reading.ignored, DELETION_OF_RUN)
             elif (start_s or deletion.time_s) <= deletion.time_s <= end_s:
                 end_s = deletion.time_s  # as published; the rest of the run is seconds
@@ -268,18 +268,18 @@ _REMEMBERED_S: Final = 3_600.0
 _NOTHING_DUE: Final = float("inf")
 
 
-class Deletion(msgspec.Struct):
+class Deletion(msgspec.Struct, rename={"published": "told"}):
     """Request to end a job.
 
     Attributes:
         time_s: of the request, in Unix seconds.
         reason: ``removed`` by its user or a manager, ``killed`` by the server.
-        told: it was published as the job's removal.
+        published: true if it was reported as the job's removal; saved as ``told``.
     """
 
     time_s: float
     reason: str
-    told: bool = False
+    published: bool = False
 
 
 class Deletions:
@@ -326,12 +326,12 @@ class Deletions:
             if final or now_s - deletion.time_s >= PATIENCE_S
         ]
         for job, deletion in published:
-            deletion.told = True
+            deletion.published = True
             del self._pending[job]
         if now_s >= self._prune_s:
             self._prune_s = now_s + PATIENCE_S
             for job, deletion in list(self._requests.items()):
-                if deletion.told and now_s - deletion.time_s >= _REMEMBERED_S:
+                if deletion.published and now_s - deletion.time_s >= _REMEMBERED_S:
                     del self._requests[job]
         self._look_ahead()
         return published
@@ -343,7 +343,7 @@ class Deletions:
     def restore(self, saved: dict[str, Any]) -> None:
         """Continue from what `save` returned."""
         self._requests = {job: msgspec.convert(entry, Deletion) for job, entry in saved.items()}
-        self._pending = {job: one for job, one in self._requests.items() if not one.told}
+        self._pending = {job: one for job, one in self._requests.items() if not one.published}
         self._look_ahead()
 
     def _look_ahead(self) -> None:

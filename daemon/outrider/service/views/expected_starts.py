@@ -14,7 +14,7 @@ from outrider.service.views.sentences import starts_summary
 
 _BEHIND_S: Final = 4 * FRESH_S
 INTERVAL: Final = "interval"
-NEXT_PASS: Final = "next_pass"
+AT_ONCE: Final = "next_pass"
 NOT_KNOWN: Final = "not_known"
 NOT_SAID: Final = "not_said"
 _NEW_KIND: Final = "a new kind of burst"
@@ -166,7 +166,7 @@ def _answer(
     start = starts[job]
     if start is None:
         return {"answer": NOT_KNOWN, "start": None, "why": unknown}
-    answer = NEXT_PASS if start.high_s <= asked_s else INTERVAL
+    answer = AT_ONCE if start.high_s <= asked_s else INTERVAL
     return {"answer": answer, "start": msgspec.to_builtins(start), "why": None}
 
 

@@ -54,16 +54,16 @@ class Check(msgspec.Struct, frozen=True, tag_field="verb", tag="check", forbid_u
 Request = Update | RenewFence | Check
 
 
-class Answer(msgspec.Struct, frozen=True):
+class Answer(msgspec.Struct, frozen=True, rename={"error": "said"}):
     """Result of a request.
 
     Attributes:
         ok: whether it was done.
-        said: the error; empty if it was done.
+        error: why it was not done; empty if it was. The protocol's key is ``said``.
     """
 
     ok: bool
-    said: str = ""
+    error: str = ""
 
 
 _REQUESTS: Final = msgspec.json.Decoder(Request)
@@ -135,4 +135,4 @@ class HelperClient:
                 "--user of outrider-slurm.service"
             ) from error
         if not answer.ok:
-            raise CommandError(answer.said)
+            raise CommandError(answer.error)

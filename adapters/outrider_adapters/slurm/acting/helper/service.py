@@ -79,7 +79,7 @@ class Helper:
             asked = msgspec.json.encode(request).decode()
         except ValueError as error:
             asked, answer = "a request", Answer(False, str(error)[:300])
-        error_text = "".join(c if c.isprintable() else " " for c in answer.said)
+        error_text = "".join(c if c.isprintable() else " " for c in answer.error)
         self._log(f"{asked} by uid {uid}, pid {pid}: {error_text or 'done'}")
         connection.settimeout(_REQUEST_TIMEOUT_S)
         connection.sendall(msgspec.json.encode(answer) + b"\n")
