@@ -166,7 +166,7 @@ def test_a_new_thing_touches_as_little_as_is_said_and_works(
 
 
 def test_every_example_is_shown_to_contributors(repository: Path) -> None:
-    text = (repository / "CONTRIBUTING.md").read_text(encoding="utf-8")
-    shown = set(re.findall(r"\(examples/changes/([a-z-]+)\.patch\)", text))
+    text = (repository / "docs/adding-parts.md").read_text(encoding="utf-8")
+    shown = set(re.findall(r"\(\.\./examples/changes/([a-z-]+)\.patch\)", text))
     files = {file.stem for file in (repository / "examples" / "changes").glob("*.patch")}
     assert shown == files == NEW_THINGS.keys()

@@ -39,6 +39,7 @@ JOB_ATTRIBUTES: Final = (
     "QDate",
     "EnteredCurrentStatus",
     "JobCurrentStartDate",
+    "NumShadowStarts",
     "RemoteHost",
     "CpusProvisioned",
     "HoldReason",
@@ -123,9 +124,8 @@ class QueueWatch:
                 continue
             ad = ads[job]
             described.append((time_s, kind, job, self._specs.of(ad)))
-            entered_s = number(ad, "EnteredCurrentStatus")
-            if number(ad, "JobStatus") == HELD and entered_s == number(ad, "QDate"):
-                # submitted on hold: HTCondor 23 writes no separate record of that
+            if was_submitted_on_hold(ad):
+                # HTCondor 23 writes no separate record of that
                 described.append(held(time_s, job, ad))
         return described
 
@@ -285,6 +285,17 @@ def end_of(
     if number(ad, "JobStatus") == COMPLETED:
         return [*new_events, (at_s, events.COMPLETED, job, None)]
     return [*new_events, (number(ad, "EnteredCurrentStatus"), events.REMOVED, job, "removed")]
+
+
+def was_submitted_on_hold(ad: Ad) -> bool:
+    """Return whether a job was on hold from its submission on.
+
+    A job that ran and was held within the second of its submission has the same times. It has had
+    a shadow, and the log has its start and its hold.
+    """
+    entered_s, submitted_s = number(ad, "EnteredCurrentStatus"), number(ad, "QDate")
+    is_held = number(ad, "JobStatus") == HELD
+    return is_held and entered_s == submitted_s and number(ad, "NumShadowStarts") == 0
 
 
 def steps_to(job: str, status: int, ad: Ad) -> list[NamedEvent]:

@@ -7,6 +7,7 @@ import pytest
 from outrider.api import JobSpec, Resources, events
 from outrider_adapters.htcondor import WatchSettings
 from outrider_adapters.htcondor.pool_calls import short_id
+from outrider_adapters.htcondor.queue import JOB_ATTRIBUTES, was_submitted_on_hold
 from tests.adapters.htcondor.watched_pool import (
     BEGIN_S,
     JOB,
@@ -174,6 +175,19 @@ def test_a_job_that_was_submitted_on_hold_is_held_though_the_log_says_nothing(
     assert kinds(reported, job) == ["submitted", "held"]
     [why] = [extra for kind, name, extra in reported if (kind, name) == ("held", job)]
     assert why == "submitted on hold at user's request (by user alice)"
+
+
+@pytest.mark.parametrize(
+    ("differs", "expected"),
+    [({}, True), ({"NumShadowStarts": 1}, False), ({"EnteredCurrentStatus": 101}, False),
+     ({"JobStatus": 1}, False)],
+)  # fmt: skip
+def test_a_job_that_ran_in_the_second_of_its_submission_was_not_submitted_on_hold(
+    differs: dict[str, int], expected: bool
+) -> None:
+    ad = {"JobStatus": 5, "QDate": 100, "EnteredCurrentStatus": 100, "NumShadowStarts": 0}
+    assert was_submitted_on_hold(ad | differs) is expected
+    assert "NumShadowStarts" in JOB_ATTRIBUTES, "the schedd is asked for it"
 
 
 @pytest.mark.parametrize("cursor", [7, {}, {"log": None, "machines": {"m1": ["A"]}}])

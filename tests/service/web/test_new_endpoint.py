@@ -1,6 +1,6 @@
 """A newcomer's endpoint: one file and one line, and it is served and described.
 
-The file is the example that CONTRIBUTING.md shows.
+The file is the example that docs/adding-parts.md shows.
 """
 
 import shutil
