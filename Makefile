@@ -136,7 +136,7 @@ format: $(VENV)/.ready  ## write every file in the one format
 	@$(BIN)/ruff format
 	@$(BIN)/ruff check --fix
 
-lint: $(VENV)/.ready  ## format, style, types and layers, without tests
+lint: $(VENV)/.ready  ## format, style, types, layers and language, without tests
 	$(call say,"format")
 	@$(BIN)/ruff format --check --quiet || { $(BIN)/ruff format --diff --quiet; exit 1; }
 	$(call say,"style")
@@ -146,6 +146,8 @@ lint: $(VENV)/.ready  ## format, style, types and layers, without tests
 	@$(BIN)/mypy --no-error-summary bench tests
 	$(call say,"layers")
 	@said=$$($(BIN)/lint-imports 2>&1) || { printf '%s\n' "$$said"; exit 1; }
+	$(call say,"language")
+	@$(BIN)/python -m tools.voice
 
 check:  ## what CI asks: lint, then every test
 	$(call while_peers_come,lint)

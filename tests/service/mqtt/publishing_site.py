@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from outrider.journal import AlikeDecision, Journal, OutcomeRecord
 from outrider.model.decisions import DecisionRow
+from outrider.model.reasons import reason_text
 from tests.peers.mosquitto import Mosquitto
 from tests.service.mqtt.listener import Listener
 from tests.service.running.small_site import SmallSite
@@ -89,7 +90,7 @@ def _exported(seq: int, decision: DecisionRow) -> dict[str, Any]:
     row = decision.as_row(seq)
     if isinstance(decision, AlikeDecision):
         row["jobs"] = list(decision.jobs)
-    return row | {"would": True}
+    return row | {"would": True, "reason_text": reason_text(decision.reason)}
 
 
 def _of_eviction(seq: int, outcome: OutcomeRecord) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from typing import Any
 from outrider import __version__
 from outrider.api import Batch
 from outrider.journal import OutcomeRecord
+from outrider.model.reasons import reason_text
 from outrider.service.core.user_privacy import PersonalVos, Pseudonyms, UserNames
 from outrider.service.mqtt.messages import health, presence, row_kind, row_message
 from tests.fixtures.small_figures import small_figures
@@ -51,7 +52,9 @@ def test_a_decision_is_as_the_ledger_exports_it_and_says_whether_it_only_would()
     row = decision(10.0, "1.0")
     assert row_kind(row) == "decisions"
     said = told(row_message(7, row, small_figures(), names()))
-    assert said == {**json.loads(json.dumps(row.as_row(7))), "would": True}
+    text = reason_text(row.reason)
+    exported = json.loads(json.dumps(row.as_row(7)))
+    assert said == {**exported, "would": True, "reason_text": text}
     acted = decision(10.0, "1.0", mode="active")
     assert told(row_message(8, acted, small_figures(), names()))["would"] is False
 
@@ -61,7 +64,8 @@ def test_an_eviction_says_where_it_was_as_long_as_the_machine_is_known() -> None
     assert row_kind(row) == "evictions"
     assert told(row_message(9, row, small_figures(), names())) == {
         "time_s": 54.0, "seq": 9, "job": "d", "machine": "m2", "cluster": "lab",
-        "reason": "owner", "run_s": 30.0,
+        "reason": "owner", "reason_text": "evicted: the owner of the machine returned",
+        "run_s": 30.0,
     }  # fmt: skip
     gone = OutcomeRecord(54.0, "d", "m9", "evicted", "owner", 30.0, "fifo")
     assert told(row_message(9, gone, small_figures(), names()))["cluster"] is None

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from outrider import __version__
+from outrider.model.reasons import RUN_TEXTS
 from outrider.service.twin import starts_file
 from outrider.service.twin.starts_file import OneMoreForecast, StartsFile, Wait
 from tests.peers.mosquitto import Mosquitto
@@ -39,6 +40,8 @@ def test_every_decision_comes_as_the_ledger_exports_it_and_says_would(
     assert len(evictions) > 10
     clusters = {cluster["name"] for cluster in status["clusters"]}
     assert {eviction.pop("cluster") for eviction in evictions.values()} <= clusters
+    texts = {eviction.pop("reason_text") for eviction in evictions.values()}
+    assert texts <= set(RUN_TEXTS.values())
     assert decisions | evictions == rows
     in_order = listener.seqs("decisions", "evictions")
     assert in_order == sorted(in_order), "out of order"

@@ -107,7 +107,7 @@ def test_credentials_keep_other_users_out_where_the_mode_does_not(looked_at: Loo
     finally:
         path.chmod(0o660)
     assert status_of(answer) == 403
-    assert b"user 65534 is neither root" in answer
+    assert b"user 65534 is not root" in answer
     assert not any(name.encode() in answer for name in NAMES)
 
 
