@@ -64,7 +64,7 @@ def demo_url() -> Iterator[str]:
     with demo:
         assert demo.stdout is not None
         try:
-            url = demo.stdout.readline().strip()
+            url = demo.stdout.readline().strip().removeprefix("Open ")
             _wait_for_decisions(url)
             yield url
         finally:

@@ -12,7 +12,7 @@ outrider check-config /tmp/outrider.toml
 outrider demo --port 0 --machines 20 --weeks 1 > /tmp/demo.out 2> /tmp/demo.err &
 demo=$!
 tried=0
-until url=$(grep -m1 -oE '^http://127.0.0.1:[0-9]+' /tmp/demo.out); do
+until url=$(grep -m1 -oE 'http://127.0.0.1:[0-9]+' /tmp/demo.out); do
     kill -0 $demo || { cat /tmp/demo.err; exit 1; }
     tried=$((tried + 1))
     [ $tried -lt 600 ] || { echo "no address of the demo within 120 s"; exit 1; }

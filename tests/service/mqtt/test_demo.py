@@ -29,7 +29,7 @@ def test_the_demo_prints_its_page_then_its_broker_and_publishes_there(
     demo: subprocess.Popen[str],
 ) -> None:
     assert demo.stdout is not None
-    assert demo.stdout.readline().startswith("http://127.0.0.1:")
+    assert demo.stdout.readline().startswith("Open http://127.0.0.1:")
     place, _, topics = demo.stdout.readline().partition(" topics ")
     assert topics == "outrider/demo/#\n"
     port = int(place.removeprefix("mqtt://127.0.0.1:"))
@@ -56,6 +56,14 @@ def test_without_the_extra_one_sentence_says_what_to_install(
 def test_a_demo_for_some_seconds_ends_by_itself_and_says_where_its_page_is() -> None:
     done = shell("demo", "--machines", "20", "--weeks", "1", "--for", "3")
     assert done.code == 0, done.err
-    assert done.out.startswith("http://127.0.0.1:")
-    assert done.out.count("\n") == 1, "no broker was asked for"
+    first, second, *_ = done.out.splitlines()
+    assert first.startswith("Open http://127.0.0.1:")
+    assert second == "On the page, from top to bottom:", "no broker was asked for"
+    assert done.err == "", "log lines need --verbose"
+
+
+def test_log_lines_of_a_demo_are_shown_where_that_is_asked() -> None:
+    done = shell("demo", "--machines", "20", "--weeks", "1", "--for", "3", "--verbose")
+    assert done.code == 0, done.err
+    assert "daemon_started" in done.err
     assert "Traceback" not in done.err

@@ -28,12 +28,20 @@ import click
     "--for", "for_s", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS",
     help="Stop automatically after this many real seconds.",
 )  # fmt: skip
+@click.option("--verbose", is_flag=True, help="Show the daemon's log lines, too.")
 @click.option(
     "--mqtt", is_flag=True,
     help="Publish to an MQTT broker inside this process too (pip install 'outrider[broker]').",
 )  # fmt: skip
 def command(
-    port: int, machines: int, weeks: float, speed: float, seed: int, for_s: float | None, mqtt: bool
+    port: int,
+    machines: int,
+    weeks: float,
+    speed: float,
+    seed: int,
+    for_s: float | None,
+    verbose: bool,
+    mqtt: bool,
 ) -> int:
     """Run the daemon in shadow mode alongside a simulated campus.
 
@@ -41,7 +49,7 @@ def command(
     owners who come and go, and its own scheduler, which starts jobs as HTCondor would. Outrider
     watches, learns and shows what it would have done. The first line printed is the address of the
     live page. With --mqtt the second is the broker's address: any MQTT client can subscribe there
-    to the decisions. Stop it with Ctrl-C.
+    to the decisions. Log lines need --verbose. Stop it with Ctrl-C.
 
     Example:
       outrider demo --machines 300 --speed 600
@@ -49,5 +57,6 @@ def command(
     from outrider.service.demo.demo import run_demo
 
     return run_demo(
-        port=port, machines=machines, weeks=weeks, speed=speed, seed=seed, for_s=for_s, mqtt=mqtt
-    )
+        port=port, machines=machines, weeks=weeks, speed=speed, seed=seed, for_s=for_s, mqtt=mqtt,
+        verbose=verbose,
+    )  # fmt: skip

@@ -24,6 +24,13 @@ _PAST = 5 / 8
 _START = dt.date(2010, 2, 1)
 """A Monday, the first of a term."""
 _CLUSTERS = 6
+_WHAT_TO_SEE = """\
+On the page, from top to bottom:
+  the headline: wasted CPU time, and (after two minutes) what other policies would have saved
+  "Why is my job waiting?": choose one of the jobs below it
+  "Jobs": the expected start of each, with its 80 % interval
+  "Policies": what each policy would do, and what it has learned
+An hour of the campus takes a minute. Stop with Ctrl-C; nothing is left."""
 _DAYS = (0, 1, 2, 3, 4, 7, 8, 9, 10, 11)
 _HOURS = range(12, 18)
 _ASK_TWIN_S = 120.0
@@ -43,6 +50,7 @@ def run_demo(
     seed: int,
     for_s: float | None,
     mqtt: bool = False,
+    verbose: bool = False,
 ) -> int:
     """Run the daemon with a generated campus until it is stopped; return the exit code.
 
@@ -54,6 +62,7 @@ def run_demo(
         seed: random seed of the campus.
         for_s: stop after so many seconds; None: run until it is stopped.
         mqtt: publish to a broker inside this process, on a free port of 127.0.0.1.
+        verbose: write log lines of all levels; else only errors.
 
     Raises:
         ConfigurationError: `mqtt` is set, but the extra `broker` is not installed.
@@ -99,11 +108,12 @@ def run_demo(
             timer.start()
 
         def announce(url: str) -> None:
-            _print(url)
+            _print(f"Open {url}")
             if (settings := loaded.config.mqtt) is not None:
                 _print(f"mqtt://{settings.address} topics {settings.base}/#")
+            _print(_WHAT_TO_SEE)
 
-        return run(loaded, announce)
+        return run(loaded, announce, log_level="info" if verbose else "error")
 
 
 def busy_afternoon_s(machines: int, weeks: float, seed: int) -> float:

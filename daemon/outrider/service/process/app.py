@@ -41,12 +41,17 @@ _WORK_STOPS_S = 3.5
 _STATUS_EVERY_S = 10.0
 
 
-def run(loaded: LoadedConfig, announce: Callable[[str], None] | None = None) -> int:
+def run(
+    loaded: LoadedConfig,
+    announce: Callable[[str], None] | None = None,
+    log_level: str = "info",
+) -> int:
     """Run the daemon until SIGTERM or SIGINT; return the exit code.
 
     Args:
         loaded: the configuration; SIGHUP reads it again from its file.
         announce: called with the URL of the status page once it answers.
+        log_level: the lowest level that is written.
 
     Raises:
         OutriderError: it could not start.
@@ -54,7 +59,7 @@ def run(loaded: LoadedConfig, announce: Callable[[str], None] | None = None) -> 
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     os.umask(0o077)  # our files must not be readable by other users
     mode = Mode(effective_config(loaded, state_folder(loaded))[0].config.mode)
-    set_up_logs(mode, style=loaded.config.log_format, zone=loaded.config.timezone)
+    set_up_logs(mode, log_level, style=loaded.config.log_format, zone=loaded.config.timezone)
     before = threads()
     try:
         code = asyncio.run(_Daemon(loaded, mode, announce).live())
