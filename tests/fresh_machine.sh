@@ -175,7 +175,7 @@ inside_demo() {
     local began_s=$SECONDS address="" demo
     make demo >/root/demo.out 2>/root/demo.err &
     demo=$!
-    until address=$(grep -m1 -oE '^http://127\.0\.0\.1:[0-9]+' /root/demo.out); do
+    until address=$(grep -m1 -oE 'http://127\.0\.0\.1:[0-9]+' /root/demo.out); do
         kill -0 "$demo" 2>/dev/null || {
             tail -n 20 /root/demo.err
             return 1

@@ -61,7 +61,7 @@ def main() -> int:
         subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as demo,
     ):
         try:
-            first = "" if demo.stdout is None else demo.stdout.readline()
+            first = "" if demo.stdout is None else demo.stdout.readline().removeprefix("Open ")
             address = first.split()[0]
             wait_for_the_twin(address)
             file.write_bytes(asyncio.run(first_screen(address, Path(chromium), Path(folder))))

@@ -48,7 +48,9 @@ def test_every_reason_of_the_scheduling_pass_has_a_text() -> None:
     refusals = {
         node.value.value
         for node in defined
-        if isinstance(node, ast.AnnAssign) and isinstance(node.value, ast.Constant)
+        if isinstance(node, ast.AnnAssign)
+        and isinstance(node.value, ast.Constant)
+        and isinstance(node.value.value, str)
     }
     assert {"promised", "ineligible"} <= refusals
     codes = {NO_MACHINE, IMPOSSIBLE, HANDED_BACK, scheduling_pass.GUARD, *refusals}

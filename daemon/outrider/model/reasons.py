@@ -7,6 +7,19 @@ change; texts are for people. A code of a plugin that has no text is shown with 
 from collections.abc import Mapping
 from typing import Final
 
+RUN_TEXTS: Final[Mapping[str, str]] = {
+    "owner": "evicted: the owner of the machine returned",
+    "reboot": "evicted: the machine rebooted",
+    "preempted": "evicted: preempted by another job",
+    "drained": "evicted: the machine was drained",
+    "failed_start": "failed to start",
+    "removed": "removed from the queue",
+    "held": "put on hold",
+    "killed": "killed",
+    "unknown": "ended early, reason unknown",
+}
+"""Ends of runs that did not complete their job, by eviction reason."""
+
 DECISION_TEXTS: Final[Mapping[str, str]] = {
     # from the scheduling pass, whichever policy decides
     "no_machine": "no free machine can take it",
@@ -21,14 +34,16 @@ DECISION_TEXTS: Final[Mapping[str, str]] = {
     "resource": "the machine lacks a resource that the job needs",
     "ineligible": "the job's requirements exclude the machine",
     "promised": "the CPUs are reserved for a job before it",
-    "ended_removed": "it was removed while it waited",
-    "ended_killed": "it was killed while it waited",
-    "ended_held": "it was held while it waited",
+    **{f"ended_{code}": f"the wait ended: {text}" for code, text in RUN_TEXTS.items()},
     # from policies
     "any": "any machine will do",
     "first": "it is the first in the queue that fits",
     "best": "it is the choice with the best score",
     "explore": "the policy tries a random choice from time to time, to learn",
+    "hold": "waiting has the best score",
+    "full": "the chosen machine group has no free machine",
+    "automaton": "the learning automaton drew this machine",
+    "greedy": "it is the machine that the learning automaton values most",
     "untried": "this choice has not been tried yet",
     "sample": "it scored best in a random draw from what was learned",
     "random": "the machine was drawn at random",
@@ -60,19 +75,6 @@ DECISION_TEXTS: Final[Mapping[str, str]] = {
     "shrunk": "it starts on fewer CPUs than it asked for",
 }
 """Reasons of policies and of the scheduling pass: a clause that follows a colon."""
-
-RUN_TEXTS: Final[Mapping[str, str]] = {
-    "owner": "evicted: the owner of the machine returned",
-    "reboot": "evicted: the machine rebooted",
-    "preempted": "evicted: preempted by another job",
-    "drained": "evicted: the machine was drained",
-    "failed_start": "failed to start",
-    "removed": "removed from the queue",
-    "held": "put on hold",
-    "killed": "killed",
-    "unknown": "ended early, reason unknown",
-}
-"""Ends of runs that did not complete their job, by eviction reason."""
 
 GATE_TEXTS: Final[Mapping[str, str]] = {
     "act": "may be applied",
