@@ -43,7 +43,7 @@ DECISION_TEXTS: Final[Mapping[str, str]] = {
     "hold": "waiting has the best score",
     "full": "the chosen machine group has no free machine",
     "automaton": "the learning automaton drew this machine",
-    "greedy": "it is the machine that the learning automaton values most",
+    "greedy": "the machine has the highest capacity per job",
     "untried": "this choice has not been tried yet",
     "sample": "it scored best in a random draw from what was learned",
     "random": "the machine was drawn at random",
