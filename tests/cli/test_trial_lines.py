@@ -11,7 +11,8 @@ from outrider.service.journal.trial_record import TrialRecord, trial_shown
 from tests.acting.trials import at, trial
 
 STATED = {"energy_ratio": {"estimate": 0.75, "low": 0.7, "high": 0.8}}
-BEGIN = "(survival, from 2010-01-04 00:00:00 UTC, seed 1)"
+WINDOW = "2010-01-04 00:00 UTC to 2010-02-02 00:00 UTC"
+BEGIN = f"(survival, days drawn at random, {WINDOW}, seed 1)"
 
 
 def lines(**state: Any) -> list[str]:
@@ -24,22 +25,23 @@ def lines(**state: Any) -> list[str]:
 def test_while_it_goes_on_there_is_no_ratio() -> None:
     (line,) = lines()
     now = "it acts now" if trial().acts[2] else "it does not act now"
-    assert line == f"trial      2 of 28 days done; {now}; ratios are shown when it ends {BEGIN}"
+    assert line.startswith(f"trial      2 of 28 days done: {now} until 2010-01-")
+    assert line.endswith(f"; ratios are shown when it ends {BEGIN}")
     (line,) = lines(restarts=2)
     assert line.endswith(f"{BEGIN[:-1]}, 2 restarts of the daemon)")
 
 
 def test_one_that_was_broken_off_says_why() -> None:
     (line,) = lines(state="broken_off", why="the mode is shadow", ended_s=at(trial(), 2))
-    assert line == f"trial      stopped after 2 of 28 days: the mode is shadow {BEGIN}"
+    assert line == f"trial      Stopped after 2 of 28 days: the mode is shadow {BEGIN}"
 
 
 @pytest.mark.parametrize(
     ("within", "agrees", "verdict"),
     [
         (True, True, "within"),
-        (False, True, "outside, agrees"),
-        (False, False, "outside, disagrees"),
+        (False, True, "outside, but they agree"),
+        (False, False, "outside, and they disagree"),
     ],
 )
 def test_at_its_end_each_ratio_stands_beside_what_was_stated(
@@ -48,17 +50,18 @@ def test_at_its_end_each_ratio_stands_beside_what_was_stated(
     energy = Compared(0.78, 0.6, 1.0, 7.8, 10.0, STATED["energy_ratio"], within, agrees)
     unknown = Compared(None, None, None, None, None)
     outcome = TrialOutcome(14, {"energy_ratio": energy, "evictions_ratio": unknown})
-    stated = "forecast 0.750 (0.700 to 0.800)"
+    compared = "days with acting compared with days without"
+    stated = "forecast -25.0 % (-30.0 % to -20.0 %)"
     assert lines(state="ended", outcome=outcome) == [
-        f"trial      ended: 14 pairs of days {BEGIN}",
-        f"           energy_ratio: 0.780 (0.600 to 1.000); {stated}: {verdict}",
-        "           evictions_ratio: not known",
+        f"trial      Ended: {compared}, 14 pairs of days, 90 % intervals {BEGIN}",
+        f"           energy per useful CPU time: -22.0 % (-40.0 % to +0.0 %); {stated}: {verdict}",
+        "           evictions per completed job: not known",
     ]
 
 
 def test_one_that_was_too_short_says_so_and_where_there_was_none_there_is_no_line() -> None:
     short = TrialOutcome(2, {}, "too short to say: 2 pairs of days")
     assert lines(state="ended", outcome=short) == [
-        f"trial      ended: too short to say: 2 pairs of days {BEGIN}"
+        f"trial      Ended: too short to say: 2 pairs of days {BEGIN}"
     ]
     assert trial_lines(None, "UTC") == []

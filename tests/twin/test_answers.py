@@ -152,7 +152,7 @@ def test_the_command_prints_the_answer_with_its_provenance(small: Path) -> None:
     assert set(result["past"]["survival"]["energy_ratio"]) == {"estimate", "low", "high", "level"}
     assert result["off_policy"]["survival"]["incumbent"] == "random_match"
     shown = outrider(*words).out
-    assert "what would have been" in shown
+    assert "Past period: candidate / current scheduler" in shown
     assert "Forecast: candidate / current scheduler" in shown
     assert "from recorded starts, survival" in shown
 

@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from outrider.model.quantities import RATIO_LABELS, clock, count, duration, percent
 from outrider.model.reasons import label
+from outrider.service.views.sentences import trial_results, trial_summary
 
 # -- trial lines -----------------------------------------------------------------------------------
 # A canary trial, in lines for people.
@@ -14,43 +15,8 @@ def trial_lines(trial: dict[str, Any] | None, zone: str) -> list[str]:
     """Return the progress of a canary trial, or its result; empty where there was none."""
     if trial is None:
         return []
-    days = f"{trial['days_done']} of {trial['days']} days"
-    begin = f"{trial['policy']}, from {clock(trial['begins_s'], zone)}, seed {trial['seed']}"
-    if trial["restarts"]:
-        begin += f", {trial['restarts']} restarts of the daemon"
-    if trial["state"] == "broken_off":
-        return [f"trial      stopped after {days}: {trial['why']} ({begin})"]
-    if trial["state"] == "running":
-        today = "it acts now" if trial["acts_now"] else "it does not act now"
-        return [f"trial      {days} done; {today}; ratios are shown when it ends ({begin})"]
-    outcome = trial["outcome"]
-    if outcome is None or outcome["too_short"]:
-        why = "no runs were counted" if outcome is None else outcome["too_short"]
-        return [f"trial      ended: {why} ({begin})"]
-    lines = [f"trial      ended: {outcome['pairs']} pairs of days ({begin})"]
-    stated = {"next": "forecast", "past": "twin"}.get(trial["stated_as"], "")
-    return lines + [
-        f"           {name}: {_trial_ratio(one)}{_twin_comparison(one, stated)}"
-        for name, one in outcome["measures"].items()
-    ]
-
-
-def _trial_ratio(one: dict[str, Any]) -> str:
-    if one["estimate"] is None:
-        return "not known"
-    return f"{one['estimate']:.3f} ({one['low']:.3f} to {one['high']:.3f})"
-
-
-def _twin_comparison(one: dict[str, Any], stated: str) -> str:
-    ratio = one["stated"]
-    if ratio is None or one["within"] is None:
-        return ""
-    verdict = (
-        "within" if one["within"] else "outside" + (", agrees" if one["agrees"] else ", disagrees")
-    )
-    return (
-        f"; {stated} {ratio['estimate']:.3f} ({ratio['low']:.3f} to {ratio['high']:.3f}): {verdict}"
-    )
+    results = [f"           {line}" for line in trial_results(trial)]
+    return [f"trial      {trial_summary(trial, zone)}", *results]
 
 
 # -- twin lines ------------------------------------------------------------------------------------
@@ -59,30 +25,19 @@ def _twin_comparison(one: dict[str, Any], stated: str) -> str:
 _SHOWN: Final = ("energy_ratio", "badput_ratio", "overhead_mean_ratio")
 
 
-def twin_lines(twin: Mapping[str, Any] | None, zone: str) -> Iterator[str]:
+def twin_lines(twin: Mapping[str, Any] | None) -> Iterator[str]:
     """Yield the lines; none where the twin has not answered."""
     if twin is None:
         return
-    asked = clock(twin["asked_s"], zone) + (", STALE" if twin["stale"] else "")
+    yield f"twin       {twin['summary']}"
     if twin["refused"] is not None:
-        yield f"twin       refused: {twin['refused']} (asked {asked})"
         return
-    yield (
-        f"twin       candidate / {twin['incumbent']} (current scheduler), 90 % intervals; "
-        f"asked {asked}"
-    )
     for policy, ratios in twin["past"].items():
         yield f"           past      {policy}: {_ratios(ratios)}"
     for policy, ratios in (twin["next"] or {}).items():
         yield f"           forecast  {policy}: {_ratios(ratios)}"
     for policy, why in twin["candidates_refused"].items():
         yield f"           refused   {policy}: {why}"
-    if twin["next_refused"] is not None:
-        yield f"           no forecast: {twin['next_refused']}"
-    if twin["next_expired"] is not None:
-        yield f"           forecast expired: {twin['next_expired']}"
-    if twin["other_settings"]:
-        yield f"           settings changed since: {', '.join(twin['other_settings'])}"
 
 
 def _ratios(ratios: Mapping[str, Any]) -> str:

@@ -39,6 +39,15 @@ def percent(ratio: float | None) -> str:
     return MISSING if ratio is None else f"{100.0 * ratio:.1f} %"
 
 
+def change(ratio: float) -> str:
+    """Return a ratio as a change in per cent.
+
+    >>> change(0.76), change(1.031), change(1.0)
+    ('-24.0 %', '+3.1 %', '+0.0 %')
+    """
+    return f"{100.0 * (ratio - 1.0):+.1f} %"
+
+
 def duration(seconds: float | None) -> str:
     """Return a time span in the unit that suits it, or `MISSING`.
 

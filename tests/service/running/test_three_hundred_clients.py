@@ -128,5 +128,5 @@ async def test_the_status_of_many_vos_is_bounded_and_says_so(site: SmallSite) ->
     assert len(text) < 1_000_000
     assert len(status["fairness"]["share"]) <= 1_001
     assert status["names"]["vo"]["folded"] >= VOS - 1_000
-    assert any("VOs beyond the 1,000 that are named" in note for note in status["notes"])
+    assert any("named VOs beyond the limit of 1,000" in note for note in status["notes"])
     assert status["jobs"]["running"] == JOBS, "nobody's job is left out"

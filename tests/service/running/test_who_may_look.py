@@ -280,7 +280,7 @@ def test_a_command_of_another_user_asks_the_port_and_says_so(
 @pytest.mark.parametrize(
     ("setting", "message"),
     [
-        ('socket = "outrider.sock"\n', "expected a whole path"),
+        ('socket = "outrider.sock"\n', "expected a full path"),
         ('host_names = ["https://x.example"]\n', "expected a name alone"),
         ('host_names = ["x.example:9690"]\n', "expected a name alone"),
         ('show_users = "all"\n', "show_users"),

@@ -55,8 +55,8 @@ def said(file: TwinFile | None, now_s: float = ASKED_S + 7200, **settings: Any) 
 def test_candidates_stand_side_by_side_with_interval_window_and_age() -> None:
     assert said(told()) == (
         "from 22 Oct 2023 to 14 Nov 2023, survival would have taken 20 to 28 % less energy; fifo "
-        "would have taken nobody knows how much energy, than random_match (what would have been, "
-        "by re-simulation, 90 % intervals; asked 2.0 h ago)"
+        "would have taken an unknown amount of energy, than random_match (simulated, "
+        "90 % intervals; asked 2.0 h ago)"
     )
 
 
@@ -141,7 +141,7 @@ def test_the_daemon_shows_what_is_written_there(make_site: MakeSite) -> None:
         assert status["saving"]["text"].startswith("from 01 Feb 2010 to 21 Feb 2010, survival ")
         assert status["sentence"].endswith(f"saving: {status['saving']['text']}")
         shown = shell("status", "--url", daemon.url).out
-        assert "twin       candidate over random_match, 90 % intervals; asked " in shown
+        assert ": ratio to random_match (current scheduler), 90 % intervals." in shown
         energy = written["answer"]["past"]["survival"]["energy_ratio"]["estimate"]
         assert f"past      survival: energy of runs {energy:.2f} (" in shown
         part = site.state / "x"
@@ -155,4 +155,4 @@ def test_the_daemon_shows_what_is_written_there(make_site: MakeSite) -> None:
         os.replace(part, site.state / "twin.json")  # noqa: PTH105 - as it is written
         status = daemon.wait_until("refusal seen", lambda status: status["twin"] is not None)
         assert status["twin"]["refused"] == "no"
-        assert "twin       refused: no (asked " in shell("status", "--url", daemon.url).out
+        assert "twin       Not estimated: no. Computed " in shell("status", "--url", daemon.url).out

@@ -17,7 +17,13 @@ from outrider.model.reasons import CODE_LABELS
 from outrider.service.core.user_privacy import PersonalVos, Pseudonyms, UserNames
 from outrider.service.daemon.daemon_view import SharedAnswers
 from outrider.service.metrics import MetricStore, Snapshot
-from outrider.service.views.sentences import start_lines, starts_summary
+from outrider.service.views.sentences import (
+    start_lines,
+    starts_summary,
+    trial_results,
+    trial_summary,
+    twin_summary,
+)
 from outrider.service.web import make_app, serve
 from outrider.service.web.access import Access
 from outrider.service.web.endpoint import Answer, Call, NotFoundError
@@ -98,8 +104,14 @@ class SmallSite:
             raise RuntimeError("the site caught fire")
         starts = self.expected_starts
         shown = None if starts is None else {**starts, "summary": starts_summary(starts, NOW)}
-        labels = dict(CODE_LABELS)
-        return {"code_labels": labels, "expected_starts": shown, **self.status_answer}
+        answer = {"code_labels": dict(CODE_LABELS), "expected_starts": shown, **self.status_answer}
+        zone = answer["timezone"]
+        if twin := answer.get("twin"):
+            answer["twin"] = {**twin, "summary": twin_summary(twin, NOW, zone)}
+        if trial := answer.get("trial"):
+            texts = {"summary": trial_summary(trial, zone), "results": trial_results(trial)}
+            answer["trial"] = {**trial, **texts}
+        return answer
 
     def jobs(self, query: JobsQuery) -> dict[str, Any]:
         self.asked.append(query)

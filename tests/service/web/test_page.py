@@ -74,8 +74,8 @@ async def test_shadow_stands_against_reality_with_intervals_or_the_reason_why_no
         assert "-24 % (-28 % to +3.1 %)" in rows[0].replace("\u2212", "-")
         assert "unknown" in rows[0]
         told = await tab.text_of("#twin-summary")
-        assert "Past period, 29 Oct 2026" in told
-        assert "Forecast: the next 8 weeks. Forecast expired: the load is" in told
+        assert "Past period, 2026-10-29" in told
+        assert "Forecast: the next 8.0 weeks. Forecast expired: the load is" in told
         assert "stale." in told
         site.status_answer["twin"] = answer | {"refused": "too short", "past": {}, "next": None}
         await tab.wait_for("document.querySelectorAll('#twin tr').length === 0")

@@ -15,7 +15,8 @@ from tests.service.web.test_page import DRAWN, HOSTILE
 pytestmark = pytest.mark.chromium
 
 STATED = {"energy_ratio": {"estimate": 0.75, "low": 0.7, "high": 0.8}}
-BEGUN = "survival, days drawn at random, from 4 Jan 2010 00:00 to 2 Feb 2010 00:00."
+WINDOW = "2010-01-04 00:00 UTC to 2010-02-02 00:00 UTC"
+BEGUN = f"(survival, days drawn at random, {WINDOW}, seed 1)."
 
 
 def shown(**state: Any) -> Any:
@@ -38,8 +39,8 @@ async def test_it_is_followed_from_no_trial_to_its_outcome(tab: Tab) -> None:
         site.status_answer["trial"] = shown()
         await tab.wait_for("!document.getElementById('trial').hidden")
         told = await tab.text_of("#trial-summary")
-        assert told.startswith(f"2 of 28 days are done; {acts} until ")
-        assert told.endswith(f"Ratios are shown when it ends. {BEGUN}")
+        assert told.startswith(f"2 of 28 days done: {acts} until ")
+        assert told.endswith(f"ratios are shown when it ends {BEGUN}")
         assert await tab.text_of("#trial-measures") == ""
         site.status_answer["trial"] = shown(state="broken_off", why=HOSTILE, ended_s=at(trial(), 2))
         begin = "document.getElementById('trial-summary').innerText.startsWith"
@@ -56,10 +57,10 @@ async def test_it_is_followed_from_no_trial_to_its_outcome(tab: Tab) -> None:
         items = "[...document.querySelectorAll('#trial-measures li')].map(i => i.innerText)"
         lines = await tab.run(items)
         assert lines[0] == (
-            "energy per useful CPU time: -21.9 % (-40 % to 0 %); "
-            "forecast -25 % (-30 % to -20 %): within"
+            "energy per useful CPU time: -21.9 % (-40.0 % to +0.0 %); "
+            "forecast -25.0 % (-30.0 % to -20.0 %): within"
         )
-        assert lines[1].endswith("-25 % (-30 % to -20 %): outside, but they agree")
+        assert lines[1].endswith("-25.0 % (-30.0 % to -20.0 %): outside, but they agree")
         assert lines[2].endswith(": not known")
         short = TrialOutcome(3, measures, "too short to say: 3 pairs of days")
         site.status_answer["trial"] = shown(state="ended", outcome=short, ended_s=at(trial(), 28))

@@ -84,7 +84,7 @@ def _lines(status: dict[str, Any]) -> list[str]:
     lines.append(f"journal    {state}, {count(ledger['last_seq'])} rows so far")
     lines.append(f"discipline {status['discipline']['name']}: {status['discipline']['why']}")
     lines.append(f"saving     {status['saving']['text']}")
-    lines += twin_lines(status.get("twin"), zone)  # an older daemon has none
+    lines += twin_lines(status.get("twin"))  # an older daemon has none
     return lines + [f"note       {note}" for note in status["notes"]]
 
 

@@ -155,6 +155,10 @@ class TrialShown(Struct, frozen=True, kw_only=True):
         TrialOutcome | None,
         Meta(description="Acting / not acting; null until it ends at its registered length."),
     ]
+    summary: Annotated[str, Meta(description="In the status: the trial as a sentence.")] = ""
+    results: Annotated[
+        list[str], Meta(description="In the status: the result of each measure, for people.")
+    ] = []
 
 
 def trial_shown(record: TrialRecord | None, now_s: float) -> TrialShown | None:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from outrider.model.decisions import DEFER, IMPOSSIBLE, NO_MACHINE, RESUME, SHRINK, START
-from outrider.model.quantities import clock, count, duration, percent
+from outrider.model.quantities import change, clock, count, duration, number, percent
 from outrider.model.reasons import START_ANSWER_TEXTS, reason_text, run_text
 
 # -- policies --------------------------------------------------------------------------------------
@@ -238,3 +238,106 @@ def _interval(start: Mapping[str, float], zone: str) -> str:
     (day, first, last) = dates
     (at, begin, end) = zones
     return f"{day} {median} {at}, between {first} {low} {begin} and {last} {high} {end}"
+
+
+# -- twin ------------------------------------------------------------------------------------------
+
+
+def twin_summary(twin: Mapping[str, Any], now_s: float, zone: str) -> str:
+    """Return what the twin's last result covers, in sentences.
+
+    Args:
+        twin: the field `twin` of the status.
+        now_s: Unix seconds.
+        zone: the site's, an IANA name.
+    """
+    age = f"Computed {duration(max(0.0, now_s - twin['asked_s']))} ago"
+    age += ", stale." if twin["stale"] else "."
+    if twin["refused"] is not None:
+        return f"Not estimated: {twin['refused']}. {age}"
+    window = twin["window"]
+    past = "" if window is None else f", {_window(window, zone)}"
+    parts = [
+        f"Past period{past}: ratio to {twin['incumbent']} (current scheduler), 90 % intervals."
+    ]
+    if twin["next"]:
+        parts.append(f"Forecast: the next {number(twin['next_weeks'])} weeks.")
+    elif twin["next_refused"]:
+        parts.append(f"No forecast: {twin['next_refused']}.")
+    if twin["next_expired"]:
+        parts.append(f"Forecast expired: {twin['next_expired']}.")
+    if twin["other_settings"]:
+        parts.append(f"Settings changed since: {', '.join(twin['other_settings'])}.")
+    return " ".join([*parts, age])
+
+
+def _window(window: Mapping[str, float], zone: str) -> str:
+    return f"{_minute(window['begin_s'], zone)} to {_minute(window['end_s'], zone)}"
+
+
+# -- trial -----------------------------------------------------------------------------------------
+
+TRIAL_LABELS: Final[Mapping[str, str]] = {
+    "energy_ratio": "energy per useful CPU time",
+    "badput_ratio": "wasted per useful CPU time",
+    "evictions_ratio": "evictions per completed job",
+    "overhead_capped_mean_ratio": "mean overhead, up to a day each",
+}
+
+
+def trial_summary(trial: Mapping[str, Any], zone: str) -> str:
+    """Return the progress of a canary trial, or its end, as a sentence without its full stop.
+
+    Args:
+        trial: the field `trial` of the status.
+        zone: the site's, an IANA name.
+    """
+    days = f"{trial['days_done']} of {count(trial['days'])} days"
+    window = _window({"begin_s": trial["begins_s"], "end_s": trial["ends_s"]}, zone)
+    begun = f"{trial['policy']}, days drawn at random, {window}, seed {trial['seed']}"
+    if trial["restarts"]:
+        begun += f", {trial['restarts']} restarts of the daemon"
+    if trial["state"] == "broken_off":
+        return f"Stopped after {days}: {trial['why']} ({begun})"
+    if trial["state"] == "running":
+        acts = "it acts now" if trial["acts_now"] else "it does not act now"
+        until_s = trial["next_change_s"]
+        until = "" if until_s is None else f" until {_minute(until_s, zone)}"
+        return f"{days} done: {acts}{until}; ratios are shown when it ends ({begun})"
+    outcome = trial["outcome"]
+    if outcome is None or outcome["too_short"]:
+        why = "no runs were counted" if outcome is None else outcome["too_short"]
+        return f"Ended: {why} ({begun})"
+    pairs = "1 pair" if outcome["pairs"] == 1 else f"{outcome['pairs']} pairs"
+    return (
+        f"Ended: days with acting compared with days without, {pairs} of days, 90 % intervals "
+        f"({begun})"
+    )
+
+
+def trial_results(trial: Mapping[str, Any]) -> list[str]:
+    """Return the result of each measure of a trial, next to the twin's prediction."""
+    outcome = trial["outcome"]
+    if trial["state"] != "ended" or outcome is None or outcome["too_short"]:
+        return []
+    source = {"next": "forecast", "past": "twin"}.get(trial["stated_as"], "predicted")
+    return [
+        f"{TRIAL_LABELS.get(name, name)}: {_trial_result(one, source)}"
+        for name, one in outcome["measures"].items()
+    ]
+
+
+def _trial_result(one: Mapping[str, Any], source: str) -> str:
+    if one["estimate"] is None:
+        return "not known"
+    result, stated = _change_interval(one), one["stated"]
+    if stated is None or one["within"] is None:
+        return result
+    verdict = "within"
+    if not one["within"]:
+        verdict = "outside, but they agree" if one["agrees"] else "outside, and they disagree"
+    return f"{result}; {source} {_change_interval(stated)}: {verdict}"
+
+
+def _change_interval(ratio: Mapping[str, float]) -> str:
+    return f"{change(ratio['estimate'])} ({change(ratio['low'])} to {change(ratio['high'])})"

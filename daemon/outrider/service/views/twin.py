@@ -13,6 +13,7 @@ from outrider.service.config.declarations import Config, acting_of, policies_of,
 from outrider.service.twin.starts_file import StartsFile
 from outrider.service.twin.twin_file import TwinFile
 from outrider.service.twin.watch import FRESH_S
+from outrider.service.views.sentences import twin_summary
 from outrider.twin.answer import finite_or_none
 from outrider.twin.answer_file import TwinAnswer
 
@@ -32,7 +33,7 @@ def twin_shown(file: TwinFile | None, config: Config, now_s: float) -> dict[str,
     if file is None or file.answer is None or file.asked_s is None:
         return None
     answer = file.answer
-    return {
+    shown = {
         "asked_s": file.asked_s,
         "took_s": file.took_s,
         "asking_since_s": file.asking_since_s,
@@ -49,6 +50,7 @@ def twin_shown(file: TwinFile | None, config: Config, now_s: float) -> dict[str,
         "other_settings": other_settings(file, config),
         "fidelity": _plain(answer.fidelity),
     }
+    return {**shown, "summary": twin_summary(shown, now_s, config.timezone)}
 
 
 def is_stale(file: TwinFile, config: Config, now_s: float) -> bool:

@@ -7,6 +7,7 @@ import msgspec
 from outrider.model.reasons import CODE_LABELS
 from outrider.service.daemon.daemon_view import DaemonView
 from outrider.service.views.commands import levers_shown, mode_shown
+from outrider.service.views.sentences import trial_results, trial_summary
 from outrider.service.views.status import status
 from outrider.service.web.access import ACCESS
 from outrider.service.web.endpoint import Answer, Call, Endpoint, NoQuery
@@ -47,10 +48,17 @@ def whole_status(view: DaemonView) -> dict[str, Any]:
         "mqtt": mqtt,
         "notes": notes,
         "levers": levers,
-        "trial": msgspec.to_builtins(view.trial()),
+        "trial": _trial_with_texts(msgspec.to_builtins(view.trial()), view.core.config.timezone),
         **mode_shown(view.core.config.mode, view.configured_mode(), view.commands),
     }
     return status(view.core, extra, view.saving())
+
+
+def _trial_with_texts(trial: dict[str, Any] | None, zone: str) -> dict[str, Any] | None:
+    """Return the trial with its sentences; None if there was none."""
+    if trial is None:
+        return None
+    return {**trial, "summary": trial_summary(trial, zone), "results": trial_results(trial)}
 
 
 async def handle(call: Call[NoQuery]) -> Answer:

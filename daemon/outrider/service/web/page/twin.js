@@ -1,6 +1,6 @@
 // Policies compared with the current scheduler, and a forecast, each with its interval.
 
-import { change, duration, known, number, time } from "./words.js";
+import { change, known } from "./words.js";
 import { at, headRow, keyed, make, setText } from "./elements.js";
 
 const MEASURES = [
@@ -10,9 +10,11 @@ const MEASURES = [
   ["overhead_mean_ratio", "Mean overhead"],
 ];
 
+const NOT_YET = "Not estimated yet: the twin has not been asked, or has not answered.";
+
 export function drawTwin(s) {
   const twin = s.twin;
-  setText(at("twin-summary"), summary(twin));
+  setText(at("twin-summary"), twin?.summary ?? NOT_YET);
   const rows = twin && twin.refused === null ? rowsOf(twin) : [];
   const heads = rows.length ? ["Policy", ...MEASURES.map(([, name]) => name)] : [];
   keyed(at("twin-head"), heads.length ? [heads] : [], () => "head", headRow, () => {});
@@ -56,20 +58,4 @@ function cell(row, measure) {
   const ratio = row.ratios[measure];
   if (!known(ratio)) return "unknown";
   return `${change(ratio.estimate)} (${change(ratio.low)} to ${change(ratio.high)})`;
-}
-
-function summary(twin) {
-  if (!twin) return "Not estimated yet: the twin has not been asked, or has not answered.";
-  const now = Date.now() / 1000;
-  const age = `Asked ${duration(Math.max(0, now - twin.asked_s))} ago${twin.stale ? ", stale" : ""}.`;
-  if (twin.refused !== null) return `Not estimated: ${twin.refused}. ${age}`;
-  const said = [
-    `Past period, ${time(twin.window.begin_s)} to ${time(twin.window.end_s)}: ratio to ${twin.incumbent}, 90 % intervals.`,
-  ];
-  if (twin.next) said.push(`Forecast: the next ${number(twin.next_weeks, 1)} weeks.`);
-  else if (twin.next_refused) said.push(`No forecast: ${twin.next_refused}.`);
-  if (twin.next_expired) said.push(`Forecast expired: ${twin.next_expired}.`);
-  if (twin.other_settings.length)
-    said.push(`Settings changed since: ${twin.other_settings.join(", ")}.`);
-  return [...said, age].join(" ");
 }

@@ -53,6 +53,7 @@ class TwinShown(Struct):
         list[str], Meta(description="Policies whose settings changed since, or that were removed.")
     ]
     fidelity: Fidelity | None
+    summary: Annotated[str, Meta(description="What it covers, in sentences for people.")] = ""
 
 
 # -- calibration -----------------------------------------------------------------------------------
