@@ -13,8 +13,8 @@ class StartFirst(Lever):
     """Lever that writes a note per job: the Unix second until which it comes first.
 
     The batch system's part is a line in its order of the queue: first those with a note whose
-    time is not over. So a note lapses by itself, whatever has become of Outrider. A job that is
-    queued has a file of its own, `ID.job`, which is the batch system's.
+    time is not over. So a note expires automatically, even if Outrider is gone. A queued job has
+    its own file, `ID.job`, which belongs to the batch system.
     """
 
     name = "start_first"
@@ -33,7 +33,7 @@ class StartFirst(Lever):
             part = note.with_suffix(".part")
             try:
                 part.write_text(until)
-                part.replace(note)  # nobody ever reads half a note
+                part.replace(note)  # no reader sees half a note
             except OSError as error:
                 refused[decision.job] = f"{note}: {error.strerror}"
         return refused
