@@ -77,8 +77,9 @@ def test_the_examples_are_accepted(file: Path) -> None:
 
 
 def test_the_sweep_that_the_page_shows_has_as_many_runs_as_it_says(tmp_path: Path) -> None:
-    page = Path(__file__).parents[2] / "docs" / "sweeps.md"
-    grid, _, cluster = (block.text for block in blocks(page, "toml"))
+    docs = Path(__file__).parents[2] / "docs"
+    grid, _ = (block.text for block in blocks(docs / "sweeps.md", "toml"))
+    (cluster,) = (block.text for block in blocks(docs / "sweeps-on-a-cluster.md", "toml"))
     write_campus(generate_campus(1, weeks=1, machines=20, clusters=2), tmp_path / "campus")
     sweep = read_sweep(write_sweep(tmp_path, grid + cluster))
     assert len(sweep.specs) == 40
@@ -87,7 +88,7 @@ def test_the_sweep_that_the_page_shows_has_as_many_runs_as_it_says(tmp_path: Pat
 
 def test_the_workloads_that_the_page_shows_are_accepted(tmp_path: Path) -> None:
     page = Path(__file__).parents[2] / "docs" / "sweeps.md"
-    _, workloads, _ = (block.text for block in blocks(page, "toml"))
+    _, workloads = (block.text for block in blocks(page, "toml"))
     for name in ("kth.swf", "ctc.swf"):
         rows = (row(n, n * 86_400, 60, 2, time_asked=300, group=1) for n in range(1, 45))
         plain = file_of(tmp_path, *rows, name=name)
