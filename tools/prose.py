@@ -36,7 +36,7 @@ def sentences(text: str) -> Iterator[tuple[int, str]]:
         if stripped.startswith(("```", "~~~", ":::")):
             in_code = not in_code
             stripped = ""
-        is_prose = bool(stripped) and not in_code
+        is_prose = bool(stripped) and not in_code and not (line[:4] == "    " and not paragraph)
         is_prose = is_prose and not stripped.startswith(("|", "#", "<", "[", "!"))
         begins = bool(re.match(r"([-*+]|\d+\.)\s", stripped))
         if paragraph and (not is_prose or begins):

@@ -31,7 +31,7 @@ from outrider.replay.grid_run import RECONSIDER_S, RECORDED, GridRun, RecordedRu
 from outrider.replay.log_files import Ingestion, LogFile, NoDecisionLog
 from outrider.replay.run import keep_nothing
 from outrider.replay.trials import effective_settings
-from outrider.simulation.oracle_used import oracle_used
+from outrider.simulation.estimates import oracle_used
 
 # -- demonstrations --------------------------------------------------------------------------------
 # Demonstrations: what a policy in training watches. One who acts, or a record of who acted.

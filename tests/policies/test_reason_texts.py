@@ -13,7 +13,7 @@ from outrider.simulation.generators.campus import generate_campus
 CAMPUS = generate_campus(3, weeks=0.6, machines=24, clusters=3)
 DAYS_S = 4 * 86_400.0
 PREEMPTS = "replan"
-"""It preempts runs, which the simulated campus does not support."""
+"""Policy that preempts runs, which the simulated campus does not support."""
 SHIPPED = sorted(
     one.name
     for one in entry_points(group="outrider.policies")

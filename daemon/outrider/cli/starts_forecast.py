@@ -29,8 +29,8 @@ from outrider.simulation.estimates import (
     default_rule,
     estimate_rule,
     estimated,
+    oracle_used,
 )
-from outrider.simulation.oracle_used import oracle_used
 
 _COLUMNS: Final = ("job", "asked_s", "low_s", "median_s", "high_s")
 _DIGITS: Final = 1  # of a second

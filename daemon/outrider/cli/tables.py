@@ -94,7 +94,7 @@ def _campus_column(run: dict[str, Any]) -> dict[str, str]:
 
 
 def _size_of_grid(run: dict[str, Any]) -> str:
-    from outrider.simulation.oracle_used import in_words
+    from outrider.simulation.estimates import in_words
 
     truth = in_words(run["truth"])
     return (

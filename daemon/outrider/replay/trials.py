@@ -20,8 +20,7 @@ from outrider.replay.grid_run import RECORDED, GridRun, RecordedRun
 from outrider.replay.job_table import JobTable
 from outrider.replay.run import CampusRun, Keep, TraceRun, both, hashed, hashed_and_written
 from outrider.replay.workload_terms import WorkloadTerms
-from outrider.simulation.estimates import LEARNED, REQUESTED, estimated
-from outrider.simulation.oracle_used import oracle_used
+from outrider.simulation.estimates import LEARNED, REQUESTED, estimated, oracle_used
 from outrider.simulation.recorded_site import jobs_with_waits
 
 # -- effective settings ----------------------------------------------------------------------------

@@ -104,7 +104,7 @@ def show_comparison(result: dict[str, Any]) -> None:
 
 
 def _show_figures(trace: dict[str, Any], below_s: float) -> None:
-    from outrider.simulation.oracle_used import in_words
+    from outrider.simulation.estimates import in_words
 
     truth = in_words(trace["truth"])
     title = (

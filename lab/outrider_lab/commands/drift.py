@@ -105,7 +105,7 @@ def _write(result: dict[str, Any], folder: Path) -> None:
 
 
 def _show(result: dict[str, Any]) -> None:
-    from outrider.simulation.oracle_used import in_words
+    from outrider.simulation.estimates import in_words
     from outrider_lab.drift.page import verdict_cells
 
     echo(in_words(result["settings"]["truth"]))

@@ -63,8 +63,7 @@ def command(
     from outrider.formats.job_classes import class_rule
     from outrider.formats.swf.reading import read_swf
     from outrider.plugins.finding import make_estimator
-    from outrider.simulation.estimates import LEARNED
-    from outrider.simulation.oracle_used import oracle_used
+    from outrider.simulation.estimates import LEARNED, oracle_used
     from outrider_lab.estimates import collect_estimates, score
 
     names = estimators or _ESTIMATORS
@@ -99,7 +98,7 @@ def command(
 
 
 def _show(result: dict[str, Any]) -> None:
-    from outrider.simulation.oracle_used import in_words
+    from outrider.simulation.estimates import in_words
 
     truth = in_words(result["truth"])
     title = (

@@ -6,7 +6,7 @@ from typing import Any
 
 from outrider.cli.printing import echo, print_table
 from outrider.model.quantities import MISSING, count, figure
-from outrider.simulation.oracle_used import in_words
+from outrider.simulation.estimates import in_words
 
 _COLUMNS = ("", "mean", "pairs", "difference", "95 % interval", "verdict")
 _ORACLE_USED = " (TRUE RUN TIMES USED)"

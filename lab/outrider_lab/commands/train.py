@@ -120,8 +120,7 @@ def command(
       outrider replay present.swf --policy sarsa --set sarsa.start=start.json
     """
     from outrider.formats.job_classes import class_rule
-    from outrider.simulation.estimates import LEARNED, estimate_rule
-    from outrider.simulation.oracle_used import in_words
+    from outrider.simulation.estimates import LEARNED, estimate_rule, in_words
     from outrider_lab.training import Learner, train, write_start
 
     rule = None if estimates is None else estimate_rule(estimates, "--estimates")

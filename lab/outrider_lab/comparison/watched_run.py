@@ -19,8 +19,13 @@ from outrider.replay.grid_run import GridRun
 from outrider.replay.run import hashed
 from outrider.replay.trials import effective_settings
 from outrider.replay.workload_terms import WorkloadTerms
-from outrider.simulation.estimates import LEARNED, default_rule, estimate_rule, estimated
-from outrider.simulation.oracle_used import oracle_used
+from outrider.simulation.estimates import (
+    LEARNED,
+    default_rule,
+    estimate_rule,
+    estimated,
+    oracle_used,
+)
 from outrider_lab.running.run_spec import Options, PolicySpec, RunSpec
 from outrider_lab.running.traces import WorkloadFile, workload_of
 

@@ -6,7 +6,7 @@ from typing import Any, Final
 from markupsafe import Markup
 
 from outrider.report.rendering import heading, made_by, page, prose, table
-from outrider.simulation.oracle_used import in_words
+from outrider.simulation.estimates import in_words
 from outrider_lab.reporting.page import failed_runs, shown
 
 LABELS: Final = {

@@ -16,9 +16,8 @@ from outrider.model.utility import TimeUtility, utility_of
 from outrider.plugins.finding import POLICIES, find, load_policy
 from outrider.replay.grid_run import GridRun
 from outrider.replay.run import keep_nothing
-from outrider.simulation.estimates import EXACT
+from outrider.simulation.estimates import EXACT, oracle_used
 from outrider.simulation.generators.grids.workloads import PROXY
-from outrider.simulation.oracle_used import oracle_used
 from outrider_lab.comparison.difference import compared
 from outrider_lab.drift.worlds import ORDERS, PLANS, WORLDS, Changing, Size
 from outrider_lab.reporting.claims import interval_of

@@ -8,8 +8,13 @@ from outrider.plugins.finding import make_estimator
 from outrider.replay.grid_run import GridRun
 from outrider.replay.run import hashed
 from outrider.replay.trials import effective_settings
-from outrider.simulation.estimates import LEARNED, default_rule, estimate_rule, estimated
-from outrider.simulation.oracle_used import oracle_used
+from outrider.simulation.estimates import (
+    LEARNED,
+    default_rule,
+    estimate_rule,
+    estimated,
+    oracle_used,
+)
 from outrider_lab.running.run_spec import PolicySpec, RunSpec
 from outrider_lab.running.traces import WorkloadFile, WorkloadWindow, workload_of
 

@@ -11,8 +11,7 @@ from outrider.model.machines import MachineSpec
 from outrider.service.core.core import Core
 from outrider.service.metrics import expose
 from outrider.service.metrics.exporter import MetricsExporter
-from outrider.service.views.status import status
-from outrider.service.views.utility import utility
+from outrider.service.views.status import status, utility
 from tests.fixtures.cores import T, core_of, tell
 
 RECORDING = {

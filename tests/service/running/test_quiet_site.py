@@ -19,7 +19,7 @@ from outrider.service.journal.restart import replay_inputs
 from outrider.service.metrics import expose
 from outrider.service.metrics.exporter import MetricsExporter
 from outrider.service.views import explanation, status
-from outrider.service.views.utility import utility
+from outrider.service.views.status import utility
 from outrider.service.web.endpoints.jobs import jobs
 from outrider.service.web.endpoints.machines import machines
 from tests.fixtures.cores import RECORDING, T, core_of, packed, tell

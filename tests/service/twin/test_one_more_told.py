@@ -16,7 +16,7 @@ from outrider.service.twin import starts_file
 from outrider.service.twin.starts_cycle import OneMoreCycle, StartsCycle
 from outrider.service.twin.starts_file import OneMoreForecast, StartsFile, Wait
 from outrider.service.twin.watch import FRESH_S, TwinWatch
-from outrider.service.views.utility import utility
+from outrider.service.views.status import utility
 from tests.fixtures.cores import T, core_of
 from tests.service.twin.conftest import MakeSite
 from tests.service.twin.test_starts_cycle import waiting_until_the_end

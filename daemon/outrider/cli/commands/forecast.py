@@ -19,7 +19,7 @@ from outrider.model.modes import DISCIPLINES, STRICT, Discipline
 )  # fmt: skip
 @click.option(
     "--discipline", type=click.Choice(DISCIPLINES), default=STRICT, show_default=True,
-    help="Which jobs may start before one that does not fit; see `outrider replay --help`.",
+    help="Which jobs may start before one that does not fit; see `outrider replay`.",
 )  # fmt: skip
 @click.option(
     "--estimates", metavar="RULE",

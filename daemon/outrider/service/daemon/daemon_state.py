@@ -32,7 +32,7 @@ from outrider.service.journal.trial_record import (
     trial_shown,
 )
 from outrider.service.mqtt.publisher import Publisher
-from outrider.service.views.utility import utility
+from outrider.service.views.status import utility
 
 
 def make_core(

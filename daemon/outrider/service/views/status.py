@@ -16,6 +16,7 @@ from outrider.model.jobs import JOB_STATE_NAMES, QUEUED, RUNNING
 from outrider.model.localtime import time_zone
 from outrider.model.quantities import duration
 from outrider.service.core.core import Core
+from outrider.service.views.expected_starts import ExpectedStarts
 from outrider.service.views.twin import NOT_ESTIMATED
 
 _ALL_MEASURED = 1.0 - 1e-9
@@ -342,3 +343,30 @@ def power_w(core: Core) -> Power:
             metered_n += 1
             metered_table_w += by_table_w
     return Power(table_w, measured_w, metered_n, metered_table_w)
+
+
+# -- utility ---------------------------------------------------------------------------------------
+# For grid brokers: the utility of the site for one more job now.
+
+
+def utility(core: Core, starts: ExpectedStarts | None = None) -> dict[str, Any]:
+    """Return the utility of the site for one more job now.
+
+    Args:
+        core: the daemon's.
+        starts: what is said of jobs' starts; None: that is not asked.
+    """
+    figures = report(core.site, core.accounting)
+    return {
+        "mode": core.config.mode,
+        "now_s": core.now_s,
+        "site_utility": {
+            "free_machines": core.site.free_total,
+            "queued_jobs": job_counts(core)["queued"],
+            "mean_wait_s": figures["wait_s"]["all"]["mean"],
+            "fairness": figures["fairness"]["windowed"],
+            "energy_wh": figures["energy_wh"],
+            "energy_measured_wh": figures["energy_measured_wh"],
+        },
+        "one_more_job": None if starts is None else starts.one_more(),
+    }

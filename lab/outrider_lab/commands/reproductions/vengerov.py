@@ -45,7 +45,7 @@ def command(asked: Asked) -> int:
 
 
 def _show(result: dict[str, Any]) -> None:
-    from outrider.simulation.oracle_used import in_words
+    from outrider.simulation.estimates import in_words
     from outrider_lab.commands.reproducing import show_claims, size_in_words
 
     settings = result["settings"]

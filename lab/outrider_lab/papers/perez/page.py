@@ -6,7 +6,7 @@ from typing import Any, Final
 from markupsafe import Markup
 
 from outrider.report.rendering import heading, prose, table
-from outrider.simulation.oracle_used import in_words
+from outrider.simulation.estimates import in_words
 from outrider_lab.papers.perez.figures import CLASSES, QUANTILES, STRETCHES
 from outrider_lab.papers.perez.grid import (
     COMPARED,

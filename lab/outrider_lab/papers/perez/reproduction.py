@@ -11,8 +11,8 @@ from typing import Any, Final
 import msgspec
 
 from outrider.formats.swf.reading import read_swf
+from outrider.simulation.estimates import oracle_used
 from outrider.simulation.generators.grids.workloads import PROXY
-from outrider.simulation.oracle_used import oracle_used
 from outrider_lab.papers.perez import calibration, grid_run
 from outrider_lab.papers.perez.claims import claims_of_waits, claims_of_windows
 from outrider_lab.papers.perez.figures import NO_EFFECT, STRETCHES, RunFigures, Unit, of

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from markupsafe import Markup
 
-from outrider.simulation.oracle_used import in_words
+from outrider.simulation.estimates import in_words
 from outrider_lab.papers.vengerov.grid import (
     BUSY,
     CELLS,

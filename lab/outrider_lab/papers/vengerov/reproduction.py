@@ -6,8 +6,7 @@ from itertools import pairwise
 from statistics import fmean
 from typing import Any, Final
 
-from outrider.simulation.estimates import EXACT
-from outrider.simulation.oracle_used import oracle_used
+from outrider.simulation.estimates import EXACT, oracle_used
 from outrider_lab.papers.vengerov.grid import (
     BAD,
     BUSY,

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from outrider.service.views.utility import utility
+from outrider.service.views.status import utility
 from outrider.service.web.endpoint import Answer, Call, Endpoint, NoQuery
 from outrider.service.web.shapes.status import Energy
 from outrider.service.web.shapes.values import Count, Mode, Unknown

@@ -5,8 +5,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from outrider.simulation.generators.campus.options import JobCounts
-from outrider.simulation.generators.campus.streams import Streams
+from outrider.simulation.generators.campus.options import JobCounts, Streams
 
 # -- batches ---------------------------------------------------------------------------------------
 # Batches: jobs that one user submits together.

@@ -4,6 +4,7 @@ import datetime as dt
 from typing import Annotated, Final, NamedTuple
 
 import msgspec
+import numpy as np
 
 from outrider.model.errors import ConfigurationError
 from outrider.model.localtime import DAY_S, WEEK_S
@@ -119,3 +120,30 @@ def check(options: CampusOptions) -> None:
             f"generate campus: start = {options.start} leaves no calendar for {options.days} days"
         ) from error
     job_counts(options)
+
+
+# -- random streams --------------------------------------------------------------------------------
+# Named random streams of one seed: drawing more from one changes none of the others.
+
+
+class Streams(NamedTuple):
+    """Random generators, one per purpose; append new ones, so that seeds keep their results."""
+
+    rooms: np.random.Generator
+    habits: np.random.Generator
+    moods: np.random.Generator
+    sessions: np.random.Generator
+    users: np.random.Generator
+    batches: np.random.Generator
+    broken_batches: np.random.Generator
+    spoiling: np.random.Generator
+    run_times: np.random.Generator
+    kills: np.random.Generator
+    broken_kills: np.random.Generator
+    storm: np.random.Generator
+
+
+def streams_of(seed: int) -> Streams:
+    """Return the streams of a seed, spawned from one `numpy.random.SeedSequence`."""
+    children = np.random.SeedSequence(seed).spawn(len(Streams._fields))
+    return Streams(*(np.random.default_rng(child) for child in children))

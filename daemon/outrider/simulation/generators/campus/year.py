@@ -18,9 +18,9 @@ from outrider.simulation.generators.campus.options import (
     CampusOptions,
     check,
     job_counts,
+    streams_of,
 )
 from outrider.simulation.generators.campus.rooms import Rooms, build_rooms
-from outrider.simulation.generators.campus.streams import streams_of
 
 # -- calendar --------------------------------------------------------------------------------------
 # Demand for machines over time: terms and vacations, days of the week, hours of the day.
