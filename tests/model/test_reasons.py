@@ -8,11 +8,14 @@ import pytest
 
 from outrider.engine.scheduling import placement, scheduling_pass
 from outrider.engine.scheduling.deferral_limit import HANDED_BACK
-from outrider.model.decisions import IMPOSSIBLE, NO_MACHINE
+from outrider.model.decisions import ACTIONS, IMPOSSIBLE, NO_MACHINE
 from outrider.model.events import EVICTION_REASONS
 from outrider.model.reasons import (
+    ACTION_TEXTS,
     DECISION_TEXTS,
     RUN_TEXTS,
+    WAITS_FOR_A_MACHINE,
+    action_text,
     gate_text,
     label,
     reason_text,
@@ -55,6 +58,13 @@ def test_every_reason_of_the_scheduling_pass_has_a_text() -> None:
     assert {"promised", "ineligible"} <= refusals
     codes = {NO_MACHINE, IMPOSSIBLE, HANDED_BACK, scheduling_pass.GUARD, *refusals}
     assert codes - DECISION_TEXTS.keys() == set()
+
+
+def test_every_action_has_a_text() -> None:
+    assert set(ACTIONS) == ACTION_TEXTS.keys()
+    assert {NO_MACHINE, IMPOSSIBLE} == WAITS_FOR_A_MACHINE
+    assert action_text("defer") == "keep it queued"
+    assert action_text("start", done=True) == "started it"
 
 
 def test_every_end_of_a_run_has_a_text() -> None:

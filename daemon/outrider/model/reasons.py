@@ -76,6 +76,20 @@ DECISION_TEXTS: Final[Mapping[str, str]] = {
 }
 """Reasons of policies and of the scheduling pass: a clause that follows a colon."""
 
+WAITS_FOR_A_MACHINE: Final = frozenset({"no_machine", "impossible"})
+"""Reasons of a job that waits for a machine, whatever its policy would choose."""
+
+ACTION_TEXTS: Final[Mapping[str, tuple[str, str]]] = {
+    "start": ("start it", "started it"),
+    "defer": ("keep it queued", "kept it queued"),
+    "preempt": ("suspend it", "suspended it"),
+    "resume": ("resume it", "resumed it"),
+    "shrink": ("change its CPUs", "changed its CPUs"),
+    "wake": ("wake it", "woke it"),
+    "sleep": ("put it to sleep", "put it to sleep"),
+}
+"""Actions of policies: what they would do, and what they did."""
+
 GATE_TEXTS: Final[Mapping[str, str]] = {
     "act": "may be applied",
     "would": "would be allowed, but this mode does not apply it",
@@ -122,6 +136,12 @@ def reason_text(code: str) -> str:
     ('no free machine can take it', 'a plugins own')
     """
     return DECISION_TEXTS.get(code) or label(code)
+
+
+def action_text(action: str, done: bool = False) -> str:
+    """Return what a policy would do, or did, as a verb with its object."""
+    would, did = ACTION_TEXTS.get(action, (f"{label(action)} it", f"applied {label(action)}"))
+    return did if done else would
 
 
 def run_text(reason: str | None) -> str:

@@ -130,7 +130,7 @@ def test_a_daemon_runs_it_in_shadow_and_explains_a_job_by_it(
         (policy,) = daemon.get("/api/v1/explain/11.0")["policies"]
         assert policy["name"] == "window_net"
         assert policy["action"] in ("start", "defer")
-        assert policy["explanation"].startswith("score ")
+        assert policy["explanation"].startswith("its score is ")
         assert "oldest jobs that waited" in policy["explanation"]
         assert daemon.stop() == 0
 

@@ -4,24 +4,16 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from outrider.model.decisions import DEFER, IMPOSSIBLE, NO_MACHINE, RESUME, SHRINK, START
 from outrider.model.quantities import change, clock, count, duration, number, percent
-from outrider.model.reasons import START_ANSWER_TEXTS, reason_text, run_text
+from outrider.model.reasons import (
+    START_ANSWER_TEXTS,
+    WAITS_FOR_A_MACHINE,
+    action_text,
+    reason_text,
+    run_text,
+)
 
 # -- policies --------------------------------------------------------------------------------------
-
-_ACTED: Final[Mapping[str, str]] = {
-    START: "started it",
-    DEFER: "kept it queued",
-    RESUME: "resumed it",
-    SHRINK: "changed its CPUs",
-}
-_WOULD: Final[Mapping[str, str]] = {
-    START: "start it",
-    DEFER: "keep it queued",
-    RESUME: "resume it",
-    SHRINK: "change its CPUs",
-}
 
 
 def choice_text(action: str, reason: str) -> str:
@@ -30,9 +22,9 @@ def choice_text(action: str, reason: str) -> str:
     >>> choice_text("defer", "no_machine"), choice_text("start", "first")
     ('no free machine can take it', 'start it: it is the first in the queue that fits')
     """
-    if reason in (NO_MACHINE, IMPOSSIBLE):
+    if reason in WAITS_FOR_A_MACHINE:
         return reason_text(reason)
-    verb = _WOULD.get(action, f"{action} it")
+    verb = action_text(action)
     return f"{verb}: {reason_text(reason)}" if reason else verb
 
 
@@ -46,16 +38,16 @@ def policy_text(policy: Mapping[str, Any], zone: str, is_kept: bool = False) -> 
         is_kept: the batch system keeps the job in the queue because of this decision.
     """
     name, action, reason = policy["name"], policy["action"], policy["reason"]
-    if reason in (NO_MACHINE, IMPOSSIBLE):
+    if reason in WAITS_FOR_A_MACHINE:
         return f"{name}: {reason_text(reason)}"
     if action is None:
         return f"{name} has not considered it yet"
     why = f": {reason_text(reason)}" if reason else ""
-    if action == DEFER:
+    if action == "defer":
         verb = "keeps" if is_kept else "would keep"
         return f"{name} {verb} it queued{_until(policy, zone)}{why}"
     place = f" on {policy['cluster']}" if policy.get("cluster") else ""
-    return f"{name} would {_WOULD.get(action, f'{action} it')}{place}{why}"
+    return f"{name} would {action_text(action)}{place}{why}"
 
 
 def _until(policy: Mapping[str, Any], zone: str) -> str:
@@ -75,14 +67,10 @@ def decision_text(row: Mapping[str, Any]) -> str:
     """Return what a policy did, or would have done, by one row of the journal."""
     action, reason = row["action"], row["reason"]
     place = f" on {row['machine']}" if row.get("machine") else ""
-    if reason in (NO_MACHINE, IMPOSSIBLE):
+    if reason in WAITS_FOR_A_MACHINE:
         return f"{row['policy']}: {reason_text(reason)}"
     acted = row.get("mode") in ("canary", "active")
-    verb = (
-        _ACTED.get(action, f"applied {action}")
-        if acted
-        else f"would {_WOULD.get(action, f'{action} it')}"
-    )
+    verb = action_text(action, done=True) if acted else f"would {action_text(action)}"
     return f"{row['policy']} {verb}{place}: {reason_text(reason)}"
 
 
@@ -93,11 +81,11 @@ def lease_in_words(lease: Mapping[str, Any]) -> str:
     """Return what Outrider has asked of the batch system for a job, as a sentence."""
     if lease["action"] is None:
         return f"The batch system refused Outrider's change: {lease['refused_because']}."
-    if lease["action"] == DEFER:
+    if lease["action"] == "defer":
         return "Outrider keeps it in the queue until it decides otherwise."
     if lease["machine"] is not None:
         return f"Outrider has asked for machines like {lease['machine']} for it."
-    if lease["action"] == START:
+    if lease["action"] == "start":
         return "Outrider lets it start; the batch system decides when and where."
     return f"Outrider applied this decision: {lease['action']}."
 
