@@ -84,7 +84,7 @@ class Daemon:
 
     def _check(self, began_s: float) -> None:
         if self.process.poll() is not None or time.perf_counter() - began_s > 60.0:
-            raise SystemExit(f"the daemon is not ready:\n{self.said.read_text()[-3000:]}")
+            raise SystemExit(f"the daemon is not ready:\n{self.output.read_text()[-3000:]}")
         time.sleep(0.005)
 
     def stop(self) -> None:

@@ -143,8 +143,8 @@ def test_the_status_has_a_line_for_all_jobs(telling: Callable[[Any], Any]) -> No
     none: dict[str, Any] = {**shown, "not_said": "no journal"}
     none |= {"summary": starts_summary(none, NOW)}
     with telling(STATUS | {"expected_starts": none}) as url:
-        out = outrider("status", "--url", url).out
-        assert "starts     Expected starts are not available: no journal.\n" in out
+        text = outrider("status", "--url", url).out
+        assert "starts     Expected starts are not available: no journal.\n" in text
     with telling(STATUS | {"expected_starts": None}) as url:
         assert "starts   " not in outrider("status", "--url", url).out
 

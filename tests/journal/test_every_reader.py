@@ -65,7 +65,7 @@ def off_policy(path: Path) -> None:
 
 
 def training(path: Path) -> None:
-    JournalDemonstration(path).beside(make_policy("fifo", {}, 0, "here")).show()
+    JournalDemonstration(path).shadow(make_policy("fifo", {}, 0, "here")).show()
 
 
 def forecast(path: Path) -> None:

@@ -16,6 +16,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+from tests.fixtures.patience import patient
 from tests.peers.presence import require_peer, require_program
 from tests.peers.prometheus import Server
 
@@ -123,7 +124,7 @@ class Alertmanager(Server):
         Raises:
             TimeoutError: none came in time.
         """
-        deadline_s = time.monotonic() + within_s
+        deadline_s = time.monotonic() + patient(within_s)
         while not self.posted:
             if time.monotonic() > deadline_s:
                 raise TimeoutError(f"no notification within {within_s:g} s: {self.log.read_text()}")
@@ -138,7 +139,7 @@ class Alertmanager(Server):
         Raises:
             TimeoutError: none came in time; the message shows those that did.
         """
-        deadline_s = time.monotonic() + within_s
+        deadline_s = time.monotonic() + patient(within_s)
         while True:
             for alert in self.arrived:
                 if alert["status"] == status and labels.items() <= alert["labels"].items():

@@ -9,6 +9,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from tests.fixtures.patience import patient
 from tests.peers.presence import PEERS_DIR
 from tests.peers.processes import comes_true
 
@@ -163,7 +164,7 @@ class HTCondorPool:
         Raises:
             TimeoutError: It did not come to hold in time; the message holds the end of the log.
         """
-        if not comes_true(holds, within_s, every_s=0.2):
+        if not comes_true(holds, patient(within_s), every_s=0.2):
             written = self.event_log.read_text() if self.event_log.exists() else "(no log)"
             raise TimeoutError(f"no {what} within {within_s:g} s; log ends:\n{written[-1500:]}")
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from tests.fixtures.patience import patient
 from tests.free_port import free_port
 from tests.peers.processes import end
 
@@ -85,7 +86,7 @@ class Server:
             self._process = subprocess.Popen(
                 command, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT
             )
-        deadline_s = time.monotonic() + READY_WITHIN_S
+        deadline_s = time.monotonic() + patient(READY_WITHIN_S)
         while not self._is_ready():
             if self._process.poll() is not None or time.monotonic() > deadline_s:
                 self.stop()
@@ -189,7 +190,7 @@ class Prometheus(Server):
         Raises:
             TimeoutError: Nothing came in time; the message says what the target's state is.
         """
-        deadline_s = time.monotonic() + within_s
+        deadline_s = time.monotonic() + patient(within_s)
         while not (found := self.query(expression)):
             if time.monotonic() > deadline_s:
                 raise TimeoutError(

@@ -9,6 +9,7 @@ from pathlib import Path
 from types import MappingProxyType, TracebackType
 from typing import Final, Self
 
+from tests.fixtures.patience import patient
 from tests.free_port import free_port
 from tests.peers.presence import PEERS_DIR
 from tests.peers.processes import comes_true, end
@@ -217,7 +218,7 @@ class Slurm:
         Raises:
             TimeoutError: It did not come to hold in time; the message holds the end of the logs.
         """
-        if not comes_true(holds, within_s, every_s=0.1):
+        if not comes_true(holds, patient(within_s), every_s=0.1):
             raise TimeoutError(f"no {what} within {within_s:g} s; {self._said()}")
 
     def _spawn(self, program: str, *words: str) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
+from tests.fixtures.patience import patient
 from tests.free_port import free_port
 from tests.peers.presence import PEERS_DIR
 from tests.peers.processes import end
@@ -116,7 +117,7 @@ class SlurmAccounting:
         made = subprocess.run(
             [ROOT / "usr/sbin/mariadbd", *where, "--bootstrap"],
             input=f"create database mysql;\nuse mysql;\n{TABLES.read_text()}",
-            env=self._environment, capture_output=True, text=True, timeout=START_WITHIN_S,
+            env=self._environment, capture_output=True, text=True, timeout=patient(START_WITHIN_S),
             check=False,
         )  # fmt: skip
         if made.returncode != 0:
@@ -131,7 +132,7 @@ class SlurmAccounting:
         self._processes.append(process)
 
     def _wait_until(self, holds: Callable[[], bool]) -> None:
-        deadline_s = time.monotonic() + START_WITHIN_S
+        deadline_s = time.monotonic() + patient(START_WITHIN_S)
         while not holds():
             if time.monotonic() > deadline_s or self._processes[-1].poll() is not None:
                 message = [f.read_text()[-600:] for f in sorted(self._folder.glob("*.out"))]

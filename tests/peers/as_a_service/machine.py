@@ -18,6 +18,7 @@ from types import TracebackType
 from typing import Final, Self
 
 from tests.conftest import REPOSITORY
+from tests.fixtures.patience import patient
 from tests.peers.as_a_service.rules import hierarchies
 from tests.peers.presence import PEERS_DIR, program_path
 
@@ -172,7 +173,7 @@ class Machine:
         Raises:
             TimeoutError: it did not in time; the message ends with what the container said.
         """
-        deadline_s = time.monotonic() + within_s
+        deadline_s = time.monotonic() + patient(within_s)
         while not holds():
             if time.monotonic() > deadline_s:
                 raise TimeoutError(f"no {what} within {within_s:g} s; {self._said()}")

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, Self
 import paho.mqtt.client as mqtt
 from paho.mqtt.enums import CallbackAPIVersion
 
+from tests.fixtures.patience import patient
 from tests.peers.mosquitto import USERS
 
 
@@ -69,7 +70,7 @@ class Listener:
 
     def wait_until_there(self, within_s: float = 15.0) -> None:
         """Wait until the broker has taken the subscription, again after it was away."""
-        assert self._subscribed.wait(within_s), f"no subscription to {self._topic}"
+        assert self._subscribed.wait(patient(within_s)), f"no subscription to {self._topic}"
 
     def on(self, topic: str) -> list[Heard]:
         """Return the messages on the topic with this last part, in order."""
@@ -84,7 +85,7 @@ class Listener:
         self, what: str, found: Callable[[], Iterable[Heard]], within_s: float = 30.0
     ) -> Heard:
         """Return the first message that `found` returns. `AssertionError` after the time limit."""
-        deadline_s = time.monotonic() + within_s
+        deadline_s = time.monotonic() + patient(within_s)
         while time.monotonic() < deadline_s:
             for one in found():
                 return one

@@ -8,6 +8,7 @@ from typing import Any, Final
 from outrider.journal import AlikeDecision, Journal, OutcomeRecord
 from outrider.model.decisions import DecisionRow
 from outrider.model.reasons import reason_text
+from tests.fixtures.patience import patient
 from tests.peers.mosquitto import Mosquitto
 from tests.service.mqtt.listener import Listener
 from tests.service.running.small_site import SmallSite
@@ -69,7 +70,7 @@ def wait_until_all_is_heard(
 
     And until no more come: in the middle of a trace both may be equal for a moment.
     """
-    deadline_s = time.monotonic() + within_s
+    deadline_s = time.monotonic() + patient(within_s)
     looks, before_n = 0, -1
     while True:
         heard, kept = set(listener.seqs("decisions", "evictions")), set(recorded(site))

@@ -13,6 +13,7 @@ from outrider.formats.campus.files import write_campus
 from outrider.service.config.reading import JOURNAL_NAME
 from outrider.service.demo.simulated_journal import write_journal
 from outrider.simulation.generators.campus import generate_campus
+from tests.fixtures.patience import patient
 from tests.service.running.process import OUTRIDER
 
 TERM = dt.date(2010, 2, 1)
@@ -95,7 +96,7 @@ class WatchedSite:
 
     def wait_until(self, what: str, holds: Callable[[dict[str, Any]], Any]) -> dict[str, Any]:
         """Wait until what stands in twin.json fulfils a condition; returns it."""
-        deadline_s = time.monotonic() + HANGS_AFTER_S
+        deadline_s = time.monotonic() + patient(HANGS_AFTER_S)
         while not holds(written := self.written()):
             assert time.monotonic() < deadline_s, f"not {what}: {written}\n{self.log.read_text()}"
             time.sleep(0.05)
