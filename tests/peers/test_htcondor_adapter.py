@@ -222,7 +222,7 @@ def test_doctor_says_who_answers_and_what_is_missing(
     words = ("doctor", "--config", tmp_path / "outrider.toml", "--json")
     said = shell(*words, CONDOR_CONFIG=str(tmp_path / "condor_config"))
     checks = {one["name"]: one for one in json.loads(said.out)["checks"]}
-    assert checks["adapter htcondor: collector"]["found"] == "tells of 4 slots"
+    assert checks["adapter htcondor: collector"]["found"] == "knows 4 slots"
     point = checks["adapter htcondor: access point host.pool.test"]
     assert point["state"] == "warn"
     assert "event_logs" in point["remedy"]

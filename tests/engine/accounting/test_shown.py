@@ -127,7 +127,7 @@ async def test_the_page_draws_the_reliability_of_those_that_predict(core: Core, 
         await tab.open(f"{address}/#/policies")
         await tab.wait_for(drawn)
         told = await tab.text_of("#calibration")
-        assert "forecaster: predictions against what happened" in told
+        assert "forecaster: predictions and outcomes" in told
         assert f"Skill {100 * scored['skill']:.1f} %" in told.replace("−", "-")
         dots = await tab.run(
             "[...document.querySelectorAll('#calibration .all circle')].map("
