@@ -240,4 +240,4 @@ def test_our_own_ledger_is_read_with_a_word_of_why(
     done = outrider("explain", other_sites_ledger, other_sites_ledger)
     assert done.code == 0
     assert done.err.count("connection refused") == 1
-    assert "this is from the ledger" in done.err
+    assert "this is from its journal" in done.err

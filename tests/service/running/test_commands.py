@@ -99,7 +99,7 @@ def test_the_mode_is_shown_lowered_and_recorded(site: SmallSite) -> None:
     refused = outrider("mode", "shadow", *config)
     assert (refused.code, refused.out.splitlines()[0]) == (1, "mode: refused")
     second = outrider("status", *config).out.splitlines()[1].strip()
-    assert second.startswith("the configuration's is shadow; at most observe, by a command by ")
+    assert second.startswith("configured: shadow; at most observe, by a command by ")
     assert second.endswith(": upgrade")
     listed = outrider("ledger", "commands", site.state / "journal.sqlite").out
     assert "shadow -> observe; upgrade" in listed
@@ -109,13 +109,13 @@ def test_promote_shows_the_evidence_and_climbs_back(site: SmallSite) -> None:
     config = ("--config", site.config)
     outrider("mode", "observe", *config)
     looked = outrider("promote", "--dry-run", *config)
-    assert (looked.code, "against    nothing" in looked.out) == (0, True)
+    assert (looked.code, "blocked    by nothing" in looked.out) == (0, True)
     climbed = outrider("promote", "--why", "done", *config)
     assert (climbed.code, site.daemon.status()["mode"]) == (0, "shadow")
     assert "the mode was observe and is shadow" in climbed.out
     again = outrider("promote", *config)
     assert again.code == 1
-    assert 'against    the configuration sets mode = "shadow"' in again.out
+    assert 'blocked    the configuration sets mode = "shadow"' in again.out
     assert "guard      mean_wait_s: not known yet; no bound" in again.out
 
 

@@ -138,7 +138,7 @@ def test_each_policy_has_a_start_or_a_reason_why_not(tmp_path: Path) -> None:
     starts = shown(watch)
     assert list(starts.under("a")) == ["fifo", "sjf"], "in the order of the configuration"
     assert starts.under("a")["fifo"]["answer"] == "next_pass"
-    assert starts.under("a")["sjf"]["why"] == "it was not asked about"
+    assert starts.under("a")["sjf"]["why"] == "the twin process did not compute it"
     assert starts.under("new")["fifo"]["why"] == "a new kind of burst"
     assert starts.under("b")["fifo"]["why"] == "it may not start for weeks", "it is known otherwise"
     assert starts.under("later")["fifo"]["answer"] == "not_said"

@@ -76,7 +76,7 @@ def test_another_file_is_left_alone_and_a_path_that_is_too_long_refused(path: Pa
     assert path.read_text() == "mine"
     with pytest.raises(ConfigurationError, match=r"longer than \d+ bytes"):
         listening_at(path.with_name("s" * 200), NOBODY).__enter__()
-    with pytest.raises(ConfigurationError, match="expected a path of its own"):
+    with pytest.raises(ConfigurationError, match="expected an unused path"):
         listening_at(path.parent / "no" / "s", NOBODY).__enter__()
     with pytest.raises(ConfigurationError, match="cannot listen there: Not a directory"):
         listening_at(path / "below a file", NOBODY).__enter__()
