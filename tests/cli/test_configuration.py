@@ -136,4 +136,6 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
 
 def test_without_file_and_example_it_asks_for_one() -> None:
     assert outrider("check-config").code == 2
-    assert outrider("check-config", "--example").out.startswith("# Outrider's configuration, an example:")
+    assert outrider("check-config", "--example").out.startswith(
+        "# Outrider's configuration, an example:"
+    )
