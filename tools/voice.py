@@ -126,9 +126,10 @@ def _texts(tree: ast.Module, skipped: set[int]) -> Iterator[tuple[int, str]]:
             parts = [part for part in node.values if isinstance(part, ast.Constant)]
             inside.update(id(part) for part in parts)
             yield node.lineno, "{}".join(str(part.value) for part in parts)
+    seen = skipped | inside
     for node in ast.walk(tree):
         match node:
-            case ast.Constant(value=str(text)) if id(node) not in skipped | inside and " " in text:
+            case ast.Constant(value=str(text)) if id(node) not in seen and " " in text:
                 yield node.lineno, text
 
 

@@ -20,6 +20,8 @@ from tests.fixtures.patience import patient
 from tests.peers.presence import require_peer, require_program
 from tests.peers.prometheus import Server
 
+COMES_WITHIN_S = patient(30.0)
+
 NAME = "Alertmanager"
 SHARE = Path("/usr/share")
 TEMPLATE = "prometheus/alertmanager/default.tmpl"
@@ -124,7 +126,7 @@ class Alertmanager(Server):
         Raises:
             TimeoutError: none came in time.
         """
-        deadline_s = time.monotonic() + patient(within_s)
+        deadline_s = time.monotonic() + within_s
         while not self.posted:
             if time.monotonic() > deadline_s:
                 raise TimeoutError(f"no notification within {within_s:g} s: {self.log.read_text()}")
@@ -132,14 +134,14 @@ class Alertmanager(Server):
         return self.posted[0]
 
     def wait_for(
-        self, labels: Mapping[str, str], status: str = "firing", within_s: float = 30.0
+        self, labels: Mapping[str, str], status: str = "firing", within_s: float = COMES_WITHIN_S
     ) -> dict[str, Any]:
         """Wait until an alert with these labels has arrived in this status; return it.
 
         Raises:
             TimeoutError: none came in time; the message shows those that did.
         """
-        deadline_s = time.monotonic() + patient(within_s)
+        deadline_s = time.monotonic() + within_s
         while True:
             for alert in self.arrived:
                 if alert["status"] == status and labels.items() <= alert["labels"].items():

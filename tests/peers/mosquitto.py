@@ -54,7 +54,7 @@ SAVES_EACH_CHANGE = "autosave_on_changes true\nautosave_interval 1"
 SAVES_AT_END = "autosave_interval 0"
 NEW_KEY: Final = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes")
 SYSTEM_PROGRAM = Path("/usr/sbin/mosquitto")
-ANSWERS_WITHIN_S = 10.0
+ANSWERS_WITHIN_S = patient(10.0)
 _TAKEN = "Address already in use"
 _RUNS = " running\n"
 """Pattern in the broker's log that shows that it listens at each of its ports."""
@@ -168,7 +168,7 @@ class Mosquitto:
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
-        deadline_s = time.monotonic() + patient(ANSWERS_WITHIN_S)
+        deadline_s = time.monotonic() + ANSWERS_WITHIN_S
         # who answers at the port may be another test's, until this broker says that it is his
         while self._starts() == starts_before or not self._answers():
             if self._process.poll() is not None or time.monotonic() > deadline_s:

@@ -19,6 +19,7 @@ INFORMATION_KNOB = re.compile(r"^EVENT_LOG_JOB_AD_INFORMATION_ATTRS = (.+)$", re
 EVENT_HEAD = re.compile(r"^(?P<code>\d{3}) \((?P<cluster>\d+)\.(?P<proc>\d+)\.\d+\) ", re.MULTILINE)
 SUBMITTED = re.compile(r"submitted to cluster (\d+)")
 START_WITHIN_S = 120.0
+COMES_WITHIN_S = patient(60.0)
 COMMAND_WITHIN_S = 60.0
 
 
@@ -146,7 +147,7 @@ class HTCondorPool:
             ]
 
     def wait_for_events(
-        self, code: int, count: int, cluster: int | None = None, within_s: float = 60.0
+        self, code: int, count: int, cluster: int | None = None, within_s: float = COMES_WITHIN_S
     ) -> list[tuple[int, int]]:
         """Wait until the event log holds that many events of one kind; return them.
 
@@ -158,13 +159,15 @@ class HTCondorPool:
         )
         return self.events(code, cluster)
 
-    def wait_until(self, what: str, holds: Callable[[], bool], within_s: float = 60.0) -> None:
+    def wait_until(
+        self, what: str, holds: Callable[[], bool], within_s: float = COMES_WITHIN_S
+    ) -> None:
         """Wait until a condition holds, looking five times a second at most.
 
         Raises:
             TimeoutError: It did not come to hold in time; the message holds the end of the log.
         """
-        if not comes_true(holds, patient(within_s), every_s=0.2):
+        if not comes_true(holds, within_s, every_s=0.2):
             written = self.event_log.read_text() if self.event_log.exists() else "(no log)"
             raise TimeoutError(f"no {what} within {within_s:g} s; log ends:\n{written[-1500:]}")
 

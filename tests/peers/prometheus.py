@@ -33,7 +33,8 @@ alerting:
     - static_configs:
         - targets: ["{alertmanager}"]
 """
-READY_WITHIN_S = 30.0
+READY_WITHIN_S = patient(30.0)
+COMES_WITHIN_S = patient(15.0)
 
 
 class Server:
@@ -86,7 +87,7 @@ class Server:
             self._process = subprocess.Popen(
                 command, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT
             )
-        deadline_s = time.monotonic() + patient(READY_WITHIN_S)
+        deadline_s = time.monotonic() + READY_WITHIN_S
         while not self._is_ready():
             if self._process.poll() is not None or time.monotonic() > deadline_s:
                 self.stop()
@@ -181,7 +182,7 @@ class Prometheus(Server):
         return values
 
     def wait_for(
-        self, expression: str, within_s: float = 15.0
+        self, expression: str, within_s: float = COMES_WITHIN_S
     ) -> list[tuple[dict[str, str], float]]:
         """Repeat a query until it returns at least one series; return the series.
 
@@ -190,7 +191,7 @@ class Prometheus(Server):
         Raises:
             TimeoutError: Nothing came in time; the message says what the target's state is.
         """
-        deadline_s = time.monotonic() + patient(within_s)
+        deadline_s = time.monotonic() + within_s
         while not (found := self.query(expression)):
             if time.monotonic() > deadline_s:
                 raise TimeoutError(

@@ -55,7 +55,8 @@ NODE = (
 )
 CGROUPS: Final = Path("/sys/fs/cgroup")
 """Many containers have none. A node is told to use none of it, but looks for it first."""
-START_WITHIN_S: Final = 30.0
+START_WITHIN_S: Final = patient(30.0)
+COMES_WITHIN_S: Final = patient(60.0)
 COMMAND_WITHIN_S: Final = 60.0
 
 
@@ -212,13 +213,15 @@ class Slurm:
         wanted = ",".join(states) if states else "all"
         return self.run("squeue", "--noheader", "--format", "%A", "--states", wanted).split()
 
-    def wait_until(self, what: str, holds: Callable[[], bool], within_s: float = 60.0) -> None:
+    def wait_until(
+        self, what: str, holds: Callable[[], bool], within_s: float = COMES_WITHIN_S
+    ) -> None:
         """Wait until a condition holds, looking ten times a second at most.
 
         Raises:
             TimeoutError: It did not come to hold in time; the message holds the end of the logs.
         """
-        if not comes_true(holds, patient(within_s), every_s=0.1):
+        if not comes_true(holds, within_s, every_s=0.1):
             raise TimeoutError(f"no {what} within {within_s:g} s; {self._said()}")
 
     def _spawn(self, program: str, *words: str) -> None:

@@ -16,7 +16,7 @@ from tests.peers.slurm import slurm_root
 
 ROOT: Final = PEERS_DIR / "slurmdbd"
 TABLES: Final = ROOT / "usr/share/mysql/mysql_system_tables.sql"
-START_WITHIN_S: Final = 60.0
+START_WITHIN_S: Final = patient(60.0)
 CONFIG = """\
 DbdHost=localhost
 DbdAddr=127.0.0.1
@@ -117,7 +117,7 @@ class SlurmAccounting:
         made = subprocess.run(
             [ROOT / "usr/sbin/mariadbd", *where, "--bootstrap"],
             input=f"create database mysql;\nuse mysql;\n{TABLES.read_text()}",
-            env=self._environment, capture_output=True, text=True, timeout=patient(START_WITHIN_S),
+            env=self._environment, capture_output=True, text=True, timeout=START_WITHIN_S,
             check=False,
         )  # fmt: skip
         if made.returncode != 0:
@@ -132,7 +132,7 @@ class SlurmAccounting:
         self._processes.append(process)
 
     def _wait_until(self, holds: Callable[[], bool]) -> None:
-        deadline_s = time.monotonic() + patient(START_WITHIN_S)
+        deadline_s = time.monotonic() + START_WITHIN_S
         while not holds():
             if time.monotonic() > deadline_s or self._processes[-1].poll() is not None:
                 message = [f.read_text()[-600:] for f in sorted(self._folder.glob("*.out"))]

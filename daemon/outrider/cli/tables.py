@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from outrider.cli.listing import Column, Row, csv_text
 from outrider.cli.printing import echo, print_table
 from outrider.model.quantities import MISSING, RATIO_LABELS, count, duration, figure, percent
+from outrider.model.reasons import label as code_label
 
 if TYPE_CHECKING:
     from outrider.twin.answer import Answer, Ratios
@@ -386,7 +387,7 @@ def _thrown_away(one: Mapping[str, Any], word: str) -> tuple[str, ...]:
         runs,
         hours,
         percent(one["badput_share"]),
-        next(iter(one["reasons"]), ""),
+        ", ".join(map(code_label, list(one["reasons"])[:1])),
     )
 
 

@@ -7,6 +7,7 @@ from typing import Any, Final
 from markupsafe import Markup
 
 from outrider.model.quantities import MISSING, RATIO_LABELS, count, number, percent
+from outrider.model.reasons import label as code_label
 from outrider.report.rendering import (
     amounts,
     cost,
@@ -144,7 +145,7 @@ def _starts(found: Mapping[str, Any]) -> Iterator[Markup]:
     yield subheading("Machines, by failed starts")
     yield prose(
         f"A start counts as failed if the run ended within {minutes} as "
-        f"{', '.join(rule['reasons'])}. A job counts once on each machine."
+        f"{', '.join(map(code_label, rule['reasons']))}. A job counts once on each machine."
     )
     yield table(
         ("machine", "jobs tried", "jobs failed"),

@@ -13,6 +13,7 @@ from markupsafe import Markup
 
 from outrider.model.printable import printable
 from outrider.model.quantities import MISSING, count, number
+from outrider.model.reasons import label
 
 
 class Templates:
@@ -166,7 +167,7 @@ def cost_cells(of: Mapping[str, float | None], tariff: Mapping[str, Any]) -> lis
 
 def reasons(of: Mapping[str, int]) -> str:
     """Return reasons with their counts, as text, without those that are 0."""
-    return ", ".join(f"{reason} {count(n)}" for reason, n in of.items() if n) or MISSING
+    return ", ".join(f"{label(reason)} {count(n)}" for reason, n in of.items() if n) or MISSING
 
 
 def window(of: Mapping[str, Any]) -> str:

@@ -16,7 +16,7 @@ from outrider_adapters.mqtt import MqttAdapter, MqttSettings
 from tests.fixtures.patience import patient
 from tests.peers.mosquitto import Mosquitto
 
-WITHIN_S = 20.0
+WITHIN_S = patient(20.0)
 HEARTBEAT_S = 0.2
 
 
@@ -52,7 +52,7 @@ class Listener:
             self.last = batch
 
     async def until(self, holds: Callable[[], object], what: str) -> None:
-        deadline_s = time.monotonic() + patient(WITHIN_S)
+        deadline_s = time.monotonic() + WITHIN_S
         while not holds():
             assert time.monotonic() < deadline_s, (
                 f"{what}: not within {WITHIN_S:g} s; {len(self.events)} events, rejected "

@@ -22,10 +22,10 @@ from tests.fixtures.patience import patient
 from tests.peers.as_a_service.rules import hierarchies
 from tests.peers.presence import PEERS_DIR, program_path
 
-BOOTED_WITHIN_S: Final = 60.0
+BOOTED_WITHIN_S: Final = patient(60.0)
 OFF_WITHIN_S: Final = 60.0
 COMMAND_WITHIN_S: Final = 150.0
-HANGS_AFTER_S: Final = 150.0
+HANGS_AFTER_S: Final = patient(150.0)
 """Timeout of waits: they take seconds, but other tests can slow the machine down."""
 PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 UNITS: Final = "etc/systemd/system"
@@ -173,7 +173,7 @@ class Machine:
         Raises:
             TimeoutError: it did not in time; the message ends with what the container said.
         """
-        deadline_s = time.monotonic() + patient(within_s)
+        deadline_s = time.monotonic() + within_s
         while not holds():
             if time.monotonic() > deadline_s:
                 raise TimeoutError(f"no {what} within {within_s:g} s; {self._said()}")

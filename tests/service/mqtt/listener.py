@@ -13,6 +13,9 @@ from paho.mqtt.enums import CallbackAPIVersion
 from tests.fixtures.patience import patient
 from tests.peers.mosquitto import USERS
 
+THERE_WITHIN_S = patient(15.0)
+HEARD_WITHIN_S = patient(30.0)
+
 
 class Heard(NamedTuple):
     """A received MQTT message."""
@@ -68,9 +71,9 @@ class Listener:
         # the library closes its pair of sockets as it is collected, if the collector lets it
         self._client._reset_sockets()
 
-    def wait_until_there(self, within_s: float = 15.0) -> None:
+    def wait_until_there(self, within_s: float = THERE_WITHIN_S) -> None:
         """Wait until the broker has taken the subscription, again after it was away."""
-        assert self._subscribed.wait(patient(within_s)), f"no subscription to {self._topic}"
+        assert self._subscribed.wait(within_s), f"no subscription to {self._topic}"
 
     def on(self, topic: str) -> list[Heard]:
         """Return the messages on the topic with this last part, in order."""
@@ -82,10 +85,10 @@ class Listener:
         return [one.fields["seq"] for one in list(self.heard) if one.topic.endswith(parts)]
 
     def wait_for(
-        self, what: str, found: Callable[[], Iterable[Heard]], within_s: float = 30.0
+        self, what: str, found: Callable[[], Iterable[Heard]], within_s: float = HEARD_WITHIN_S
     ) -> Heard:
         """Return the first message that `found` returns. `AssertionError` after the time limit."""
-        deadline_s = time.monotonic() + patient(within_s)
+        deadline_s = time.monotonic() + within_s
         while time.monotonic() < deadline_s:
             for one in found():
                 return one

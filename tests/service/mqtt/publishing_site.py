@@ -13,6 +13,8 @@ from tests.peers.mosquitto import Mosquitto
 from tests.service.mqtt.listener import Listener
 from tests.service.running.small_site import SmallSite
 
+ALL_HEARD_WITHIN_S = patient(90.0)
+
 CAMPUS = """
 [adapters.campus]
 type = "simulated"
@@ -64,13 +66,13 @@ _QUIET_LOOKS: Final = 8
 
 
 def wait_until_all_is_heard(
-    site: SmallSite, listener: Listener, at_least: int = 1, within_s: float = 90.0
+    site: SmallSite, listener: Listener, at_least: int = 1, within_s: float = ALL_HEARD_WITHIN_S
 ) -> None:
     """Wait until exactly the journal's decisions and evictions, so many rows, have been heard.
 
     And until no more come: in the middle of a trace both may be equal for a moment.
     """
-    deadline_s = time.monotonic() + patient(within_s)
+    deadline_s = time.monotonic() + within_s
     looks, before_n = 0, -1
     while True:
         heard, kept = set(listener.seqs("decisions", "evictions")), set(recorded(site))

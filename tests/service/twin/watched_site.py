@@ -17,7 +17,7 @@ from tests.fixtures.patience import patient
 from tests.service.running.process import OUTRIDER
 
 TERM = dt.date(2010, 2, 1)
-HANGS_AFTER_S = 240.0
+HANGS_AFTER_S = patient(240.0)
 """Time limit: on busy cores a second of work may take a minute."""
 FEW = "replicates = 2"
 NICE = min(19, os.nice(0) + 4)
@@ -96,7 +96,7 @@ class WatchedSite:
 
     def wait_until(self, what: str, holds: Callable[[dict[str, Any]], Any]) -> dict[str, Any]:
         """Wait until what stands in twin.json fulfils a condition; returns it."""
-        deadline_s = time.monotonic() + patient(HANGS_AFTER_S)
+        deadline_s = time.monotonic() + HANGS_AFTER_S
         while not holds(written := self.written()):
             assert time.monotonic() < deadline_s, f"not {what}: {written}\n{self.log.read_text()}"
             time.sleep(0.05)

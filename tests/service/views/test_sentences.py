@@ -18,6 +18,7 @@ from outrider.service.views.explanation import (
     states_of,
 )
 from outrider.service.views.job_runs import MOST_RUNS
+from outrider.service.views.sentences import decision_text
 from outrider.service.views.status import measured_ratio, sentence, status
 from tests.fixtures.cores import T, core_of, run_of, tell
 from tests.fixtures.small_figures import small_figures
@@ -275,3 +276,22 @@ def test_how_a_job_left_is_told_before_how_its_last_run_ended(
     told = explain_from_rows(core.config, "9.0", [], runs, end)
     assert told["sentence"] == f"9.0 is not in the queue any more: {said}."
     assert told["left"] == {"how": end.kind, "at_s": T, "reason": end.reason or None}
+
+
+@pytest.mark.parametrize(
+    ("mode", "gate", "text"),
+    [
+        ("shadow", "would", "p would keep it queued: waiting has the best score"),
+        ("canary", "act", "p kept it queued: waiting has the best score"),
+        ("active", None, "p kept it queued: waiting has the best score"),
+        ("canary", "would", "p would keep it queued: waiting has the best score"),
+        ("active", "refused: budget",
+         ("p would keep it queued: waiting has the best score "
+          "(refused: the limit of starts per minute is reached)")),
+    ],
+)  # fmt: skip
+def test_a_decision_that_the_gate_did_not_pass_is_not_said_to_be_done(
+    mode: str, gate: str | None, text: str
+) -> None:
+    row = {"policy": "p", "action": "defer", "reason": "hold", "machine": None}
+    assert decision_text({**row, "mode": mode, "gate": gate}) == text

@@ -23,7 +23,7 @@ import aiohttp
 from tests.fixtures.patience import patient
 
 STARTS_WITHIN_S = 60.0
-ANSWERS_WITHIN_S = 30.0
+ANSWERS_WITHIN_S = patient(30.0)
 
 FLAGS = (
     "--headless=new",
@@ -133,7 +133,7 @@ class Tab:
 
     async def wait_for(self, script: str, within_s: float = ANSWERS_WITHIN_S) -> None:
         """Return once an expression is true; fail with the page's text if it never is."""
-        deadline = asyncio.get_running_loop().time() + patient(within_s)
+        deadline = asyncio.get_running_loop().time() + within_s
         while not await self.run(script):
             if asyncio.get_running_loop().time() > deadline:
                 text = await self.run("document.body?.innerText")

@@ -9,6 +9,7 @@ from outrider.model.reasons import (
     START_ANSWER_TEXTS,
     WAITS_FOR_A_MACHINE,
     action_text,
+    gate_text,
     reason_text,
     run_text,
 )
@@ -64,14 +65,22 @@ def _minute(time_s: float, zone: str) -> str:
 
 
 def decision_text(row: Mapping[str, Any]) -> str:
-    """Return what a policy did, or would have done, by one row of the journal."""
-    action, reason = row["action"], row["reason"]
+    """Return what a policy did, or would have done, by one row of the journal.
+
+    A decision in a mode that acts was applied unless the gate said otherwise.
+
+    >>> row = {"policy": "p", "action": "start", "reason": "first", "machine": "m1"}
+    >>> decision_text({**row, "mode": "canary", "gate": "refused: budget"})
+    'p would start it on m1: it is the first in the queue that fits (refused: the limit of starts per minute is reached)'
+    """  # noqa: E501 - the text of a doctest
+    action, reason, gate = row["action"], row["reason"], row.get("gate")
     place = f" on {row['machine']}" if row.get("machine") else ""
     if reason in WAITS_FOR_A_MACHINE:
         return f"{row['policy']}: {reason_text(reason)}"
-    acted = row.get("mode") in ("canary", "active")
+    acted = row.get("mode") in ("canary", "active") and gate in (None, "act")
     verb = action_text(action, done=True) if acted else f"would {action_text(action)}"
-    return f"{row['policy']} {verb}{place}: {reason_text(reason)}"
+    refusal = f" ({gate_text(gate)})" if gate is not None and gate.startswith("refused") else ""
+    return f"{row['policy']} {verb}{place}: {reason_text(reason)}{refusal}"
 
 
 # -- leases ----------------------------------------------------------------------------------------
