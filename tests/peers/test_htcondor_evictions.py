@@ -45,7 +45,14 @@ class Watched(NamedTuple):
     journals: dict[str, Path]
 
     def on(self, machine: str, user: str = "alice", more: str = "") -> int:
-        """A job that runs on a machine; its number."""
+        """Return the number of a job that runs on a machine which no job had claimed.
+
+        On the claim of a job that has just ended its first start may fail. The queue shows that
+        failed start as a run, the event log does not.
+        """
+        slot = f"slot1@{machine}@host.pool.test"
+        state = partial(self.pool.run, "root", "condor_status", slot, "-af", "State")
+        self.pool.wait_until(f"{slot} to be unclaimed", lambda: state().split() == ["Unclaimed"])
         cluster = self.submit(machine, user, more)
         self.pool.wait_for_events(1, 1, cluster)
         return cluster
