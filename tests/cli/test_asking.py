@@ -236,6 +236,29 @@ def test_a_job_of_which_the_ledger_has_only_runs_is_explained_by_them(tmp_path: 
     )
 
 
+def test_explain_understands_an_older_daemon_that_sends_no_texts() -> None:
+    policy: dict[str, object] = {
+        "name": "bandit", "action": "defer", "reason": "hold", "explanation": "waits for 13 h",
+        "decided_s": None, "until_s": None, "propensity": None, "scores": {},
+    }  # fmt: skip
+    told = {
+        "job": "9.0", "mode": "shadow", "timezone": "UTC", "source": "daemon",
+        "sentence": "9.0 waits.",
+        "waiting_s": 60.0, "policies": [policy], "decisions": [], "runs": [{"machine": "m1"}],
+    }  # fmt: skip
+
+    class Older(Stranger):
+        says = json.dumps(told).encode()
+
+    with serving(Older) as url:
+        done = outrider("explain", "9.0", "--url", url)
+    assert done.code == 0
+    assert done.out == (
+        "9.0 waits.\n  waits for 13 h\n  waiting for 60 s\n"
+        "  (source: daemon, mode: shadow; numbers: --verbose)\n"
+    )
+
+
 def test_what_levers_do_is_told_in_a_mode_that_acts() -> None:
     lever = {
         "name": "leased_attributes", "actions": ["start", "defer"], "lease_s": 300.0,

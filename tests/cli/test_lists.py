@@ -98,6 +98,11 @@ def test_every_job_has_a_line_that_is_never_folded(url: str) -> None:
     ]  # fmt: skip
 
 
+def test_an_older_daemon_that_sends_no_texts_is_shown_by_its_codes(url: str) -> None:
+    shown = outrider("jobs", "--url", url, "--no-header", "-o", "job,reason,pending").out
+    assert shown.splitlines()[1].split() == ["2.0", "-", "bandit:", "defer", "(hold)"]
+
+
 def test_a_state_users_vos_and_columns_are_chosen(url: str) -> None:
     words = ("jobs", "--url", url, "--csv", "-o", "user, job,run_s")
     assert outrider(*words, "--state", "running").out.splitlines() == [

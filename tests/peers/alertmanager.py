@@ -20,9 +20,8 @@ from tests.fixtures.patience import patient
 from tests.peers.presence import require_peer, require_program
 from tests.peers.prometheus import Server
 
-COMES_WITHIN_S = patient(30.0)
-
 NAME = "Alertmanager"
+COMES_WITHIN_S = patient(30.0)
 SHARE = Path("/usr/share")
 TEMPLATE = "prometheus/alertmanager/default.tmpl"
 """Path of the default template in Debian's Alertmanager, below `SHARE`."""

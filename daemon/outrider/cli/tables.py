@@ -387,7 +387,7 @@ def _thrown_away(one: Mapping[str, Any], word: str) -> tuple[str, ...]:
         runs,
         hours,
         percent(one["badput_share"]),
-        ", ".join(map(code_label, list(one["reasons"])[:1])),
+        next(map(code_label, one["reasons"]), ""),
     )
 
 

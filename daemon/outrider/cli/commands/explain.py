@@ -179,12 +179,13 @@ def _lines(found: dict[str, Any], verbose: bool) -> list[str]:
     lines += [f"  no answer: {why}" for why in found.get("batch_system_errors", [])]
     lines += [f"  {line}" for line in found.get("start_lines", [])]
     if found["source"] == "daemon":  # from the journal, the first line has them
-        lines += [f"  {policy['text']}" for policy in found["policies"]]
+        # an older daemon, not yet restarted after an upgrade, sends no texts
+        lines += [f"  {one.get('text') or one['explanation']}" for one in found["policies"]]
     if found.get("lease"):
         lines.append(f"  {lease_in_words(found['lease'])}")
     if found["waiting_s"] is not None:
         lines.append(f"  waiting for {duration(found['waiting_s'])}{_place(found.get('alike'))}")
-    lines += [f"  {run['text']}" for run in found.get("runs", [])]
+    lines += [f"  {run['text']}" for run in found.get("runs", []) if "text" in run]
     if verbose:
         lines += _numbers(found, batch_system)
     mode = found["mode"] or "not known"

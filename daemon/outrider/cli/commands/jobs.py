@@ -34,7 +34,9 @@ def _start(row: Row) -> str:
 
 
 def _choices(row: Row) -> str:
-    """Return what each policy last chose for it."""
+    """Return what each policy last chose for it; codes from an older daemon without texts."""
+    if not all("text" in chosen for chosen in row["pending"].values()):
+        return _choice_codes(row)
     return "; ".join(f"{policy}: {chosen['text']}" for policy, chosen in row["pending"].items())
 
 
@@ -68,7 +70,8 @@ COLUMNS: Final = {
     ),
     "group": Column("group", lambda row: row["group"] or MISSING),
     "reason": Column(
-        "reason", lambda row: row["reason_text"] or MISSING, value=lambda row: row["reason"]
+        "reason", lambda row: row.get("reason_text") or row["reason"] or MISSING,
+        value=lambda row: row["reason"],
     ),
     "pending": Column("last choices", _choices, value=_choice_codes),
 }  # fmt: skip
