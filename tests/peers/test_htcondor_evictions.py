@@ -24,6 +24,7 @@ SETTINGS: Final = """\
 PREEMPTION_REQUIREMENTS = RemoteUserPrio > SubmitterUserPrio * 2
 RANK = TARGET.Important =?= True
 M4.STARTER = /bin/false
+M5.STARTER = /home/work/slow_starter
 # an eviction is seen before its job runs again
 NEGOTIATOR_INTERVAL = 3
 NEGOTIATOR_MIN_INTERVAL = 3
@@ -34,6 +35,7 @@ for process in /proc/[0-9]*; do
     read -r name <"$process/comm" && [ "$name" = condor_starter ] && kill -9 "${process#/proc/}"
 done; true
 """
+SLOW_STARTER: Final = "#!/bin/sh\nsleep 9\nexit 1\n"
 SEEN_WITHIN_S: Final = 90.0
 MOST_ATTEMPTS: Final = 5
 
@@ -117,7 +119,10 @@ def watched(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Watched]:
     """A real pool in which runs are lost in every way, and a daemon."""
     require_peer("HTCondor pool", missing_reason())
     folder = tmp_path_factory.mktemp("evictions")
-    with HTCondorPool(folder / "pool", 4, SETTINGS) as pool:
+    with HTCondorPool(folder / "pool", 5, SETTINGS) as pool:
+        slow = pool.work_dir / "slow_starter"
+        slow.write_text(SLOW_STARTER)
+        slow.chmod(0o755)
         pool.wait_for_events(0, 1, pool.submit("executable = /bin/true\nhold = true\nqueue\n"))
         daemons: dict[str, DaemonProcess] = {}
         for name, has_log in (("event log", True), ("queue alone", False)):
@@ -126,7 +131,7 @@ def watched(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Watched]:
         with daemons["event log"] as one, daemons["queue alone"] as other:
             for daemon in (one, other):
                 daemon.wait_until(
-                    "machines", lambda s: sum(c["machines"] for c in s["clusters"]) == 4
+                    "machines", lambda s: sum(c["machines"] for c in s["clusters"]) == 5
                 )
             journals = {name: folder / name / "state" / "journal.sqlite" for name in daemons}
             yield Watched(pool, journals)
@@ -205,6 +210,10 @@ def test_a_machine_on_which_nothing_starts_is_told_with_its_failures(watched: Wa
     for name in watched.journals:
         starts = [e for e in watched.told(name, cluster) if e[1] == STARTED]
         assert "m4@host.pool.test" in {event[3][0] for event in starts}
+
+
+def test_a_start_that_fails_after_the_queue_showed_it_is_a_failed_one(watched: Watched) -> None:
+    watched.lost(watched.submit("m5"), "failed_start")
 
 
 def test_its_user_removes_it_or_holds_it(watched: Watched) -> None:

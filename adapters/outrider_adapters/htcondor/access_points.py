@@ -14,6 +14,7 @@ from outrider_adapters.htcondor.job_steps import (
     REMOVED,
     STEP_ATTRIBUTES,
     JobSpecs,
+    LostRun,
     SeenJob,
     dated,
     edited,
@@ -46,12 +47,11 @@ class Look(NamedTuple):
     Attributes:
         batch: events and state of the source; its cursor is that of the access point, and
             `seen_until_s` is None where more can be read immediately.
-        evicted: the machine of each eviction among the events, where known; empty where no start
-            of the run was reported.
+        evicted: the run that each eviction among the events ended, where known.
     """
 
     batch: Batch
-    evicted: dict[NamedEvent, str]
+    evicted: dict[NamedEvent, LostRun]
 
 
 class AccessPointWatch(Protocol):
@@ -219,7 +219,7 @@ class QueuedAccessPoint:
         A queue that does not answer blocks no other: what it reports later is late.
         """
         new_events: list[NamedEvent] = []
-        evicted: dict[NamedEvent, str] = {}
+        evicted: dict[NamedEvent, LostRun] = {}
         if self._is_due(now_s):
             self._asked_s = now_s
             found = self._asking.ask(self._who, now_s, lambda: self._queue.look(now_s))
@@ -307,8 +307,8 @@ class QueueAlone:
 
     # -- looking ------------------------------------------------------------------------------
 
-    def look(self, now_s: float) -> tuple[list[NamedEvent], dict[NamedEvent, str]]:
-        """Return the events since the last look, by time, and the machine of each eviction.
+    def look(self, now_s: float) -> tuple[list[NamedEvent], dict[NamedEvent, LostRun]]:
+        """Return the events since the last look, by time, and the run that each eviction ended.
 
         Raises:
             HTCondorException: the schedd does not answer (`AccessPoint.failure`).
@@ -323,7 +323,7 @@ class QueueAlone:
         if whole and since_s is not None:
             left |= self._missing(queue, left)
         new_events: list[NamedEvent] = []
-        evicted: dict[NamedEvent, str] = {}
+        evicted: dict[NamedEvent, LostRun] = {}
         for job, ad in [*queue.items(), *left.items()]:
             new_events += self._take(job, ad, now_s, evicted)
         for job in left:
@@ -336,7 +336,7 @@ class QueueAlone:
         return sorted(new_events, key=lambda event: event[0]), evicted
 
     def _take(
-        self, job: str, ad: Ad, now_s: float, evicted: dict[NamedEvent, str]
+        self, job: str, ad: Ad, now_s: float, evicted: dict[NamedEvent, LostRun]
     ) -> list[NamedEvent]:
         """Return the events that a job's ad shows, and store the ad's state."""
         if job in self._left_s:
@@ -349,7 +349,7 @@ class QueueAlone:
             if event[1] == events.STARTED:
                 machine = event[3][0]
             elif event[1] == events.EVICTED:
-                evicted[event] = machine
+                evicted[event] = LostRun(machine)
         now = seen(ad)
         before = known.spec if known and now.status not in (COMPLETED, REMOVED) else None
         changes = edited(before, spec, now.is_running) if before is not None else {}

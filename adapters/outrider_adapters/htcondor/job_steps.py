@@ -7,7 +7,7 @@ the earlier ones are lost; the event log has all of them.
 
 from collections.abc import Iterable, Mapping, Sequence
 from math import ceil
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
@@ -60,6 +60,19 @@ class SeenJob(msgspec.Struct, frozen=True, array_like=True, gc=False):
     def is_running(self) -> bool:
         """True if it is on a machine; a job that never began is not, even after an edit."""
         return self.runs > 0 and self.status in _ON_A_MACHINE
+
+
+class LostRun(NamedTuple):
+    """A run that an eviction ended.
+
+    Attributes:
+        machine: the machine that it was on; empty: no start of it was reported.
+        queued_start_s: its start by the queue, which counts a run before its program begins; Unix
+            seconds. None: it is certain whether the program began.
+    """
+
+    machine: str
+    queued_start_s: float | None = None
 
 
 NEW: Final = SeenJob(IDLE, 0)
@@ -118,7 +131,7 @@ def _runs(job: str, before: SeenJob, now: SeenJob, ad: Ad, began: int) -> list[N
             # the time of an eviction after the last start is that of the last run
             ended_s = vacated_s if max(run_s, 1.0) <= vacated_s <= start_s else start_s
             # `JobStatus` is "running" even if the shadow's program never began
-            failed = not _had_begun(ad, run_s)
+            failed = not had_begun(ad, run_s)
             new_events.append(
                 (ended_s, events.EVICTED, job, "failed_start" if failed else UNKNOWN_REASON)
             )
@@ -169,10 +182,10 @@ def has_begun(ad: Ad) -> bool:
 
     A shadow that gives up before the job executes leaves neither mark.
     """
-    return _had_begun(ad, number(ad, "JobCurrentStartDate"))
+    return had_begun(ad, number(ad, "JobCurrentStartDate"))
 
 
-def _had_begun(ad: Ad, start_s: float) -> bool:
+def had_begun(ad: Ad, start_s: float) -> bool:
     """Return whether a run of a start, or one after it, left a mark."""
     marks = number(ad, "JobCurrentStartExecutingDate"), number(ad, "LastVacateTime")
     return max(marks) >= start_s

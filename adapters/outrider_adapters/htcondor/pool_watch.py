@@ -20,6 +20,8 @@ from outrider_adapters.htcondor.job_steps import (
     REASONS,
     UNKNOWN_REASON,
     JobSpecs,
+    LostRun,
+    had_begun,
     has_begun,
     started,
 )
@@ -255,6 +257,7 @@ _JOB_ATTRIBUTES: Final = (
     *ID_ATTRIBUTES, "User", "JobStatus", "VacateReasonCode", "LastVacateTime", "LastRemoteHost",
     "JobCurrentStartDate", "JobCurrentStartExecutingDate", "RequestCpus",
 )  # fmt: skip
+_NO_RUN: Final = LostRun("")
 _PREEMPTIONS: Final = ("RecentJobRankPreemptions", "RecentJobUserPrioPreemptions")
 _SLOT_ATTRIBUTES: Final = (
     "Name", "State", "EnteredCurrentState", "MyCurrentTime", "LastHeardFrom", "OwnerActive",
@@ -282,7 +285,8 @@ class Causes:
         """Return the events of a look at an access point, evictions with their causes.
 
         A run without a reported start has failed to begin. If the queue knows its slot, both start
-        and eviction are returned; if it does not, neither is: there is no run to be lost.
+        and eviction are returned; if it does not, neither is: there is no run to be lost. A run
+        whose start only the queue reported has failed to begin, unless the ad has a mark of it.
 
         Args:
             point: the access point.
@@ -301,12 +305,15 @@ class Causes:
                 new_events.append(event)
                 continue
             ad = jobs.get(event[2])
-            if look.evicted.get(event) == "":
+            run = look.evicted.get(event, _NO_RUN)
+            if event in look.evicted and not run.machine:
                 new_events += _failed_start(event, ad)
                 continue
             slot = None if ad is None else slots.get(str(ad.get("LastRemoteHost")))
-            machine = machines.get(look.evicted.get(event, ""))
-            new_events.append((*event[:3], _cause(event, ad, slot, machine)))
+            reason = _cause(event, ad, slot, machines.get(run.machine))
+            if reason == UNKNOWN_REASON and ad is not None and run.queued_start_s is not None:
+                reason = reason if had_begun(ad, run.queued_start_s) else "failed_start"
+            new_events.append((*event[:3], reason))
         return new_events
 
     def _jobs(

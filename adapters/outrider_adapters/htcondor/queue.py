@@ -14,6 +14,7 @@ from outrider_adapters.htcondor.job_steps import (
     RUNNING,
     SUSPENDED,
     JobSpecs,
+    LostRun,
     dated,
     edited,
     entered_status_s,
@@ -46,6 +47,7 @@ JOB_ATTRIBUTES: Final = (
 )
 """Attributes of a job ad that are read here, besides those of its specification."""
 
+_NO_RUN: Final = LostRun("")
 _ON_A_MACHINE: Final = frozenset({RUNNING, SUSPENDED})
 _STATUS_AFTER: Final = {
     events.SUBMITTED: IDLE,
@@ -59,11 +61,18 @@ _STATUS_AFTER: Final = {
 
 
 class _Known(NamedTuple):
-    """Last known state of a job; `spec` is None if its submission was not seen."""
+    """Last known state of a job.
+
+    Attributes:
+        status: its ``JobStatus``.
+        since_s: when it entered that status, Unix seconds.
+        run: its present or last run; no machine: none is known.
+        spec: its specification; None: its submission was not seen.
+    """
 
     status: int
     since_s: float
-    machine: str
+    run: LostRun
     spec: JobSpec | None
 
 
@@ -134,12 +143,17 @@ class QueueWatch:
         self._undescribed.update(event[2] for event in new_events if event[1] == events.SUBMITTED)
         self.record(new_events)
 
-    def record(self, new_events: Iterable[NamedEvent]) -> dict[NamedEvent, str]:
-        """Store events of the log and return the machine of each evicted run.
+    def record(
+        self, new_events: Iterable[NamedEvent], by_queue: bool = False
+    ) -> dict[NamedEvent, LostRun]:
+        """Store events and return each evicted run, without a machine if it has no start.
 
-        An empty name: the log has no start of that run.
+        Args:
+            new_events: events of one source, in order.
+            by_queue: True: the queue shows them; False: the log, which has a start once the
+                program of the job began.
         """
-        evicted: dict[NamedEvent, str] = {}
+        evicted: dict[NamedEvent, LostRun] = {}
         for event in new_events:
             time_s, kind, job, extra = event
             if kind in (events.COMPLETED, events.REMOVED):
@@ -148,11 +162,13 @@ class QueueWatch:
                 continue
             before = self._known.get(job)
             if kind == events.EVICTED and before is not None:
-                evicted[event] = before.machine if before.status in _ON_A_MACHINE else ""
-            machine = extra[0] if kind == events.STARTED else before.machine if before else ""
+                evicted[event] = before.run if before.status in _ON_A_MACHINE else _NO_RUN
+            run = before.run if before else _NO_RUN
+            if kind == events.STARTED:
+                run = LostRun(extra[0], time_s if by_queue else None)
             spec = extra if kind == events.SUBMITTED else before.spec if before else None
             if kind in _STATUS_AFTER:
-                self._known[job] = _Known(_STATUS_AFTER[kind], time_s, machine, spec)
+                self._known[job] = _Known(_STATUS_AFTER[kind], time_s, run, spec)
         return evicted
 
     # -- corrections by the queue -------------------------------------------------------------
@@ -195,7 +211,7 @@ class QueueWatch:
             if job not in snapshot and known.since_s < settled_s
         ]
         new_events = dated([*new_events, *self._vanished(missing, taken_s)], taken_s)
-        self.record(new_events)
+        self.record(new_events, by_queue=True)
         return new_events
 
     def _unheard(self, job: str, ad: Ad, taken_s: float, settled_s: float) -> list[NamedEvent]:
@@ -203,7 +219,8 @@ class QueueWatch:
         spec, entered_s = self._specs.of(ad), entered_status_s(ad, taken_s)
         if self._adopts:
             machine = machine_of_slot(str(ad.get("RemoteHost") or ""))
-            self._known[job] = _Known(int(number(ad, "JobStatus")), entered_s, machine, spec)
+            run = LostRun(machine, number(ad, "JobCurrentStartDate"))
+            self._known[job] = _Known(int(number(ad, "JobStatus")), entered_s, run, spec)
             return []
         if entered_s >= settled_s:
             return []

@@ -8,6 +8,7 @@ import pytest
 from outrider.api import Batch, NamedEvent, events
 from outrider_adapters.htcondor import AccessPoint, PoolCalls
 from outrider_adapters.htcondor.access_points import Look
+from outrider_adapters.htcondor.job_steps import LostRun
 from outrider_adapters.htcondor.machines import MachineState
 from outrider_adapters.htcondor.pool_calls import AdType, ClassAd, HTCondorException
 from outrider_adapters.htcondor.pool_watch import Causes
@@ -56,13 +57,13 @@ class Answering:
 
 def reported(
     job: Answering, slot: Answering, reason: str = "unknown", at_s: float = LOST_S,
-    machine: str = "m1",
+    machine: str = "m1", queued_start_s: float | None = None,
 ) -> list[NamedEvent]:  # fmt: skip
     """Return the events of one eviction."""
     calls = PoolCalls(slot, AdType.Startd, HTCondorException, ())
     point = AccessPoint("ap", job, HTCondorException)  # type: ignore[arg-type]
     event: NamedEvent = (at_s, events.EVICTED, "ap#1.0", reason)
-    look = Look(Batch(events=[event], cursor=None), {event: machine})
+    look = Look(Batch(events=[event], cursor=None), {event: LostRun(machine, queued_start_s)})
     causes = Causes(calls, Asking(HTCondorException), slot.passes)
     return causes.add_causes(point, look, {"m1": OWNED}, NOW_S)
 
@@ -168,6 +169,23 @@ def test_a_run_that_never_began_is_told_from_its_attempt_to_its_failure() -> Non
     at_once = tried | {"JobCurrentStartDate": 990}
     [start, _] = reported(Answering(at_once), Answering(FREE), at_s=990.4, machine="")
     assert start[0] == 990.4, "its whole seconds are cut off"
+
+
+def test_a_run_that_the_queue_alone_showed_failed_to_start_unless_its_program_left_a_mark() -> None:
+    tried = JOB | {"JobCurrentStartDate": 985, "LastVacateTime": 700, "VacateReasonCode": 0}
+    again = tried | {"JobCurrentStartDate": 990}  # the next attempt, in the second of the failure
+    silent = Answering(fails=True)
+    for ad, start_s, reason in (
+        (tried, 985.0, "failed_start"),
+        (again, 985.0, "failed_start"),
+        (tried, None, "unknown"),  # the log has its start: the program began
+        (tried | {"JobCurrentStartExecutingDate": 986}, 985.0, "unknown"),
+        (tried | {"LastVacateTime": 990}, 985.0, "unknown"),
+    ):
+        lost = reported(Answering(ad), Answering(FREE), machine="m2", queued_start_s=start_s)
+        assert [event[3] for event in lost] == [reason], ad
+    [(*_, reason)] = reported(silent, silent, machine="m2", queued_start_s=985.0)
+    assert reason == "unknown"
 
 
 @pytest.mark.parametrize(
