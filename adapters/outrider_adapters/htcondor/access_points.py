@@ -1,9 +1,9 @@
 """Watches on one access point: by its event log and its queue, or by its queue alone."""
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from math import inf
-from typing import Any, ClassVar, Final, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 import msgspec
 
@@ -19,6 +19,7 @@ from outrider_adapters.htcondor.job_steps import (
     dated,
     edited,
     seen,
+    seen_at,
     steps,
 )
 from outrider_adapters.htcondor.pool_calls import (
@@ -40,13 +41,17 @@ from outrider_adapters.htcondor.slots import ClaimedSlots
 from outrider_adapters.logtail import LogFollower, LogtailSettings
 from outrider_adapters.polling import Asking
 
+LOG: Final = "log"
+QUEUE: Final = "queue"
+"""Sources of an access point's jobs; a cursor belongs to one of them."""
+
 
 class Look(NamedTuple):
     """Result of one look at an access point.
 
     Attributes:
-        batch: events and state of the source; its cursor is that of the access point, and
-            `seen_until_s` is None where more can be read immediately.
+        batch: events and state of the source; its cursor is that of the access point, by source,
+            and `seen_until_s` is None where more can be read immediately.
         evicted: the run that each eviction among the events ended, where known.
     """
 
@@ -55,19 +60,19 @@ class Look(NamedTuple):
 
 
 class AccessPointWatch(Protocol):
-    """Interface of a watch that polls one access point.
+    """Interface of a watch that polls one access point."""
 
-    Class variables:
-        source: where its jobs are read from; a cursor belongs to one source.
-    """
-
-    source: ClassVar[str]
-
-    def start(self, cursor: Any) -> None:
+    def start(self, cursors: Mapping[str, Any], looked_s: float) -> None:
         """Begin at the cursor of an earlier look, or at the beginning.
 
+        A cursor of the other source says what was reported before: this one takes over from it.
+
+        Args:
+            cursors: cursors by source, `LOG` or `QUEUE`; empty: at the beginning.
+            looked_s: when they were made, Unix seconds; minus infinity: unknown.
+
         Raises:
-            KeyError, TypeError, ValueError, msgspec.ValidationError: it is not a cursor of this
+            KeyError, TypeError, ValueError, msgspec.ValidationError: it is not a cursor of a
                 watch.
         """
         ...
@@ -98,8 +103,6 @@ class LoggedAccessPoint:
         file_clock: Unix seconds now by the file system of the log.
     """
 
-    source: ClassVar[str] = "log"
-
     def __init__(
         self,
         point: AccessPoint,
@@ -117,14 +120,16 @@ class LoggedAccessPoint:
         self._settings = settings
         self._log = LogFollower(msgspec.structs.replace(log, system=point.name), file_clock)
         self._queue = QueueWatch(point, settings, specs)
+        self._takeover = Takeover(QueueAlone(point, settings, specs))
         self._snapshot: Any = None
         self._taken_s = -inf
         self._snapshot_due_s = -inf
 
-    def start(self, cursor: Any) -> None:
+    def start(self, cursors: Mapping[str, Any], looked_s: float) -> None:
         """Begin at a cursor; see `AccessPointWatch.start`."""
-        self._log.start(cursor)
-        self._queue.begin(resumed=cursor is not None)
+        self._log.start(cursors.get(LOG))
+        self._takeover.start(None if LOG in cursors else cursors.get(QUEUE))
+        self._queue.begin(resumed=any(cursor is not None for cursor in cursors.values()))
         self._snapshot_due_s = -inf
 
     def close(self) -> None:
@@ -134,10 +139,21 @@ class LoggedAccessPoint:
     def look(self, now_s: float) -> Look:
         """Return the events of the log, even if the queue does not answer."""
         self._snapshot, self._taken_s = None, now_s
+        if self._takeover.is_due:
+            return self._take_over(now_s)
         if self._is_due(now_s):  # before the log is read: later records are no contradiction
             self._snapshot = self._asking.ask(self._who, now_s, self._queue.snapshot)
         batch, _ = self._log.read()
         new_events = [self._own(event) for event in batch.events]
+        cursor: dict[str, Any] = {LOG: batch.cursor}
+        new_events = self._takeover.without_reported(new_events)
+        if self._takeover.is_pending:
+            batch = msgspec.structs.replace(batch, history=False)
+            if batch.seen_until_s is None:
+                cursor = {QUEUE: self._takeover.save()}
+            else:
+                self._takeover.is_pending = False
+        batch = msgspec.structs.replace(batch, cursor=cursor)
         if batch.history:
             self._queue.record_history(new_events)
             return Look(msgspec.structs.replace(batch, events=new_events), {})
@@ -150,6 +166,17 @@ class LoggedAccessPoint:
         # the follower's time is by the clock of its file system
         seen_s = None if batch.seen_until_s is None else now_s
         return Look(msgspec.structs.replace(batch, events=new_events, seen_until_s=seen_s), evicted)
+
+    def _take_over(self, now_s: float) -> Look:
+        """Return what happened since the queue was the source; to the log that is the past."""
+        found = self._asking.ask(self._who, now_s, lambda: self._takeover.look(now_s))
+        new_events, evicted = found or ([], {})
+        batch = Batch(
+            events=self._slots.confirmed(new_events, now_s),
+            cursor={QUEUE: self._takeover.save()},
+            seen_until_s=now_s,
+        )
+        return Look(batch, evicted)
 
     def _own(self, event: NamedEvent) -> NamedEvent:
         """Return an event with this access point's name, which its log may spell differently."""
@@ -186,8 +213,6 @@ class QueuedAccessPoint:
         slots: checks which jobs slots run.
     """
 
-    source: ClassVar[str] = "queue"
-
     def __init__(
         self,
         point: AccessPoint,
@@ -202,13 +227,16 @@ class QueuedAccessPoint:
         self._settings = settings
         self._queue = QueueAlone(point, settings, specs)
         self._asked_s = -inf
-        self._cursor: Any = None
+        self._cursor: dict[str, Any] = {}
 
-    def start(self, cursor: Any) -> None:
+    def start(self, cursors: Mapping[str, Any], looked_s: float) -> None:
         """Begin at a cursor; see `AccessPointWatch.start`."""
-        self._queue.restore(cursor)
+        if QUEUE not in cursors and LOG in cursors and looked_s > -inf:
+            self._queue.take_over(looked_s)
+        else:
+            self._queue.restore(cursors.get(QUEUE))
         self._asked_s = -inf
-        self._cursor = cursor
+        self._cursor = dict(cursors)
 
     def close(self) -> None:
         """Do nothing: no file was opened."""
@@ -226,7 +254,7 @@ class QueuedAccessPoint:
             if found is not None:
                 new_events, evicted = found
                 new_events = self._slots.confirmed(new_events, now_s)
-                self._cursor = self._queue.save()
+                self._cursor = {QUEUE: self._queue.save()}
         seen_s = now_s if self._asking.is_away(self._who) else min(now_s, self._queue.asked_s)
         return Look(Batch(events=new_events, cursor=self._cursor, seen_until_s=seen_s), evicted)
 
@@ -243,6 +271,7 @@ class QueuedAccessPoint:
 # The jobs of an access point whose event log cannot be read: by its queue and its history.
 
 _ATTRIBUTES: Final = (*ID_ATTRIBUTES, *STEP_ATTRIBUTES)
+_CHANGES_OF_RUN: Final = frozenset({events.STARTED, events.EVICTED, events.HELD})
 
 
 class _Known(NamedTuple):
@@ -271,6 +300,7 @@ class QueueAlone:
         self.asked_s = -inf
         self._begun_s = -inf
         self._snapshot_s = -inf
+        self._takes_over = False
         self._known: dict[str, _Known] = {}
         self._left_s: dict[str, float] = {}
 
@@ -300,10 +330,21 @@ class QueueAlone:
         self._known, self._left_s = {}, {}
         self.asked_s = self._begun_s = -inf if saved is None else float(saved["asked_s"])
         self._snapshot_s = -inf
+        self._takes_over = False
         if saved is not None:
             jobs = msgspec.convert(saved["jobs"], dict[str, SeenJob])
             self._known = {name: _Known(one, None, -inf) for name, one in jobs.items()}
             self._left_s = msgspec.convert(saved["left_s"], dict[str, float])
+
+    def take_over(self, looked_s: float) -> None:
+        """Resume from the event log, which reported everything until this time (Unix seconds)."""
+        self.restore({"asked_s": looked_s, "jobs": {}, "left_s": {}})
+        self._takes_over = True
+
+    @property
+    def running(self) -> set[str]:
+        """Jobs that ran at the last query."""
+        return {job for job, known in self._known.items() if known.seen.is_running}
 
     # -- looking ------------------------------------------------------------------------------
 
@@ -359,10 +400,12 @@ class QueueAlone:
         return new_events
 
     def _of_before(self, ad: Ad) -> _Known | None:
-        """Return the state of a job reported before a restart and unchanged then, else None."""
+        """Return the state of a job that was reported before a restart, else None."""
         submit_s = number(ad, "QDate")
-        new_events = submit_s < self._begun_s - CLOCKS_DIFFER_S
-        return _Known(NEW, None, submit_s) if new_events else None
+        if submit_s >= self._begun_s - CLOCKS_DIFFER_S:
+            return None
+        before = seen_at(ad, self._begun_s) if self._takes_over else NEW
+        return _Known(before, None, submit_s)
 
     def _left(self, since_s: int) -> dict[str, Ad]:
         """Return the jobs that left the queue since then."""
@@ -400,3 +443,57 @@ class QueueAlone:
 
     def _by_name(self, ads: Iterable[Any]) -> dict[str, Ad]:
         return {job_name(ad, self._point.name): ad for ad in ads}
+
+
+# -- takeover --------------------------------------------------------------------------------------
+# The change from a queue alone to an event log that can be read now.
+
+
+class Takeover:
+    """Last query by the queue alone, before the event log becomes the source.
+
+    Args:
+        queue: the queue and the history, watched as until now.
+
+    Attributes:
+        is_due: True until that query was answered.
+        is_pending: True until the log was read to its end, too; a restart begins again.
+    """
+
+    def __init__(self, queue: QueueAlone) -> None:
+        self._queue = queue
+        self._taken_s = -inf
+        self._running: set[str] = set()
+        self.is_due = False
+        self.is_pending = False
+
+    def start(self, cursor: Any) -> None:
+        """Resume from the queue's cursor; None: there is nothing to take over."""
+        self._running, self._taken_s = set(), -inf
+        self.is_due = self.is_pending = cursor is not None
+        if cursor is not None:
+            self._queue.restore(cursor)
+
+    def save(self) -> Any:
+        """Return the queue's cursor."""
+        return self._queue.save()
+
+    def look(self, now_s: float) -> tuple[list[NamedEvent], dict[NamedEvent, LostRun]]:
+        """Return what the queue shows since its cursor; see `QueueAlone.look`."""
+        found = self._queue.look(now_s)
+        self.is_due, self._taken_s, self._running = False, now_s, self._queue.running
+        return found
+
+    def without_reported(self, new_events: Iterable[NamedEvent]) -> list[NamedEvent]:
+        """Return the log's events, except what the queue reported; a start it dates earlier."""
+        left: list[NamedEvent] = []
+        for event in new_events:
+            time_s, kind, job, _ = event
+            if time_s <= self._taken_s:
+                continue
+            if job in self._running and kind in _CHANGES_OF_RUN:
+                self._running.discard(job)
+                if kind == events.STARTED:
+                    continue
+            left.append(event)
+        return left

@@ -89,6 +89,17 @@ def seen(ad: Ad) -> SeenJob:
     return SeenJob(status, max(0, int(runs)), machine, number(ad, "JobCurrentStartDate"))
 
 
+def seen_at(ad: Ad, time_s: float) -> SeenJob:
+    """Return the state that a job had at a past time, as far as its ad shows it."""
+    now, began_s = seen(ad), number(ad, "JobCurrentStartDate")
+    if number(ad, "EnteredCurrentStatus") < time_s:
+        return now
+    if now.runs and began_s < time_s:
+        slot = str(ad.get("RemoteHost") or ad.get("LastRemoteHost") or "")
+        return SeenJob(RUNNING, now.runs, machine_of_slot(slot), began_s)
+    return SeenJob(IDLE, max(0, now.runs - 1))
+
+
 def steps(job: str, before: SeenJob | None, ad: Ad, spec: JobSpec) -> list[NamedEvent]:
     """Return what happened to a job since the last look, in order.
 

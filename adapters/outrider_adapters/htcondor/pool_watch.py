@@ -102,8 +102,8 @@ class PoolWatch:
     def start(self, cursor: Any) -> None:
         """Begin at the cursor of an earlier batch, or at the beginning if it is None.
 
-        An access point that the cursor does not know, or knows from another source (its log can be
-        read now), begins at its beginning.
+        An access point that the cursor does not know begins at its beginning. One that it knows
+        from another source (its log can be read now) takes over from that.
 
         Raises:
             ValueError: the cursor was not made by this watch.
@@ -113,8 +113,9 @@ class PoolWatch:
             self.slots.restore(slots)
             self._own_holds.restore([] if cursor is None else cursor.get("own_holds", []))
             self._cursors = {name: points.get(name) or {} for name in self._points}
+            looked_s = -inf if cursor is None else float(cursor.get("looked_s", -inf))
             for name, watch in self._points.items():
-                watch.start(self._cursors[name].get(watch.source))
+                watch.start(self._cursors[name], looked_s)
         except (AttributeError, KeyError, TypeError, msgspec.ValidationError) as error:
             raise ValueError(f"no cursor of a watched HTCondor pool: {error}") from error
         self._held = {}
@@ -185,6 +186,7 @@ class PoolWatch:
             self._counts, self._cursor_s = counts, now_s
             self._cursor = {
                 "version": _VERSION,
+                "looked_s": now_s,
                 "points": dict(self._cursors),
                 "machines": self.slots.save(),
                 "own_holds": self._own_holds.save(),
@@ -211,9 +213,7 @@ class PoolWatch:
     ) -> Batch:
         """Merge the looks at several access points into one batch, and store their cursors."""
         batches = [look.batch for look in looks.values()]
-        self._cursors |= {
-            name: {self._points[name].source: look.batch.cursor} for name, look in looks.items()
-        }
+        self._cursors |= {name: look.batch.cursor for name, look in looks.items()}
         rejected: Counter[str] = Counter()
         ignored: Counter[str] = Counter()
         for batch in batches:

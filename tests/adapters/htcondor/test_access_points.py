@@ -7,6 +7,7 @@ import pytest
 
 from outrider_adapters.htcondor import PoolCalls, PoolWatch
 from outrider_adapters.logtail import LogtailSettings
+from outrider_adapters.polling import StartAt
 from tests.adapters.htcondor.watched_pool import WatchedPool, kinds, named
 
 
@@ -22,7 +23,9 @@ def two(tmp_path: Path) -> Iterator[tuple[WatchedPool, WatchedPool]]:
         site.close()
 
 
-def watch_of(sites: tuple[WatchedPool, WatchedPool], logged: int) -> PoolWatch:
+def watch_of(
+    sites: tuple[WatchedPool, WatchedPool], logged: int, start_at: StartAt = "beginning"
+) -> PoolWatch:
     """Return a watch on the first pool's slots and both pools' jobs; `logged` have logs."""
     first = sites[0]
     calls = first.calls
@@ -30,7 +33,7 @@ def watch_of(sites: tuple[WatchedPool, WatchedPool], logged: int) -> PoolWatch:
     both = PoolCalls(calls.collector, calls.slot_ads, calls.failure, points)
     logs = {
         site.point.name: LogtailSettings(
-            paths=(str(site.log),), format="htcondor", start_at="beginning", settle_s=0.0
+            paths=(str(site.log),), format="htcondor", start_at=start_at, settle_s=0.0
         )
         for site in sites[:logged]
     }
@@ -99,18 +102,66 @@ def test_a_cursor_of_one_access_point_begins_the_other_at_its_beginning(
     watch.close()
 
 
+@pytest.mark.parametrize("start_at", ["now", "beginning"])
 def test_a_log_that_can_be_read_one_day_takes_over_from_the_queue(
-    two: tuple[WatchedPool, WatchedPool],
+    two: tuple[WatchedPool, WatchedPool], start_at: StartAt
 ) -> None:
     before = watch_of(two, logged=0)
     before.start(None)
     jobs = [site.submit(run_s=40) for site in two]
+    lasting = [site.submit(run_s=400) for site in two]
+    waiting = [site.submit(run_s=20, request_cpus="64") for site in two]
     cursor = before.look().cursor
-    after = watch_of(two, logged=2)
+    advance(two, 30)
+    cursor = before.look().cursor
+    for site, job in zip(two, waiting, strict=True):
+        site.act("remove", job)
+    advance(two, 60)  # while no daemon runs, most of them end
+    later = [site.submit(run_s=20) for site in two]
+    after = watch_of(two, logged=2, start_at=start_at)
+    after.start(cursor)
+    batches = []
+    for _ in range(4):
+        advance(two, 30)
+        batches.append(after.look())
+    # a daemon that runs skips history
+    reported = [named(event) for one in batches if not one.history for event in one.events]
+    assert [kinds(reported, job) for job in jobs] == [["completed"]] * 2
+    assert [kinds(reported, job) for job in waiting] == [["removed"]] * 2
+    assert [kinds(reported, job) for job in lasting] == [[], []]
+    assert [kinds(reported, job) for job in later] == [["submitted", "started", "completed"]] * 2
+    resumed = watch_of(two, logged=2, start_at=start_at)
+    resumed.start(batches[-1].cursor)
+    advance(two, 400)
+    reported = [named(event) for event in resumed.look().events]
+    assert [kinds(reported, job) for job in lasting] == [["completed"]] * 2
+    after.close()
+    resumed.close()
+
+
+def test_a_log_that_can_no_longer_be_read_is_replaced_by_the_queue(
+    two: tuple[WatchedPool, WatchedPool],
+) -> None:
+    before = watch_of(two, logged=2)
+    before.start(None)
+    jobs = [site.submit(run_s=130) for site in two]
+    lasting = [site.submit(run_s=4000) for site in two]
+    waiting = [site.submit(run_s=20, request_cpus="64") for site in two]
+    for _ in range(4):
+        advance(two, 30)
+        cursor = before.look().cursor
+    before.close()
+    for site, job in zip(two, waiting, strict=True):
+        site.act("remove", job)
+    advance(two, 60)
+    later = [site.submit(run_s=20) for site in two]
+    after = watch_of(two, logged=0)
     after.start(cursor)
     reported = []
-    for _ in range(3):
+    for _ in range(4):
         advance(two, 30)
         reported += [named(event) for event in after.look().events]
-    assert [kinds(reported, job)[-1] for job in jobs] == ["completed", "completed"]
-    after.close()
+    assert [kinds(reported, job) for job in jobs] == [["completed"]] * 2
+    assert [kinds(reported, job) for job in waiting] == [["removed"]] * 2
+    assert [kinds(reported, job) for job in lasting] == [[], []]
+    assert [kinds(reported, job) for job in later] == [["submitted", "started", "completed"]] * 2
