@@ -109,6 +109,7 @@ class SlurmAdapter(PollingAdapter):
     )  # fmt: skip
     levers = (LeasedStartTimes,)
     pattern_setting = "machine_clusters"
+    reasons_name_users: ClassVar[bool] = False
     discipline = "easy"  # its backfill never delays the first in line, and replans the others
     incumbent = "multifactor"
     state_words = STATE_WORDS

@@ -13,6 +13,8 @@ from outrider_adapters.slurm.queue_rows import trackable
 
 _PAIR = re.compile(r"(\w+)=(\S*)")
 _WATTS = re.compile(r"\d{1,7}", re.ASCII)
+_BY_WHOM = re.compile(r" \[[^][]*@[^][]*\]$")
+"""Slurm's note at the end of a reason: who gave it, and when."""
 _GPUS = re.compile(r"gpu(?::[^:,(]+)?:(\d{1,6})")
 _CLOSED: Final = frozenset(
     {
@@ -61,7 +63,8 @@ class Node(msgspec.Struct, frozen=True, array_like=True, gc=False):
         features: active features.
         generic: its generic resources, in Slurm's notation.
         partitions: partitions that contain it.
-        state, reason: as reported by Slurm.
+        state: as reported by Slurm.
+        reason: why it is closed, in the administrator's words, without his name.
     """
 
     cluster: str
@@ -147,7 +150,7 @@ def _node(
         generic="" if generic in _NOTHING else generic,
         partitions=partitions,
         state=pairs["State"],
-        reason=line.partition(" Reason=")[2][:200],
+        reason=_BY_WHOM.sub("", line.partition(" Reason=")[2])[:200],
     )
 
 

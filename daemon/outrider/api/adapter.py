@@ -121,7 +121,8 @@ def removing_most(clauses: Iterable[Clause], machines: int) -> Clause | None:
 class WaitingReason(msgspec.Struct, frozen=True):
     """Reason why a job is not running, in the batch system's own terms and numbers.
 
-    It may name users: the daemon shows it only to those who may see user names.
+    The daemon shows it only to those who may see users' names, unless the adapter declares that its
+    reasons name no user but the job's own (`Adapter.reasons_name_users`).
 
     Attributes:
         code: the batch system's own word or number for it (``Priority``, ``JobHeldUser``); empty
@@ -214,6 +215,8 @@ class Adapter:
         state_words: what its batch system calls the states in which jobs are shown: a word for any
             of ``queued``, ``running``, ``suspended`` and ``held``, at most 40 letters long. Pages
             and lists use them, and Outrider's own words without them. They may become known later.
+        reasons_name_users: False if its waiting reasons name no user but the job's own, so that
+            every client may see them (with a pseudonym for that user).
             habits: the rules of its site that it alone knows; recorded, too.
         own_clock: True if event times are not Unix time (a simulated site on a clock of its own).
 
@@ -238,6 +241,7 @@ class Adapter:
     cluster_setting: ClassVar[str | None] = None
     pattern_setting: ClassVar[str | None] = None
     own_clock: ClassVar[bool] = False
+    reasons_name_users: ClassVar[bool] = True
     discipline: ClassVar[Discipline | None] = None
     incumbent: str | None = None
     state_words: Mapping[str, str] = MappingProxyType({})

@@ -1,6 +1,7 @@
 """Live queries why a job waits: which batch systems, time limits, visible answers."""
 
 import asyncio
+import re
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any, ClassVar
@@ -236,6 +237,36 @@ async def test_the_batch_systems_reason_leads_and_is_asked_only_for_jobs_that_wa
     assert "      Memory >= 4096: 3 meet it, 9 would do without it (removes most)" in lines
     assert "  what would change it: wait for this job" in lines
     assert "  no answer: pool: no schedd answers" in lines
+
+
+class Discreet(Asked):
+    """An adapter whose reasons name no user but the job's own."""
+
+    reasons_name_users: ClassVar[bool] = False
+
+
+async def test_reasons_that_name_no_other_user_are_for_everybody(tmp_path: Path) -> None:
+    reason = WaitingReason(
+        code="Reservation",
+        sentence="ada waits for her reservation ada_1",
+        remedies=("ask ada",),
+        clauses=(Clause("reservation ada_1", 1, 2), Clause("partition adas", 1, 2)),
+        removes_most="reservation ada_1",
+    )
+
+    async def answered(_: str) -> WaitingReason:
+        return reason
+
+    pool = asked("pool", REASON)
+    told = await explained(tmp_path, "nobody", pool, Discreet("slurm", answered))
+    assert not pool.asked, "its reasons may name others"
+    for job in ("0.0", "1.0"):
+        shown = told[job]["batch_system"]
+        assert shown["adapter"] == "slurm"
+        assert shown["clauses"][1]["text"] == "partition adas"
+        assert re.search("waits for her reservation u-[0-9a-f]{10}_1", told[job]["cause"])
+        assert not re.search(r"\bada(_|\b)", str(told[job]))
+    assert told["0.0"]["sentence"].startswith("0.0 waits: u-")
 
 
 async def test_who_may_not_see_users_names_is_told_nothing_of_it(tmp_path: Path) -> None:

@@ -245,11 +245,26 @@ class UserNames:
         """Return the explanation of a job as this client may see it.
 
         Texts of policies may contain its user, and VOs of other jobs that are named for their
-        users. Texts of the batch system may contain any name, so they are left out, and the
-        request of such a client does not query it.
+        users. Such a client gets reasons only of batch systems whose reasons name no other user.
+        Why a job is held may contain any name, so it is left out.
         """
         if self.shown:
             return answer
+        if (reason := answer.get("batch_system")) is not None:
+            words = {key: self._in_reason(answer[key], user) for key in ("cause", "sentence")}
+            clauses = [{**c, "text": self._in_reason(c["text"], user)} for c in reason["clauses"]]
+            most = reason["removes_most"]
+            answer = {
+                **answer,
+                **words,
+                "batch_system": {
+                    **reason,
+                    "sentence": self._in_reason(reason["sentence"], user),
+                    "remedies": [self._in_reason(text, user) for text in reason["remedies"]],
+                    "clauses": clauses,
+                    "removes_most": most and self._in_reason(most, user),
+                },
+            }
         policies = [
             {**policy, "explanation": self._in_words(policy["explanation"], user)}
             for policy in self.in_rows(answer["policies"])
@@ -257,8 +272,6 @@ class UserNames:
         return {
             **answer,
             "held_because": None,
-            "batch_system": None,
-            "batch_system_errors": [],
             "policies": policies,
             "decisions": self.in_rows(answer["decisions"]),
         }
@@ -283,6 +296,13 @@ class UserNames:
         if not user:
             return text
         return re.sub(rf"(?<![\w.-]){re.escape(user)}(?![\w-])", self.user(user), text)
+
+    def _in_reason(self, text: str, user: str) -> str:
+        """Return a batch system's text without the job's user, also in names such as ``ada_1``."""
+        text = self._in_words(text, user)
+        if not user:
+            return text
+        return re.sub(rf"(?<![^\W_]){re.escape(user)}(?![^\W_])", self.user(user), text)
 
     def _by_vo(self, values: Mapping[str, Any]) -> dict[str, Any]:
         return {self.vo(vo): value for vo, value in values.items()}

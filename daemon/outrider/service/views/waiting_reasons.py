@@ -63,9 +63,19 @@ class WaitingReasons:
         self._kept: dict[tuple[str, str], tuple[float, WaitingReason | None]] = {}
         self._limit = RateLimit(clock)
 
-    async def of(self, job: str) -> SystemAnswer:
-        """Return the answer of the first adapter that knows the job."""
-        adapters = self._adapters()
+    async def of(self, job: str, sees_names: bool = True) -> SystemAnswer:
+        """Return the answer of the first adapter that knows the job.
+
+        Args:
+            job: its name.
+            sees_names: whether the client may see users' names; if not, adapters whose reasons may
+                name users are not queried.
+        """
+        adapters = {
+            label: adapter
+            for label, adapter in self._adapters().items()
+            if sees_names or not adapter.reasons_name_users
+        }
         answers = await asyncio.gather(*(self._ask(*one, job) for one in adapters.items()))
         unanswered = tuple(answer for answer in answers if isinstance(answer, str))
         for label, answer in zip(adapters, answers, strict=True):

@@ -53,14 +53,14 @@ class AmbiguousJobError(LookupError):
 
 
 async def explanation(
-    view: DaemonView, job: str, asks_batch_system: bool = False
+    view: DaemonView, job: str, sees_names: bool = False
 ) -> dict[str, Any] | None:
     """Return the explanation of a job, from the journal if it has left; None if it is unknown.
 
     Args:
         view: the readable state of the daemon.
         job: its name, or a short form of it.
-        asks_batch_system: also query the batch system why the job waits; its answer names users.
+        sees_names: also query batch systems whose reasons may name users other than the job's own.
 
     Raises:
         AmbiguousJobError: several jobs have this short form.
@@ -74,8 +74,8 @@ async def explanation(
             [job] = meant
             rows = await decision_rows(view.journal, _EXPLAINED_ROWS, job)
     rows.reverse()
-    asks = asks_batch_system and is_waiting(view.core, job)
-    reasons = await view.waiting_reasons.of(job) if asks else NO_ANSWER
+    waits = is_waiting(view.core, job)
+    reasons = await view.waiting_reasons.of(job, sees_names) if waits else NO_ANSWER
     runs, end = await runs_and_end(view.journal, job, view.core.config.timezone)
     lease, starts = lease_of(view.levers(), job), view.expected_starts()
     found = explain(view.core, job, rows, reasons, runs, lease, starts)
@@ -267,7 +267,7 @@ class Explanation(Struct):
         BatchSystem | None,
         Meta(
             description="Live query, for queued or held jobs; null: there was no answer, or this "
-            "client may not see users' names, which the answer may contain."
+            "client may not see users' names, which the answer of this batch system may contain."
         ),
     ]
     batch_system_errors: Annotated[
