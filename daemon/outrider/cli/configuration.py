@@ -66,7 +66,7 @@ def daemon_address(
         ca: wins over the configuration's certificate.
 
     Raises:
-        ConfigurationError: both were given, or the configuration names no port.
+        ConfigurationError: both were given.
     """
     if url is not None and config is not None:
         raise ConfigurationError("--url and --config: use one of them")
@@ -75,7 +75,7 @@ def daemon_address(
     elif url is not None:
         address = DaemonAddress(url)
     else:
-        address = DaemonAddress(socket=default_socket())
+        address = DaemonAddress(socket=default_socket(), finds_socket=True)
     if token_file is not None:
         address = address._replace(token_file=str(token_file))
     return address if ca is None else address._replace(ca=str(ca))

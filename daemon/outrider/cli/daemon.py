@@ -1,8 +1,10 @@
 """Client of the running daemon: its address, credentials, queries and commands."""
 
+import contextlib
 import ipaddress
 import json
 import os
+import stat
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -37,34 +39,25 @@ class DaemonAddress(NamedTuple):
         token_file: file with the Bearer token to send; None: no token. A socket needs none.
         ca: PEM file whose certificates are trusted in addition to the system's, or None.
         socket: socket of the same daemon, tried first; `url` is used if that fails.
+        finds_socket: ask again over the socket that the daemon reports, if it is this user's own.
     """
 
     url: str = DEFAULT_URL
     token_file: str | None = None
     ca: str | None = None
     socket: Path | None = None
+    finds_socket: bool = False
 
     @classmethod
     def configured(cls, read: "ReadConfig") -> "DaemonAddress":
-        """Return the address on which a daemon with this configuration listens.
-
-        Raises:
-            ConfigurationError: the daemon takes any free port and has no socket.
-        """
-        from outrider.service.config.declarations import listen_address, socket_path
+        """Return the address on which a daemon with this configuration listens."""
+        from outrider.service.config.declarations import listen_address
 
         config = read.config
         host, port = listen_address(config)
-        socket = socket_path(config)
-        if socket is None and Path(read.source).absolute() == UNIT_CONFIG:
-            socket = default_socket()
-        if port == 0 and socket is not None:
+        socket = socket_of(None, read)
+        if port == 0:  # any free one
             return cls(f"unix:{socket}")
-        if port == 0:
-            raise ConfigurationError(
-                f'{read.source}: "listen" = "{config.listen}" takes any free port; '
-                "give the daemon's address with --url"
-            )
         host = _EVERYWHERE.get(host, host)
         scheme = "https" if config.tls_cert else "http"
         place = f"[{host}]" if ":" in host else host
@@ -73,6 +66,7 @@ class DaemonAddress(NamedTuple):
             config.token_file,
             config.tls_cert,
             socket,
+            finds_socket=config.token_file is None,
         )
 
     def ask(self, path: str) -> dict[str, Any]:
@@ -86,7 +80,8 @@ class DaemonAddress(NamedTuple):
             PeerError: no daemon can be reached, or it gives no valid answer in time.
             ConfigurationError: the address is invalid, or the token cannot be read.
         """
-        place, (status, body) = self._get(path)
+        place, reply = self._get(path)
+        status, body = reply.status, reply.body
         refused = status in (401, 403, 421)
         try:
             answer = json.loads(body)
@@ -124,7 +119,12 @@ class DaemonAddress(NamedTuple):
         if self.token_file is not None and not self.url.startswith("unix:"):
             headers["Authorization"] = f"Bearer {self._token(self.token_file)}"
         ca = None if self.ca is None else file_of(self.ca)
-        return self.url, http_client.get(self.url, path, headers, ca)
+        reply = http_client.get(self.url, path, headers, ca)
+        if self.finds_socket and self.token_file is None and _is_own_socket(reply.socket):
+            place = f"unix:{reply.socket}"
+            with contextlib.suppress(PeerError):
+                return place, http_client.get(place, path, headers, None)
+        return self.url, reply
 
     def _token(self, file: str) -> str:
         from outrider.service.web.access import read_token
@@ -139,6 +139,15 @@ class DaemonAddress(NamedTuple):
 def default_socket() -> Path | None:
     """Return the socket of the shipped unit's daemon, or None if it does not exist."""
     return DEFAULT_SOCKET if os.path.exists(DEFAULT_SOCKET) else None  # noqa: PTH110 - never raises
+
+
+def _is_own_socket(path: str) -> bool:
+    """Return whether a path is a socket of this user: any program may listen at the port."""
+    try:
+        found = os.lstat(path)
+    except (OSError, ValueError):
+        return False
+    return stat.S_ISSOCK(found.st_mode) and found.st_uid == os.geteuid()
 
 
 def _is_this_host(host: str) -> bool:
@@ -215,6 +224,7 @@ class Answer(NamedTuple):
 def socket_of(socket: Path | None, loaded: "ReadConfig | None") -> Path | None:
     """Return the daemon's socket: the one given, the configuration's, else the unit's."""
     from outrider.service.config.declarations import socket_path
+    from outrider.service.config.reading import own_socket
 
     if socket is not None:
         return socket
@@ -222,8 +232,8 @@ def socket_of(socket: Path | None, loaded: "ReadConfig | None") -> Path | None:
         return default_socket()
     found = socket_path(loaded.config)
     if found is None and Path(loaded.source).absolute() == UNIT_CONFIG:
-        return default_socket()
-    return found
+        found = default_socket()
+    return found or own_socket(loaded)
 
 
 def need_socket(socket: Path | None, loaded: "ReadConfig | None") -> Path:
@@ -231,19 +241,13 @@ def need_socket(socket: Path | None, loaded: "ReadConfig | None") -> Path:
 
     Raises:
         NoDaemonError: the shipped unit's socket does not exist.
-        ConfigurationError: the configuration has no socket.
     """
     found = socket_of(socket, loaded)
     if found is not None:
         return found
-    if loaded is None:
-        raise NoDaemonError(
-            "no daemon answers: the systemd service has no socket here; name the daemon with "
-            "--config FILE or --socket PATH"
-        )
-    raise ConfigurationError(
-        f"{loaded.source}: commands go over the daemon's Unix socket, and this configuration has "
-        'none; use socket = "/run/outrider/outrider.sock", or the systemd unit, which has one'
+    raise NoDaemonError(
+        "no daemon answers: the systemd service has no socket here; name the daemon with "
+        "--config FILE or --socket PATH"
     )
 
 

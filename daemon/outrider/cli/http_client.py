@@ -14,9 +14,10 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final, NamedTuple
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from outrider.model.errors import ConfigurationError, PeerError
+from outrider.service.host.private_folder import socket_address
 
 TIMEOUT_S: Final = 5.0
 """Time limit for the whole answer, not for each chunk."""
@@ -28,10 +29,17 @@ _EXPIRED, _NOT_YET, _OTHER_NAME, _OTHER_ADDRESS = 10, 9, 62, 64
 
 
 class Reply(NamedTuple):
-    """Status and body of an HTTP answer."""
+    """Answer to an HTTP request.
+
+    Attributes:
+        status: its status.
+        body: its body.
+        socket: path of the daemon's Unix socket, as the daemon reports it to clients on its host.
+    """
 
     status: int
     body: bytes
+    socket: str = ""
 
 
 def get(
@@ -76,7 +84,8 @@ def ask(
         headers = {**headers, "Connection": "close"}
         connection.request(method, prefix + path, body, headers)
         with connection.getresponse() as response:
-            return Reply(response.status, _read(response, connection.sock, deadline, url))
+            body = _read(response, connection.sock, deadline, url)
+            return Reply(response.status, body, unquote(response.getheader("Outrider-Socket", "")))
     except (OSError, http.client.HTTPException, ValueError) as error:
         is_late = time.monotonic() >= deadline
         why = _failure_text(TimeoutError() if is_late else error, url, timeout_s)
@@ -140,7 +149,8 @@ class _UnixConnection(http.client.HTTPConnection):
     def connect(self) -> None:
         self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self.sock.settimeout(self._timeout_s)
-        self.sock.connect(self._path)
+        with socket_address(Path(self._path)) as address:
+            self.sock.connect(address)
 
 
 def _read(
@@ -182,7 +192,7 @@ def _failure_text(error: Exception, url: str, timeout_s: float) -> str:
             "address with --url or --config"
         )
     if isinstance(error, PermissionError) and url.startswith("unix:"):
-        return "permission denied on the socket: run as root or join its group"
+        return "permission denied on the socket: run as root, as its user, or join its group"
     if isinstance(error, FileNotFoundError) and url.startswith("unix:"):
         return "no daemon answers: the socket does not exist; start one with `outrider run`"
     if isinstance(error, socket.gaierror):

@@ -78,10 +78,12 @@ def over_port(url: str, asked: str, **headers: str) -> tuple[int, str]:
             return error.code, error.read().decode()
 
 
-def test_the_socket_is_for_its_group(site: SmallSite, path: Path) -> None:
+def test_all_users_may_connect_and_those_of_its_group_are_named(
+    site: SmallSite, path: Path
+) -> None:
     found = path.stat()
     assert stat.S_ISSOCK(found.st_mode)
-    assert stat.S_IMODE(found.st_mode) == 0o660
+    assert stat.S_IMODE(found.st_mode) == 0o666
     assert found.st_gid == os.getegid()
     site.daemon.stop()
     assert not path.exists(), "it goes with the daemon"
@@ -93,19 +95,25 @@ def test_our_own_user_sees_names_over_the_socket(looked_at: LookedAt) -> None:
     assert {row["user"] for row in json.loads(answer.partition(b"\r\n\r\n")[2])["jobs"]} == {*NAMES}
 
 
-def test_the_kernel_keeps_other_users_out(looked_at: LookedAt) -> None:
+def test_other_users_are_shown_no_names(looked_at: LookedAt) -> None:
     need_root()
-    assert as_user(NOBODY, [NOBODY], lambda: get(looked_at.path)) == b"PermissionError"
+    for asked in (*(f"/api/v1/{part}" for part in EVERYTHING), "/metrics", "/"):
+        answer = as_user(NOBODY, [NOBODY], lambda asked=asked: get(looked_at.path, asked))  # type: ignore[misc]
+        assert status_of(answer) == 200, asked
+        assert not any(name.encode() in answer for name in NAMES), asked
 
 
-def test_credentials_keep_other_users_out_where_the_mode_does_not(looked_at: LookedAt) -> None:
+def test_where_all_clients_need_a_token_the_socket_is_for_its_group(
+    tmp_path: Path, path: Path
+) -> None:
     need_root()
-    path = looked_at.path
-    path.chmod(0o666)
-    try:
+    (tmp_path / "t").write_text("0123456789abcdef0123456789abcdef\n")
+    site = site_with_users(tmp_path, path, f'token_file = "{tmp_path / "t"}"\n')
+    with site.daemon:
+        assert stat.S_IMODE(path.stat().st_mode) == 0o660
+        assert as_user(NOBODY, [NOBODY], lambda: get(path)) == b"PermissionError"
+        path.chmod(0o666)  # credentials keep other users out, too
         answer = as_user(NOBODY, [NOBODY], lambda: get(path))
-    finally:
-        path.chmod(0o660)
     assert status_of(answer) == 403
     assert b"user 65534 is not root" in answer
     assert not any(name.encode() in answer for name in NAMES)
@@ -243,11 +251,16 @@ def test_a_socket_or_file_of_somebody_else_is_left_alone(tmp_path: Path, path: P
     assert path.read_text() == "not yours\n"
 
 
-def test_without_the_group_the_socket_is_for_us_alone(tmp_path: Path, path: Path) -> None:
-    site = SmallSite(tmp_path, head=f'socket = "{path}"\nsocket_group = "no-such-group"\n')
-    with site.daemon:
-        assert stat.S_IMODE(path.stat().st_mode) == 0o600
-        assert status_of(get(path, "/healthz")) == 200
+def test_without_the_group_only_we_are_shown_names(tmp_path: Path, path: Path) -> None:
+    need_root()
+    site = site_with_users(tmp_path, path, "")
+    site.config.write_text(site.config.read_text().replace(f'"{GROUP}"', '"no-such-group"'))
+    with site.daemon as daemon:
+        daemon.wait_until("both known", lambda s: s["jobs"]["queued"] == 2)
+        assert NAMES[0].encode() in get(path)
+        for groups in ([NOBODY], [NOBODY, 0]):
+            answer = as_user(NOBODY, groups, lambda: get(path))
+            assert (status_of(answer), NAMES[0].encode() in answer) == (200, False)
 
 
 def test_commands_ask_the_socket_of_the_configuration(site: SmallSite, path: Path) -> None:
@@ -272,6 +285,7 @@ def test_a_command_of_another_user_asks_the_port_and_says_so(
         return str(address.ask("/api/v1/status")["users"]).encode()
 
     with site.daemon:
+        path.chmod(0o600)
         assert as_user(NOBODY, [NOBODY], ask) == b"pseudonyms"
         assert "permission denied on the socket" in capfd.readouterr().err
         assert ask() == b"names"

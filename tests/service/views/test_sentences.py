@@ -87,6 +87,9 @@ def test_how_much_of_the_energy_was_measured_is_of_what_is_known() -> None:
     assert measured_ratio({"energy_wh": nothing, "energy_measured_wh": measured}) is None
 
 
+UNKNOWN = "no reason of the batch system is known"
+
+
 def explained(core: Any, job: str, *rows: dict[str, Any]) -> dict[str, Any]:
     told = explain(core, job, list(rows))
     assert told is not None
@@ -97,7 +100,7 @@ def test_why_a_job_waits_though_machines_are_free() -> None:
     row = {"policy": "fifo", "time_s": T + 22, "seq": 7, "scores": {"lab": 1.0}, "propensity": 0.5}
     told = explained(small_figures(), "c", row | {"seq": 3}, row)
     assert told["sentence"] == (  # there is room on o2, on m2, and on the other CPU of m1
-        "c waits: 3 machines are free, but the batch system has not started it. "
+        f"c waits: 3 machines that it may use have room for it; {UNKNOWN}. "
         "In shadow: fifo would start it on lab: the machine has been free longest; "
         "lowest_watts would start it on lab: the machine uses the least power per CPU."
     )
@@ -185,12 +188,12 @@ def test_a_held_job_is_told_with_what_the_batch_system_says_until_it_is_released
     why = "Error from slot1@m1: failed to send file(s)"
     tell(core, "log", [(T, SUBMITTED, "1", JobSpec()), (T + 1, HELD, "1", why)], T + 2)
     told = explained(core, "1")
-    assert (told["sentence"], told["held_because"]) == ("1 is held.", why)
+    assert (told["sentence"], told["held_because"]) == (f"1 is held: {why}.", why)
     tell(core, "log", [(T + 3, RELEASED, "1", None)], T + 4)
     assert explained(core, "1")["held_because"] is None
     tell(core, "log", [(T + 5, HELD, "1", None)], T + 6)
     told = explained(core, "1")
-    assert (told["sentence"], told["held_because"]) == ("1 is held.", None)
+    assert (told["sentence"], told["held_because"]) == (f"1 is held; {UNKNOWN}.", None)
 
 
 def test_why_a_job_is_held_outlives_a_restart_by_journal_and_by_snapshot() -> None:
@@ -210,9 +213,17 @@ def test_who_waits_for_a_machine_and_who_fits_on_none_is_told_apart() -> None:
         (T + 4, SUBMITTED, "3", JobSpec(cpus=64)),
     ]
     tell(core, "log", events, T + 60)
-    waits = "waits: no machine is free that Outrider knows of. In shadow: fifo:"
-    assert explained(core, "2")["sentence"] == f"2 {waits} no free machine can take it."
-    assert explained(core, "3")["sentence"] == f"3 {waits} no machine of this site can take it."
+    assert explained(core, "2")["sentence"] == (
+        f"2 waits: no machine that it may use has room for it now; {UNKNOWN}. In shadow: fifo: "
+        "no free machine can take it."
+    )
+    assert explained(core, "3")["sentence"] == (
+        f"3 waits: the 1 machine that it may use is not large enough for it; {UNKNOWN}. "
+        "In shadow: fifo: no machine of this site can take it."
+    )
+    withheld = explain(core, "3", [], withheld=True)
+    assert withheld is not None
+    assert withheld["cause"].endswith("for it; the batch system's own reason is withheld.")
 
 
 def test_a_job_that_left_is_told_from_the_last_of_its_rows() -> None:

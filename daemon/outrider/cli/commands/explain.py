@@ -1,5 +1,6 @@
 """Command ``outrider explain``: why a job is where it is."""
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -62,8 +63,8 @@ def command(
         own = read(config)
         address = daemon_address(url, own, token_file, ca)
         journal = journal_path(own) if url is None else None
-        if own is None and journal is not None and not journal.exists():
-            journal = None
+        if own is None and journal is not None and not os.path.exists(journal):  # noqa: PTH110
+            journal = None  # or it may not be looked for: `Path.exists` would raise then
         found = [_ask(job, address, journal) for job in jobs]
         for why in dict.fromkeys(e["unanswered"] for e in found if "unanswered" in e):
             echo(f"outrider: {why}; this is from its journal", err=True)
@@ -90,6 +91,10 @@ def _ask(job: str, address: "DaemonAddress", journal: Path | None) -> dict[str, 
             return _from_ledger(job, journal) | {"unanswered": str(error)}
         except LedgerError as second:
             raise PeerError(f"{error}; and its journal cannot be read: {second}") from second
+        except PermissionError as second:
+            raise PeerError(
+                f"{error}; and its journal is private to the daemon's user: {second}"
+            ) from second
 
 
 def _unexplained(job: str, source: str, error: str, candidates: list[str]) -> dict[str, Any]:
@@ -172,11 +177,13 @@ def _lines(found: dict[str, Any], verbose: bool) -> list[str]:
         return [head, *(f"  {name}" for name in found.get("candidates", []))]
     batch_system = found.get("batch_system") or {}  # an older daemon asks none
     lines = [found.get("cause") or found["sentence"]]
-    if found.get("held_because") and not batch_system:
+    if found.get("held_because") and found["held_because"] not in lines[0]:
         lines.append(f"  held because: {found['held_because']}")
     remedies = [*batch_system.get("remedies", []), *found.get("remedies", [])]
     lines += [f"  what would change it: {remedy}" for remedy in remedies]
     lines += [f"  no answer: {why}" for why in found.get("batch_system_errors", [])]
+    if found.get("withheld"):
+        lines.append(f"  withheld: {found['withheld']}")
     lines += [f"  {line}" for line in found.get("start_lines", [])]
     if found["source"] == "daemon":  # from the journal, the first line has them
         # an older daemon, not yet restarted after an upgrade, sends no texts

@@ -92,8 +92,10 @@ class Config(msgspec.Struct, frozen=True):
         Meta(
             description="Path of a Unix socket that serves the same as `listen`, with users' "
             "names, to root, the daemon's own user and members of socket_group, without a token. "
+            "Other users of this host see why their own jobs wait, unless there is a token_file. "
             "Unset: under systemd it is in the service's RuntimeDirectory (with the shipped unit "
-            "/run/outrider/outrider.sock), else there is none.",
+            "/run/outrider/outrider.sock), else a socket in state_dir, for the daemon's own "
+            "user.",
             examples=["/run/outrider/outrider.sock"],
         ),
     ] = None
@@ -101,8 +103,8 @@ class Config(msgspec.Struct, frozen=True):
         str,
         Meta(
             min_length=1,
-            description="Group whose members may use the socket. If the group does not exist, only "
-            "root and the daemon's own user may.",
+            description="Group whose members see users' names over the socket. If the group does "
+            "not exist, only root and the daemon's own user do.",
         ),
     ] = "outrider"
     admin_group: Annotated[
@@ -295,7 +297,7 @@ def listen_address(config: Config) -> tuple[str, int]:
 
 
 def socket_path(config: Config) -> Path | None:
-    """Return the Unix socket's path: the configured one, else in systemd's folder, else None."""
+    """Return the path of the host's socket: configured, or in systemd's folder, else None."""
     if config.socket is not None:
         return Path(config.socket)
     folder = os.environ.get("RUNTIME_DIRECTORY", "").split(":")[0]

@@ -28,7 +28,12 @@ from outrider.model.settings import (
     unwrapped,
     wrong_value,
 )
-from outrider.service.config.declarations import ClusterSettings, Config, listen_address
+from outrider.service.config.declarations import (
+    SOCKET_NAME,
+    ClusterSettings,
+    Config,
+    listen_address,
+)
 from outrider.service.config.optional_tables import ActingSettings, PublishSettings, TwinSettings
 
 _TABLES: Mapping[str, type[msgspec.Struct]] = {
@@ -166,6 +171,11 @@ def state_folder(config: ReadConfig) -> Path:
     """Return the state directory: systemd's, else the configured one."""
     given = os.environ.get("STATE_DIRECTORY", "").split(":")[0]
     return Path(given or config.config.state_dir)
+
+
+def own_socket(config: ReadConfig) -> Path:
+    """Return the socket of a daemon without `socket` and systemd: in its state directory."""
+    return state_folder(config) / SOCKET_NAME
 
 
 # -- setting words ---------------------------------------------------------------------------------

@@ -5,7 +5,7 @@ import hmac
 import os
 import re
 import secrets
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
@@ -14,6 +14,7 @@ import msgspec
 
 from outrider.model.errors import LedgerError
 from outrider.model.events import CHANGED, SUBMITTED, NamedEvent
+from outrider.model.jobs import HELD_STATE, JOB_STATE_NAMES
 from outrider.service.core.mode_limit import ModeLimit
 
 # -- pseudonyms ------------------------------------------------------------------------------------
@@ -148,6 +149,10 @@ class PersonalVos:
 
 _VO: Final = "vo"
 _WORD: Final = re.compile(r"\w[\w.@/+-]*(?<![.])")
+_HELD: Final = JOB_STATE_NAMES[HELD_STATE]
+_LOGIN: Final = re.compile(r"[\w-]+(?:\.[\w-]+)*")
+_TEXTS: Final = ("cause", "sentence", "held_because", "batch_system_errors", "lease")
+"""Fields of an explanation with words of the batch system."""
 
 
 class UserNames:
@@ -157,16 +162,38 @@ class UserNames:
         pseudonyms: the pseudonyms of this site.
         personal: the VOs that are named for a user.
         shown: True if the client may see names.
+        own: name of the client's own user, which it may see; empty: none.
+        others: returns the users with jobs here, whose names are hidden in texts of its own jobs.
     """
 
-    def __init__(self, pseudonyms: Pseudonyms, personal: PersonalVos, shown: bool) -> None:
+    def __init__(
+        self,
+        pseudonyms: Pseudonyms,
+        personal: PersonalVos,
+        shown: bool,
+        own: str = "",
+        others: Callable[[], Collection[str]] = tuple,
+    ) -> None:
         self._pseudonyms = pseudonyms
         self._personal = personal
         self.shown = shown
+        self._own = own
+        self._others = others
+
+    def for_user(self, own: str, others: Callable[[], Collection[str]]) -> "UserNames":
+        """Return the same display for a client that may see its own user's name and reasons."""
+        return UserNames(self._pseudonyms, self._personal, self.shown, own, others)
+
+    def sees(self, user: str) -> bool:
+        """Return whether the client may read texts about a user's jobs."""
+        return self.shown or self._owns(user)
+
+    def _owns(self, user: str) -> bool:
+        return bool(self._own) and user in (self._own, self._pseudonyms.of(self._own))
 
     def user(self, name: str) -> str:
         """Return a user's name as this client may see it."""
-        if self.shown or not name or is_pseudonym(name):
+        if self.sees(name) or not name or is_pseudonym(name):
             return name
         return self._pseudonyms.of(name)
 
@@ -176,7 +203,7 @@ class UserNames:
             return vo
         user = self._personal.users.get(vo)
         if user is not None:
-            return self._pseudonyms.in_vo(vo, user)
+            return vo if self._owns(user) else self._pseudonyms.in_vo(vo, user)
         return self.user(vo) if self._personal.is_full else vo
 
     @cached_property
@@ -190,8 +217,13 @@ class UserNames:
         """Return a page of jobs as this client may see it."""
         if self.shown:
             return answer
-        rows = [{**r, "user": self.user(r["user"]), "vo": self.vo(r["vo"])} for r in answer["jobs"]]
-        return {**answer, "jobs": rows}
+        return {**answer, "jobs": [self._in_job(row) for row in answer["jobs"]]}
+
+    def _in_job(self, row: Mapping[str, Any]) -> Mapping[str, Any]:
+        shown = {**row, "user": self.user(row["user"]), "vo": self.vo(row["vo"])}
+        if self._owns(row["user"]) and row["state"] == _HELD and row["reason"]:
+            shown |= {name: self._without_others(row[name]) for name in ("reason", "reason_text")}
+        return shown
 
     def in_machine(self, answer: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return one machine, with its jobs and ended runs, as this client may see it."""
@@ -245,11 +277,14 @@ class UserNames:
         """Return the explanation of a job as this client may see it.
 
         Texts of policies may contain its user, and VOs of other jobs that are named for their
-        users. Such a client gets reasons only of batch systems whose reasons name no other user.
-        Why a job is held may contain any name, so it is left out.
+        users. For the client's own job, names of other users are replaced in all texts. Of another
+        job, it gets reasons only of batch systems whose reasons name no other user. Why that is
+        held may contain any name, so it is left out.
         """
         if self.shown:
             return answer
+        if self._owns(user):
+            return self._in_own_explanation(answer)
         if (reason := answer.get("batch_system")) is not None:
             words = {key: self._in_reason(answer[key], user) for key in ("cause", "sentence")}
             clauses = [{**c, "text": self._in_reason(c["text"], user)} for c in reason["clauses"]]
@@ -275,6 +310,42 @@ class UserNames:
             "policies": policies,
             "decisions": self.in_rows(answer["decisions"]),
         }
+
+    def _in_own_explanation(self, answer: Mapping[str, Any]) -> Mapping[str, Any]:
+        replaced = {name: self._in_texts(answer[name]) for name in _TEXTS}
+        policies = [
+            {**one, **{name: self._without_others(one[name]) for name in ("explanation", "text")}}
+            for one in self.in_rows(answer["policies"])
+        ]
+        return {
+            **answer,
+            **replaced,
+            "batch_system": self._in_texts(answer["batch_system"]),
+            "policies": policies,
+            "decisions": self.in_rows(answer["decisions"]),
+        }
+
+    def _in_texts(self, value: Any) -> Any:
+        """Return plain data with the names of other users replaced in all texts."""
+        if isinstance(value, str):
+            return self._without_others(value)
+        if isinstance(value, Mapping):
+            return {key: self._in_texts(one) for key, one in value.items()}
+        if isinstance(value, (list, tuple)):
+            return [self._in_texts(one) for one in value]
+        return value
+
+    def _without_others(self, text: str) -> str:
+        """Return a text with the names of other users, and VOs named for them, replaced."""
+        if self.shown or self._personal.is_full:
+            return text if self.shown else self._pseudonyms.of(text)
+        others = self._others()
+
+        def shown(found: re.Match[str]) -> str:
+            name = found[0]
+            return self.user(name) if name in others else name
+
+        return _LOGIN.sub(shown, _WORD.sub(lambda found: self.vo(found[0]), text))
 
     def in_rows(self, rows: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
         """Return decisions; their policies' score labels may contain VOs, which are hidden."""

@@ -1,4 +1,4 @@
-"""Permissions of the state directory: closed to other users, independent of the umask.
+"""The state directory: closed to other users, independent of the umask, and the socket in it.
 
 It contains personal data: which user's jobs ran when, and when owners were logged in. Other users
 of the host must not read it.
@@ -7,6 +7,7 @@ of the host must not read it.
 import os
 import stat
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Final
@@ -14,6 +15,8 @@ from typing import Final
 _OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
 _FOLDER: Final = 0o700
 _FILE: Final = 0o600
+LONGEST_ADDRESS: Final = 107
+"""Longest address of a Unix socket that the kernel accepts, in bytes."""
 
 
 def make_private(folder: Path, patterns: Iterable[str]) -> list[str]:
@@ -53,6 +56,26 @@ def make_private_file(path: Path) -> None:
         os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _FILE))
     except FileExistsError:
         return
+
+
+@contextmanager
+def socket_address(path: Path) -> Iterator[str]:
+    """Yield the address of a Unix socket, valid as long as the context is open.
+
+    A state directory may have a longer path than the kernel accepts. The address then names the
+    folder by a descriptor of this process.
+
+    Raises:
+        OSError: the path is too long, and its folder cannot be opened.
+    """
+    if len(os.fsencode(path)) <= LONGEST_ADDRESS:
+        yield str(path)
+        return
+    folder = os.open(path.parent, os.O_PATH | os.O_DIRECTORY)
+    try:
+        yield f"/proc/self/fd/{folder}/{path.name}"
+    finally:
+        os.close(folder)
 
 
 def _close(path: Path) -> Iterator[str]:

@@ -17,6 +17,7 @@ import structlog
 
 from outrider.journal import Entry, Journal, SnapshotStore, Writer, open_or_replace
 from outrider.model.errors import LedgerError
+from outrider.service.config.declarations import SOCKET_NAME
 from outrider.service.config.reading import JOURNAL_NAME, TOKEN_NAME
 from outrider.service.core.core import Core
 from outrider.service.core.user_privacy import KEY_NAME, Pseudonyms, load_key
@@ -423,7 +424,7 @@ _LOCK_NAME: Final = "lock"
 _OURS: Final = (
     f"{JOURNAL_NAME}*", SNAPSHOTS_NAME, KEY_NAME, TOKEN_NAME, _LOCK_NAME, "in-progress-*.json",
     "mode-limit.*", "undo.sqlite*", "twin.*", "starts.json*",
-    f"before-schema-*-{JOURNAL_NAME}*", f"damaged-*-{JOURNAL_NAME}*",
+    SOCKET_NAME, f"before-schema-*-{JOURNAL_NAME}*", f"damaged-*-{JOURNAL_NAME}*",
 )  # fmt: skip
 """Patterns of the names of the daemon's files in its state directory."""
 

@@ -20,10 +20,10 @@ import structlog
 
 from outrider import __version__
 from outrider.model.credentials import file_of
-from outrider.model.errors import OutriderError
+from outrider.model.errors import ConfigurationError, OutriderError
 from outrider.service.config.declarations import listen_address, socket_path
 from outrider.service.config.loaded import LoadedConfig, load_config
-from outrider.service.config.reading import state_folder
+from outrider.service.config.reading import own_socket, state_folder
 from outrider.service.core.mode_limit import effective_config
 from outrider.service.daemon.daemon_view import DaemonView, StartingView
 from outrider.service.host.logs import Mode, RateLimit, set_up_logs
@@ -33,7 +33,7 @@ from outrider.service.journal.restart import StartProgress, StartStoppedError
 from outrider.service.process.supervisor import Supervisor
 from outrider.service.web import make_app, serve
 from outrider.service.web.access import Access
-from outrider.service.web.unix_socket import listening_at
+from outrider.service.web.unix_socket import Listening, listening_at
 
 _STOP_S = 4.5
 _WORK_STOPS_S = 3.5
@@ -99,15 +99,33 @@ class _Daemon:
         files = (config.tls_cert, config.tls_key)
         cert, key = (None if f is None else file_of(f) for f in files)
         with ExitStack() as stack:
-            path, local = socket_path(config), None
-            if path is not None:
-                local = stack.enter_context(
-                    listening_at(path, config.socket_group, config.admin_group)
-                )
+            local = self._open_socket(stack)
+            if local is not None:
                 self._access.gid, self._access.admin_gid = local.gid, local.admin_gid
+                self._access.socket, self._access.others = local.path, local.others
             async with serve(app, host, port, cert, key, local=local) as bound:
                 log.info("startup_begun", address=f"{host}:{bound}", pid=os.getpid())
                 return await self._start(starting, folder, host, bound)
+
+    def _open_socket(self, stack: ExitStack) -> Listening | None:
+        """Open the host's socket, or else one in the state directory, which may fail.
+
+        Raises:
+            ConfigurationError: the configured socket cannot be opened.
+        """
+        config = self.loaded.config
+        path = socket_path(config)
+        if path is not None:
+            groups = config.socket_group, config.admin_group
+            others = config.token_file is None  # with it, only clients that are known may look
+            return stack.enter_context(listening_at(path, *groups, others=others))
+        path = own_socket(self.loaded)
+        try:
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            return stack.enter_context(listening_at(path, None))
+        except (ConfigurationError, OSError) as error:
+            log.warning("socket_not_opened", path=str(path), error=str(error))
+            return None
 
     async def _start(self, starting: StartingView, folder: Path, host: str, port: int) -> int:
         """Restore the state while the page shows the progress; then serve."""

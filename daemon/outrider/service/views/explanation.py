@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
+from outrider.engine.scheduling.placement import fits, fits_when_empty
 from outrider.engine.scheduling.policy_runner import PolicyRunner
 from outrider.journal.job_lookup import JobEnd
 from outrider.model.decisions import DEFER, NOWHERE
@@ -60,6 +61,7 @@ def explain(
     runs: Sequence[Mapping[str, Any]] = (),
     lease: dict[str, Any] | None = None,
     starts: ExpectedStarts | None = None,
+    withheld: bool = False,
 ) -> dict[str, Any] | None:
     """Return the object of ``/api/v1/explain/JOB``; None for a job that is not at the site now.
 
@@ -71,6 +73,7 @@ def explain(
         runs: its runs that have ended, oldest first.
         lease: the lease that is active for it in the batch system (`lease_of`).
         starts: expected starts of waiting jobs, as known now.
+        withheld: the client may not read the batch system's words, and it was not asked.
     """
     history = core.merger.normaliser.known_by(name)
     job = None if history is None else core.site.jobs.get(history.number)
@@ -83,7 +86,7 @@ def explain(
         for runner in core.runners
         if not runner.broken
     ]
-    cause = _cause(core, name, job, answer)
+    cause = _cause(core, name, job, answer, withheld)
     batch_system = _batch_system(answer)
     start = starts.explained(name) if starts and job.state == QUEUED else None
     return {
@@ -94,7 +97,7 @@ def explain(
         "state": JOB_STATE_NAMES[job.state],
         "sentence": _sentence(core, cause, job, policies, lease),
         "cause": cause,
-        "held_because": job.held_because or None,
+        "held_because": None if withheld else job.held_because or None,
         "batch_system": batch_system,
         "batch_system_errors": list(answer.unanswered),
         "expected_start": start,
@@ -267,11 +270,16 @@ def _closes_s(core: Core, cluster: int) -> float | None:
 # The batch system's own reason first; without one, what follows from the site's state.
 
 
-def _cause(core: Core, name: str, job: Job, answer: SystemAnswer) -> str:
+def _cause(core: Core, name: str, job: Job, answer: SystemAnswer, withheld: bool) -> str:
     """Return why a job is where it is, as a sentence."""
     state = JOB_STATE_NAMES[job.state]
-    if state == "held" and answer.reason is not None:
-        return f"{name} is held: {answer.reason.sentence.removeprefix('it is held: ')}."
+    if state == "held":
+        reason = "" if withheld else job.held_because
+        if answer.reason is not None:
+            reason = answer.reason.sentence.removeprefix("it is held: ")
+        if reason:
+            return f"{name} is held: {reason.removesuffix('.')}."
+        return f"{name} is held; {_no_reason(answer, withheld)}."
     if state != "queued":
         where = ""
         if job.machine >= 0:
@@ -279,11 +287,32 @@ def _cause(core: Core, name: str, job: Job, answer: SystemAnswer) -> str:
         return f"{name} is {state}{where}."
     if answer.reason is not None:
         return f"{name} waits: {answer.reason.sentence}."
-    free = core.site.free_total
-    if free == 0:
-        return f"{name} waits: no machine is free that Outrider knows of."
-    machines = "1 machine is" if free == 1 else f"{free:,} machines are"
-    return f"{name} waits: {machines} free, but the batch system has not started it."
+    return f"{name} waits: {_room_for(core, job)}; {_no_reason(answer, withheld)}."
+
+
+def _no_reason(answer: SystemAnswer, withheld: bool) -> str:
+    """Return why there is no reason of the batch system."""
+    if withheld:
+        return "the batch system's own reason is withheld"
+    if answer.unanswered:
+        return "the batch system did not answer"
+    return "no reason of the batch system is known"
+
+
+def _room_for(core: Core, job: Job) -> str:
+    """Return how many machines have room for a job, of those that it may use."""
+    site, spec = core.site, job.spec
+    machines = [machine for machine in _may_use(core, job) if site.specs[machine] is not None]
+    if not machines:
+        return "Outrider knows no machine that it may use"
+    free = sum(1 for machine in machines if fits(site, spec, machine))
+    if free:
+        return f"{_machines(free)} {'has' if free == 1 else 'have'} room for it"
+    if any(fits_when_empty(site, spec, machine) for machine in machines):
+        return "no machine that it may use has room for it now"
+    if len(machines) == 1:
+        return "the 1 machine that it may use is not large enough for it"
+    return f"none of the {_machines(len(machines))} is large enough for it"
 
 
 def _sentence(

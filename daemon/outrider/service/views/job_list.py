@@ -23,7 +23,9 @@ from outrider.service.core.core import Core
 class Names(Protocol):
     """Interface of `UserNames`: how a client is shown users."""
 
-    shown: bool
+    def sees(self, user: str) -> bool:
+        """Return whether the client may read texts about a user's jobs."""
+        ...
 
     def user(self, name: str) -> str:
         """Return the shown name of a user."""
@@ -68,15 +70,16 @@ class JobFilters(Struct, frozen=True, kw_only=True):
         if self.group is not None:
             jobs = _in_group(self.group, jobs, core.site)
         if self.reason is not None:
-            jobs = _because(self.reason, core, jobs, names.shown)
+            jobs = _because(self.reason, core, jobs, names.sees)
         return jobs
 
 
-def reasons_of(core: Core, jobs: Iterable[Job], names_shown: bool) -> list[str | None]:
+def reasons_of(core: Core, jobs: Iterable[Job], sees: Callable[[str], bool]) -> list[str | None]:
     """Return why each job does not run; None: it runs, or no reason is known.
 
-    For a held job it is the batch system's text, only for clients that may see user names: such a
-    text may contain one. For a queued job it is the reason of the first policy that decided.
+    For a held job it is the batch system's text, only for clients that may read texts about its
+    user (`sees`): such a text may contain names. For a queued job it is the reason of the first
+    policy that decided.
     """
     queues = [runner.queue.waiting.get for runner in core.runners]
     reasons: list[str | None] = []
@@ -89,7 +92,7 @@ def reasons_of(core: Core, jobs: Iterable[Job], names_shown: bool) -> list[str |
                 if pending is not None and pending.reason:
                     reason = pending.reason
                     break
-        elif state == HELD_STATE and names_shown:
+        elif state == HELD_STATE and sees(job.spec.user):
             reason = job.held_because
         reasons.append(reason or None)
     return reasons
@@ -121,8 +124,8 @@ def _in_group(name: str, jobs: Iterable[Job], site: Site) -> list[Job]:
     ]
 
 
-def _because(text: str, core: Core, jobs: list[Job], names_shown: bool) -> list[Job]:
-    reasons, wanted = reasons_of(core, jobs, names_shown), text.casefold()
+def _because(text: str, core: Core, jobs: list[Job], sees: Callable[[str], bool]) -> list[Job]:
+    reasons, wanted = reasons_of(core, jobs, cache(sees)), text.casefold()
     fitting = {
         reason
         for reason in set(reasons)

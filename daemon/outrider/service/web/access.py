@@ -94,9 +94,11 @@ class Allowed(NamedTuple):
 
     Attributes:
         sees_names: true if the client sees users' names; else it sees pseudonyms.
+        uid: id of a user of this host who sees only its own name and reasons; None: no such user.
     """
 
     sees_names: bool
+    uid: int | None = None
 
 
 class Commander(NamedTuple):
@@ -118,11 +120,14 @@ class Access:
         show_users: the setting of that name.
         hosts: the accepted host names.
         admin_group: name of the group whose members may send commands.
+        group: name of the group whose members see users' names over the socket.
 
     Attributes:
-        gid: group that may use the Unix socket, or None.
+        gid: group that sees users' names over the Unix socket, or None.
         admin_gid: group that may also send commands there, or None.
-        admin_group: name of that group.
+        admin_group, group: names of these groups.
+        socket: path of the Unix socket, or None.
+        others: True if all users of this host may connect to it.
     """
 
     def __init__(
@@ -132,6 +137,7 @@ class Access:
         show_users: str = "authorised",
         hosts: Hosts | None = None,
         admin_group: str = "",
+        group: str = "",
     ) -> None:
         self._token = token
         self._names_token = names_token
@@ -140,6 +146,9 @@ class Access:
         self.gid: int | None = None
         self.admin_gid: int | None = None
         self.admin_group = admin_group
+        self.group = group
+        self.socket: Path | None = None
+        self.others = False
 
     @classmethod
     def configured(cls, config: Config, state_folder: Path) -> "Access":
@@ -152,11 +161,14 @@ class Access:
         token = None if config.token_file is None else read_token(file_of(config.token_file))
         names_token = None if token is not None else _stored_token(state_folder / TOKEN_NAME)
         hosts = Hosts(host, config.host_names)
-        return cls(token, names_token, config.show_users, hosts, config.admin_group)
+        return cls(
+            token, names_token, config.show_users, hosts, config.admin_group, config.socket_group
+        )
 
     def follow(self, other: "Access") -> None:
         """Replace these rules by others; the groups of the socket stay."""
-        stays = {key: getattr(self, key) for key in ("gid", "admin_gid", "admin_group")}
+        kept = ("gid", "admin_gid", "admin_group", "group", "socket", "others")
+        stays = {key: getattr(self, key) for key in kept}
         vars(self).update(vars(other) | stays)
 
     @property
@@ -175,6 +187,35 @@ class Access:
         return (
             "users' names are shown over the daemon's Unix socket, also through ssh -L, and to "
             "clients that send the token that `outrider token` makes (show_users)"
+        )
+
+    def how_to_see_reasons(self, request: web.Request, own: str) -> str:
+        """Return a hint for a client that may not see the batch system's reason for a job.
+
+        Args:
+            request: its request.
+            own: name of its own user, where it sees the reasons of its own jobs; or empty.
+        """
+        what = "the batch system's own reason, because it may name users"
+        if self._show_users == "nobody":
+            return f"{what}; names are never shown here (show_users)"
+        local = _unix_socket_of(request)
+        if local is None and self.wants_token:
+            return f"{what}; send the token (--token-file FILE)"
+        if local is None and self.others:
+            return f"{what}; on its host, `outrider explain` shows it of your own jobs"
+        if local is None:
+            where = "" if self.socket is None else f" over {self.socket}"
+            return (
+                f"{what}; the daemon's user and root see it{where}; for other users set `socket`, "
+                "or send the token that `outrider token` makes"
+            )
+        who = f"the user {own}" if own else "this user, who has no name here"
+        if self.gid is None:
+            return f"{what}: the job is not of {who}; ask as root or as the daemon's user"
+        return (
+            f"{what}: the job is not of {who}; members of the group {self.group} see it (gpasswd "
+            f"--add {own or 'NAME'} {self.group})"
         )
 
     def misdirected(self, request: web.Request) -> Refused | None:
@@ -209,12 +250,15 @@ class Access:
             peer = peer_of(local)
         except OSError as error:
             return Refused(403, f"the kernel does not report your user: {error.strerror}")
-        if not may_enter(peer, self.gid, self.admin_gid):
+        if may_enter(peer, self.gid, self.admin_gid):
+            return self._allowed(authorised=True)
+        if self._token is not None:
             return Refused(
                 403,
                 f"user {peer.uid} is not root, not the daemon's own user, and not in socket_group",
             )
-        return self._allowed(authorised=True)
+        allowed = self._allowed(authorised=False)
+        return allowed._replace(uid=peer.uid if self._show_users == "authorised" else None)
 
     def judge_command(self, request: web.Request) -> Commander | Refused:
         """Return the client that may send commands, or why it is refused."""
@@ -260,6 +304,14 @@ def _unix_socket_of(request: web.Request) -> socket.socket | None:
 def is_local(request: web.Request) -> bool:
     """Return True if a client is connected over the Unix socket."""
     return _unix_socket_of(request) is not None
+
+
+def is_from_this_host(request: web.Request) -> bool:
+    """Return True if a TCP client is on this host."""
+    try:
+        return ipaddress.ip_address(request.remote or "").is_loopback
+    except ValueError:
+        return False
 
 
 ACCESS: Final = web.AppKey("ACCESS", Access)

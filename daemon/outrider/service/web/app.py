@@ -1,15 +1,26 @@
 """The web application: routes, access checks, error handling, compression and headers."""
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Final, TypeAlias
+from urllib.parse import quote
 
 import msgspec
 import structlog
 from aiohttp import web
 
+from outrider.service.commands.command import Senders
 from outrider.service.daemon.daemon_view import DaemonView, StartingView
-from outrider.service.web.access import ACCESS, CHALLENGES, Access, Allowed, Refused, is_local
+from outrider.service.web.access import (
+    ACCESS,
+    CHALLENGES,
+    Access,
+    Allowed,
+    Refused,
+    is_from_this_host,
+    is_local,
+)
 from outrider.service.web.endpoint import (
     JSON,
     LARGEST_ON_THE_LOOP,
@@ -71,17 +82,21 @@ def make_app(
     app[SERVED] = tuple(endpoints)
     app[ACCESS] = access
     app.on_response_prepare.append(_add_headers)
-    turn = asyncio.Lock()
+    turn, users = asyncio.Lock(), LocalUsers()
     for endpoint in endpoints:
         path = endpoint.path.replace("{job}", "{job:.+}")  # a job's name may have slashes
-        app.router.add_get(path, _handler(endpoint, view, access, turn))
+        app.router.add_get(path, _handler(endpoint, view, access, turn, users))
         if endpoint.post is not None:
             app.router.add_post(path, _post_handler(endpoint.post, view, access))
     return app
 
 
 def _handler(
-    endpoint: Endpoint[Any], view: DaemonView | StartingView, access: Access, turn: asyncio.Lock
+    endpoint: Endpoint[Any],
+    view: DaemonView | StartingView,
+    access: Access,
+    turn: asyncio.Lock,
+    users: "LocalUsers",
 ) -> Handler:
     """Return the aiohttp handler of an endpoint.
 
@@ -103,10 +118,12 @@ def _handler(
             query = read_query(endpoint.query, request.query.items())
         judged = access.judge(request)
         sees_names = isinstance(judged, Allowed) and judged.sees_names
+        uid = judged.uid if isinstance(judged, Allowed) else None
+        own = "" if uid is None or endpoint.open else await users.name(uid)
         if not endpoint.open:
             async with turn:
                 await asyncio.sleep(0)
-        call = Call(current, query, request, sees_names)
+        call = Call(current, query, request, sees_names, own)
         if endpoint.shared:
             return await _shared_response(endpoint, call)
         answer = await endpoint.handle(call)
@@ -122,7 +139,7 @@ async def _shared_response(endpoint: Endpoint[Any], call: Call[Any]) -> web.Resp
     async def make() -> bytes:
         return msgspec.json.encode(await endpoint.handle(call))
 
-    question = (request.path, call.query, call.sees_names)
+    question = (request.path, call.query, call.sees_names, call.own)
     answer = await call.view.answers.of(question, make)
     takes_gzip = "gzip" in request.headers.get("Accept-Encoding", "").lower()
     if takes_gzip and SMALLEST_COMPRESSED <= len(answer.body) <= LARGEST_ON_THE_LOOP:
@@ -241,8 +258,39 @@ async def _compress(request: web.Request, handler: Handler) -> web.StreamRespons
 
 async def _add_headers(request: web.Request, response: web.StreamResponse) -> None:
     response.headers.update(HEADERS)
+    socket = request.app[ACCESS].socket
+    if socket is not None and not is_local(request) and is_from_this_host(request):
+        response.headers["Outrider-Socket"] = quote(str(socket))
     if "Cache-Control" not in response.headers:
         response.headers["Cache-Control"] = "no-store"
+
+
+# -- local users -----------------------------------------------------------------------------------
+# Names of the clients of the Unix socket that see only their own jobs' reasons.
+
+_NAME_KEPT_S, _NO_NAME_KEPT_S = 60.0, 5.0
+_MAX_NAMES: Final = 1_000
+
+
+class LocalUsers:
+    """Names of users of this host by their ids, cached: the user database may be slow."""
+
+    def __init__(self) -> None:
+        self._senders = Senders()
+        self._turn = asyncio.Lock()
+        self._names: dict[int, tuple[str, float]] = {}
+
+    async def name(self, uid: int) -> str:
+        """Return the name of a user; empty if there is none, or the database does not answer."""
+        async with self._turn:
+            name, until_s = self._names.get(uid, ("", 0.0))
+            if time.monotonic() < until_s:
+                return name
+            name = (await self._senders.sender(uid)).user
+            if len(self._names) >= _MAX_NAMES:
+                self._names.clear()
+            self._names[uid] = name, time.monotonic() + (_NAME_KEPT_S if name else _NO_NAME_KEPT_S)
+            return name
 
 
 # -- posting ---------------------------------------------------------------------------------------

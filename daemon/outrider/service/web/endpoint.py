@@ -46,17 +46,22 @@ class Call(Generic[Q]):
         query: the validated query parameters.
         request: everything else: ``call.request.match_info["job"]`` is a part of the path.
         sees_names: true if the client sees users' names.
+        own: name of the client's own user, who sees it and the reasons of its jobs; or empty.
     """
 
     view: DaemonView
     query: Q
     request: web.Request
     sees_names: bool = False
+    own: str = ""
 
     @property
     def names(self) -> UserNames:
         """The names or pseudonyms that this client sees; all users in answers go through it."""
-        return self.view.names(self.sees_names)
+        names = self.view.names(self.sees_names)
+        if not self.own:
+            return names
+        return names.for_user(self.own, lambda: {row["user"] for row in self.view.user_rows()})
 
 
 @dataclass(frozen=True, slots=True)

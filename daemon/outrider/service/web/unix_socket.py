@@ -1,4 +1,4 @@
-"""The Unix socket of the daemon: for root, the daemon's own user, and two groups."""
+"""The Unix socket of the daemon: in the state directory for its user, else for the whole host."""
 
 import contextlib
 import errno
@@ -8,19 +8,19 @@ import socket
 import stat
 import struct
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Final, NamedTuple
 
 import structlog
 
 from outrider.model.errors import ConfigurationError
+from outrider.service.host.private_folder import LONGEST_ADDRESS, socket_address
 
+_FOR_ALL: Final = 0o666
 _FOR_GROUP: Final = 0o660
 _FOR_US: Final = 0o600
 _BACKLOG: Final = 100
-_LONGEST_PATH: Final = 107
-"""Longest path of a Unix socket that the kernel accepts, in bytes."""
 
 log = structlog.get_logger()
 
@@ -30,44 +30,53 @@ class Listening(NamedTuple):
 
     Attributes:
         socket: the bound and listening socket.
-        gid: group whose members may read; None: only root and the daemon's own user.
+        gid: group whose members see users' names; None: only root and the daemon's own user do.
         admin_gid: group whose members may also send commands; None: there is no such group.
+        path: its absolute path; None: unknown.
+        others: all users of this host may connect.
     """
 
     socket: socket.socket
     gid: int | None
     admin_gid: int | None = None
+    path: Path | None = None
+    others: bool = False
 
 
 @contextmanager
-def listening_at(path: Path, group: str, admins: str | None = None) -> Iterator[Listening]:
+def listening_at(
+    path: Path, group: str | None, admins: str | None = None, *, others: bool = False
+) -> Iterator[Listening]:
     """Listen at a path as long as the context is open, mode 0660 for the group.
 
-    If the group does not exist, or the daemon may not give a file to it, the mode is 0600. A socket
-    that a killed daemon left is replaced. A socket on which a process listens is not, nor is any
-    other file.
+    If there is no group, or the daemon may not give a file to it, the mode is 0600. A socket that a
+    killed daemon left is replaced. A socket on which a process listens is not, nor is any other
+    file.
 
     Args:
         path: path of the socket.
-        group: group whose members may read.
+        group: group whose members see users' names; None: there is none.
         admins: group whose members may also send commands, through an access control list.
+        others: all users may connect, mode 0666; `Access` decides what each of them sees.
 
     Raises:
         ConfigurationError: it cannot be created; the message names the path and the cause.
     """
-    _remove_stale(path)
     server = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    try:
+    with ExitStack() as stack:
+        stack.callback(server.close)
         try:
+            address = stack.enter_context(socket_address(path))
+            _remove_stale(path, address)
             before = os.umask(0o177)  # no other user may connect before the group is set
             try:
-                server.bind(str(path))
+                server.bind(address)
             finally:
                 os.umask(before)
             made = path.lstat()
-            gid = _give_to_group(path, made.st_gid, group)
-            path.chmod(_FOR_US if gid is None else _FOR_GROUP)
-            admin_gid = _let_admins_in(path, gid, admins)
+            gid = None if group is None else _give_to_group(path, made.st_gid, group)
+            path.chmod(_FOR_ALL if others else _FOR_US if gid is None else _FOR_GROUP)
+            admin_gid = _let_admins_in(path, gid, admins, others)
             server.listen(_BACKLOG)
             log.info(
                 "socket_opened", path=str(path), group=None if gid is None else group,
@@ -76,19 +85,17 @@ def listening_at(path: Path, group: str, admins: str | None = None) -> Iterator[
         except OSError as error:
             raise _cannot(path, error.strerror or str(error)) from error
         try:
-            yield Listening(server, gid, admin_gid)
+            yield Listening(server, gid, admin_gid, path.absolute(), others)
         finally:
             with contextlib.suppress(OSError):
                 if (path.lstat().st_dev, path.lstat().st_ino) == (made.st_dev, made.st_ino):
                     path.unlink()
-    finally:
-        server.close()
 
 
-def _remove_stale(path: Path) -> None:
+def _remove_stale(path: Path, address: str) -> None:
     """Remove the socket of a killed daemon. Raises `ConfigurationError` if the path is in use."""
-    if len(os.fsencode(path)) > _LONGEST_PATH:
-        raise _cannot(path, f"longer than {_LONGEST_PATH} bytes")
+    if len(os.fsencode(address)) > LONGEST_ADDRESS:
+        raise _cannot(path, f"longer than {LONGEST_ADDRESS} bytes")
     try:
         mode = path.lstat().st_mode
     except FileNotFoundError:
@@ -99,7 +106,7 @@ def _remove_stale(path: Path) -> None:
         raise _cannot(path, "the path is another file, not a socket")
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
         probe.setblocking(False)
-        refused = probe.connect_ex(str(path))
+        refused = probe.connect_ex(address)
     if refused != errno.ECONNREFUSED:
         raise _cannot(path, "another process listens there")
     try:
@@ -130,7 +137,7 @@ def _give_to_group(path: Path, owner_gid: int, group: str) -> int | None:
     return gid
 
 
-def _let_admins_in(path: Path, gid: int | None, admins: str | None) -> int | None:
+def _let_admins_in(path: Path, gid: int | None, admins: str | None, others: bool) -> int | None:
     """Let the members of another group connect too; return its id, or None without the group."""
     if admins is None:
         return None
@@ -138,7 +145,7 @@ def _let_admins_in(path: Path, gid: int | None, admins: str | None) -> int | Non
         admin_gid = grp.getgrnam(admins).gr_gid
     except KeyError:
         return None  # only root and the daemon's own user may send commands
-    if admin_gid == gid:
+    if others or admin_gid == gid:
         return admin_gid
     try:
         let_groups_in(path, [admin_gid] if gid is None else [gid, admin_gid])

@@ -1,6 +1,7 @@
 """Endpoints that explain a job, and that return rows of decisions."""
 
 import asyncio
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -20,6 +21,7 @@ from outrider.service.views.explanation import (
 )
 from outrider.service.views.job_runs import decision_rows, runs_and_end
 from outrider.service.views.waiting_reasons import NO_ANSWER
+from outrider.service.web.access import ACCESS
 from outrider.service.web.endpoint import (
     Answer,
     Call,
@@ -53,14 +55,15 @@ class AmbiguousJobError(LookupError):
 
 
 async def explanation(
-    view: DaemonView, job: str, sees_names: bool = False
+    view: DaemonView, job: str, sees: Callable[[str], bool] = lambda user: False
 ) -> dict[str, Any] | None:
     """Return the explanation of a job, from the journal if it has left; None if it is unknown.
 
     Args:
         view: the readable state of the daemon.
         job: its name, or a short form of it.
-        sees_names: also query batch systems whose reasons may name users other than the job's own.
+        sees: returns whether the client may read what batch systems say about a user's job that
+            may name others; only then they are queried.
 
     Raises:
         AmbiguousJobError: several jobs have this short form.
@@ -74,14 +77,21 @@ async def explanation(
             [job] = meant
             rows = await decision_rows(view.journal, _EXPLAINED_ROWS, job)
     rows.reverse()
+    sees_reason = sees(user_of(view, job))
     waits = is_waiting(view.core, job)
-    reasons = await view.waiting_reasons.of(job, sees_names) if waits else NO_ANSWER
+    reasons = await view.waiting_reasons.of(job, sees_reason) if waits else NO_ANSWER
     runs, end = await runs_and_end(view.journal, job, view.core.config.timezone)
     lease, starts = lease_of(view.levers(), job), view.expected_starts()
-    found = explain(view.core, job, rows, reasons, runs, lease, starts)
+    found = explain(view.core, job, rows, reasons, runs, lease, starts, not sees_reason)
     if found is not None or not (rows or runs or end):
         return found
     return explain_from_rows(view.core.config, job, rows, runs, end)
+
+
+def user_of(view: DaemonView, job: str) -> str:
+    """Return the user of a job that is here now, by its whole name; empty if unknown."""
+    history = view.core.merger.normaliser.known_by(job)
+    return "" if history is None else history.spec.user
 
 
 async def _jobs_meant(view: DaemonView, short: str) -> list[str]:
@@ -99,7 +109,7 @@ async def handle(call: Call[NoQuery]) -> Answer | web.Response:
     """Return the explanation; 300 with the candidates, or 404 with the job's name."""
     job = call.request.match_info["job"]
     try:
-        answer = await explanation(call.view, job, call.sees_names)
+        answer = await explanation(call.view, job, call.names.sees)
     except AmbiguousJobError as error:
         ambiguity = Ambiguity(
             str(error), error.candidates[:_MAX_CANDIDATES], len(error.candidates), error.states
@@ -107,8 +117,11 @@ async def handle(call: Call[NoQuery]) -> Answer | web.Response:
         return json_response(ambiguity, 300)
     if answer is None:
         raise NotFoundError(f"no job {job!r} is known here")
-    history = call.view.core.merger.normaliser.known_by(answer["job"])
-    return call.names.in_explanation(answer, "" if history is None else history.spec.user)
+    user = user_of(call.view, answer["job"])
+    withheld, answered = None, answer["batch_system"] is not None
+    if is_waiting(call.view.core, answer["job"]) and not (answered or call.names.sees(user)):
+        withheld = call.request.app[ACCESS].how_to_see_reasons(call.request, call.own)
+    return {**call.names.in_explanation(answer, user), "withheld": withheld}
 
 
 # -- explanation -----------------------------------------------------------------------------------
@@ -259,15 +272,14 @@ class Explanation(Struct):
         str | None,
         Meta(
             description="Why it is held, in the batch system's words; null: it is not held, the "
-            "reason is unknown, or this client may not see users' names, which the words may "
-            "contain."
+            "reason is unknown, or `withheld`."
         ),
     ]
     batch_system: Annotated[
         BatchSystem | None,
         Meta(
-            description="Live query, for queued or held jobs; null: there was no answer, or this "
-            "client may not see users' names, which the answer of this batch system may contain."
+            description="Live query, for queued or held jobs; null: there was no answer, or it is "
+            "`withheld`."
         ),
     ]
     batch_system_errors: Annotated[
@@ -309,6 +321,13 @@ class Explanation(Struct):
             "hours; those of the batch system are in `batch_system`."
         ),
     ] = []
+    withheld: Annotated[
+        str | None,
+        Meta(
+            description="What this client is not shown, because it may contain users' names, and "
+            "how to see it; null: nothing."
+        ),
+    ] = None
 
 
 EXPLAIN = Endpoint(

@@ -1,6 +1,6 @@
 """The endpoint of current jobs: filters, order, pages and expected starts."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any
 
 from msgspec import UNSET, Meta, Struct, UnsetType
@@ -92,7 +92,7 @@ def jobs(
     sort: str = KNOWN,
     starts: ExpectedStarts | None = None,
     candidates: bool = False,
-    names_shown: bool = True,
+    sees: Callable[[str], bool] = lambda user: True,
     state_words: Mapping[str, str] = OURS,
 ) -> Answer:
     """Return a page of the jobs, all or some.
@@ -105,7 +105,7 @@ def jobs(
         sort: one of `JOB_SORTS`.
         starts: expected starts of waiting jobs; None: they are left out.
         candidates: also include expected starts under each policy.
-        names_shown: include texts that may name users.
+        sees: returns whether to include texts about a user's jobs, which may name users.
         state_words: the batch system's words for states, or Outrider's.
 
     Raises:
@@ -117,7 +117,7 @@ def jobs(
     def row(job: Job) -> dict[str, Any]:
         name = job_names[job.number]
         facts = _job_row(core, name, job)
-        (reason,) = reasons_of(core, [job], names_shown)
+        (reason,) = reasons_of(core, [job], sees)
         text = reason if job.state != QUEUED or reason is None else reason_text(reason)
         facts |= {
             "reason": reason,
@@ -188,7 +188,7 @@ async def handle(call: Call[JobsQuery]) -> Answer:
     starts, candidates = call.view.expected_starts(), query.candidates
     try:
         page = jobs(
-            core, query.limit, found, after, query.sort, starts, candidates, names.shown,
+            core, query.limit, found, after, query.sort, starts, candidates, names.sees,
             call.view.state_words.now(),
         )  # fmt: skip
     except CursorError as error:
@@ -236,7 +236,7 @@ class JobRow(Struct, rename={"class_": "class"}):
         Meta(
             description="Why it does not run: for a waiting job, the reason of the first policy "
             "that has decided about it; for a held job, the batch system's words, if this client "
-            "sees users' names."
+            "sees users' names, or the job is its own."
         ),
     ] = None
     reason_text: Annotated[str | None, Meta(description="`reason` as a text for people.")] = None

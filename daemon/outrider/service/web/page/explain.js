@@ -55,7 +55,7 @@ async function ask(job) {
 function explanation(answer) {
   const facts = [`${answer.job}: ${answer.state ?? "not here any more"}`];
   if (known(answer.since_s)) facts.push(`since ${time(answer.since_s)}`);
-  if (known(answer.held_because) && !answer.batch_system) {
+  if (known(answer.held_because) && !answer.cause?.includes(answer.held_because)) {
     facts.push(`held because: ${answer.held_because}`);
   }
   if (known(answer.waiting_s)) facts.push(`waiting for ${duration(answer.waiting_s)}`);
@@ -70,6 +70,7 @@ function explanation(answer) {
   return [
     make("p", "answer", answer.cause || answer.sentence),
     make("p", "quiet", `${facts.join(" · ")}.`),
+    ...(answer.withheld ? [make("p", "quiet", `Withheld: ${answer.withheld}.`)] : []),
     ...(remedies.length ? [listView("What would change it", "remedies", remedies)] : []),
     ...(starts.length ? [listView("Expected start", "starts", starts)] : []),
     ...(decided.length ? [listView("What policies would do", "choices", decided)] : []),
