@@ -144,7 +144,7 @@ class LoggedAccessPoint:
         if self._is_due(now_s):  # before the log is read: later records are no contradiction
             self._snapshot = self._asking.ask(self._who, now_s, self._queue.snapshot)
         batch, _ = self._log.read()
-        new_events = [self._own(event) for event in batch.events]
+        new_events = [self._queue.placed(self._own(event)) for event in batch.events]
         cursor: dict[str, Any] = {LOG: batch.cursor}
         new_events = self._takeover.without_reported(new_events)
         if self._takeover.is_pending:
@@ -162,6 +162,7 @@ class LoggedAccessPoint:
             new_events = (
                 self._asking.ask(self._who, now_s, lambda: self._queue.describe(news)) or new_events
             )
+            new_events = [self._queue.placed(event) for event in new_events]
         evicted = self._queue.record(new_events)
         # the follower's time is by the clock of its file system
         seen_s = None if batch.seen_until_s is None else now_s
@@ -391,7 +392,7 @@ class QueueAlone:
                 machine = event[3][0]
             elif event[1] == events.EVICTED:
                 evicted[event] = LostRun(machine)
-        now = seen(ad)
+        now = seen(ad, known.seen if known else None)
         before = known.spec if known and now.status not in (COMPLETED, REMOVED) else None
         changes = edited(before, spec, now.is_running) if before is not None else {}
         if changes:

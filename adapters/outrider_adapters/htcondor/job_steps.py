@@ -11,14 +11,16 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from outrider.api import JobSpec, NamedEvent, events
+from outrider.api import JobSpec, MachineSpec, NamedEvent, events
 from outrider_adapters.htcondor.eligibility import EligibilityWatch
 from outrider_adapters.htcondor.machines import AdCache
 from outrider_adapters.htcondor.pool_calls import Ad, ScheddCalls, number
 from outrider_adapters.readers.htcondor.event_mapping import hold_reason
 from outrider_adapters.readers.htcondor.job_ads import (
+    ACCESS_POINT,
     SPEC_ATTRIBUTES,
     UNKNOWN_HOST,
+    access_point,
     job_spec,
     machine_of_slot,
     slot_of,
@@ -27,17 +29,20 @@ from outrider_adapters.readers.htcondor.job_ads import (
 IDLE, RUNNING, REMOVED, COMPLETED, HELD, TRANSFERRING, SUSPENDED = range(1, 8)
 """Values of `JobStatus`. A job that transfers its output still runs."""
 STEP_ATTRIBUTES: Final = (
-    "JobStatus", "QDate", "EnteredCurrentStatus", "NumShadowStarts", "NumJobReconnects",
-    "JobCurrentStartDate", "JobCurrentStartExecutingDate", "JobLastStartDate", "LastVacateTime",
-    "VacateReasonCode", "CompletionDate", "RemoteHost", "LastRemoteHost", "CpusProvisioned",
-    "RequestCpus", "HoldReason",
+    "JobStatus", "JobUniverse", "QDate", "EnteredCurrentStatus", "NumShadowStarts",
+    "NumJobReconnects", "JobRunCount", "JobCurrentStartDate", "JobCurrentStartExecutingDate",
+    "JobLastStartDate", "LastVacateTime", "VacateReasonCode", "CompletionDate", "RemoteHost",
+    "LastRemoteHost", "CpusProvisioned", "RequestCpus", "HoldReason",
 )  # fmt: skip
 """Attributes of a job ad that are read here."""
+_BESIDE_SCHEDD: Final = MachineSpec(cluster="access points", inferred=True, usable=False)
 _MAX_CPUS: Final = 1e6
 _MAX_PAST_S: Final = 10 * 365 * 86_400.0
 _MAX_FUTURE_S: Final = 86_400.0
 """Largest plausible difference between two clocks, in seconds."""
 _ON_A_MACHINE: Final = frozenset({RUNNING, TRANSFERRING, SUSPENDED})
+_SCHEDULER, _GRID, _LOCAL = 7, 9, 12
+"""Values of `JobUniverse`: DAGMan and others beside the schedd, jobs of another batch system."""
 
 
 class SeenJob(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -47,8 +52,7 @@ class SeenJob(msgspec.Struct, frozen=True, array_like=True, gc=False):
         status: `JobStatus`.
         runs: number of runs that have begun; a reconnection is not a new run.
         machine: the machine that it runs on, else empty.
-        start_s: start of its run on a machine, Unix seconds; 0: it is on none, or the start is
-            unknown.
+        start_s: start of its present or last run, Unix seconds; 0: unknown.
     """
 
     status: int
@@ -79,14 +83,28 @@ NEW: Final = SeenJob(IDLE, 0)
 """A job as it is submitted."""
 
 
-def seen(ad: Ad) -> SeenJob:
-    """Return the state of a job that has to be remembered."""
+def seen(ad: Ad, before: SeenJob | None = None) -> SeenJob:
+    """Return the state of a job that has to be remembered.
+
+    Args:
+        ad: the job's ad.
+        before: its state at the last look; None: unknown.
+    """
     status = int(number(ad, "JobStatus"))
-    runs = number(ad, "NumShadowStarts") - number(ad, "NumJobReconnects")
+    start_s = number(ad, "JobCurrentStartDate")
+    runs = max(0, int(number(ad, "NumShadowStarts") - number(ad, "NumJobReconnects")))
+    if int(number(ad, "JobUniverse")) in (_SCHEDULER, _GRID):  # no shadow counts their starts
+        runs = max(int(number(ad, "JobRunCount")), status in _ON_A_MACHINE)
+    if before is not None and before.runs and before.start_s:
+        # a reconnected run is counted as a new one until its shadow updates the queue
+        last_s = number(ad, "JobLastStartDate")
+        if last_s < start_s == before.start_s:
+            runs = before.runs
+        elif last_s == before.start_s < start_s:
+            runs = before.runs + 1
     if status not in _ON_A_MACHINE:
-        return SeenJob(status, max(0, int(runs)))
-    machine = machine_of_slot(str(ad.get("RemoteHost") or ""))
-    return SeenJob(status, max(0, int(runs)), machine, number(ad, "JobCurrentStartDate"))
+        return SeenJob(status, runs, "", start_s if runs else 0.0)
+    return SeenJob(status, runs, machine_of_slot(str(ad.get("RemoteHost") or "")), start_s)
 
 
 def seen_at(ad: Ad, time_s: float) -> SeenJob:
@@ -113,7 +131,7 @@ def steps(job: str, before: SeenJob | None, ad: Ad, spec: JobSpec) -> list[Named
     if before is None:
         new_events.append((number(ad, "QDate"), events.SUBMITTED, job, spec))
         before = NEW
-    now = seen(ad)
+    now = seen(ad, before)
     if before.status in (COMPLETED, REMOVED):
         return new_events
     began = now.runs - before.runs
@@ -138,7 +156,7 @@ def _runs(job: str, before: SeenJob, now: SeenJob, ad: Ad, began: int) -> list[N
             where = str(ad.get("LastRemoteHost") or "") if now.is_running else ""
             new_events.append(started(job, previous_s, where, ad))
         if before.is_running or new_events:
-            run_s = before.start_s or previous_s
+            run_s = (before.start_s if before.is_running else 0.0) or previous_s
             # the time of an eviction after the last start is that of the last run
             ended_s = vacated_s if max(run_s, 1.0) <= vacated_s <= start_s else start_s
             # `JobStatus` is "running" even if the shadow's program never began
@@ -197,7 +215,12 @@ def has_begun(ad: Ad) -> bool:
 
 
 def had_begun(ad: Ad, start_s: float) -> bool:
-    """Return whether a run of a start, or one after it, left a mark."""
+    """Return whether a run of a start, or one after it, left a mark.
+
+    Jobs that run on their access point leave none.
+    """
+    if is_local(ad):
+        return True
     marks = number(ad, "JobCurrentStartExecutingDate"), number(ad, "LastVacateTime")
     return max(marks) >= start_s
 
@@ -207,10 +230,35 @@ def held(time_s: float, job: str, ad: Ad) -> NamedEvent:
     return time_s, events.HELD, job, hold_reason(str(ad.get("HoldReason") or "")) or None
 
 
+def is_local(ad: Ad) -> bool:
+    """Return whether a job runs on its access point, beside the schedd, and uses no slot."""
+    return int(number(ad, "JobUniverse")) in (_SCHEDULER, _LOCAL)
+
+
+def access_point_of(job: str) -> str:
+    """Return the machine that stands for the access point of a job.
+
+    >>> access_point_of("ap1.site.org#12.0")
+    'access point ap1.site.org'
+    """
+    return access_point(job.rpartition("#")[0])
+
+
+def access_points_of(new_events: Iterable[NamedEvent]) -> list[NamedEvent]:
+    """Return what introduces the access points on which runs begin: nothing is free there."""
+    found: dict[str, NamedEvent] = {}
+    for time_s, kind, _, extra in new_events:
+        if kind == events.STARTED and extra[0].startswith(ACCESS_POINT):
+            found.setdefault(extra[0], (time_s, events.JOINED, extra[0], _BESIDE_SCHEDD))
+    return list(found.values())
+
+
 def started(job: str, time_s: float, slot: str, ad: Ad) -> NamedEvent:
     """Return the start of a run on a slot (empty: unknown), with the CPUs in the ad."""
     new_events = number(ad, "CpusProvisioned") or number(ad, "RequestCpus")
     cpus = int(new_events) if 1.0 <= new_events <= _MAX_CPUS else 1
+    if is_local(ad):
+        return time_s, events.STARTED, job, (access_point_of(job), cpus)
     machine, part = machine_of_slot(slot) or UNKNOWN_HOST, slot_of(slot)
     place: tuple[Any, ...] = (machine, cpus, part) if part else (machine, cpus)
     return time_s, events.STARTED, job, place

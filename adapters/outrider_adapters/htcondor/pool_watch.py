@@ -21,6 +21,7 @@ from outrider_adapters.htcondor.job_steps import (
     UNKNOWN_REASON,
     JobSpecs,
     LostRun,
+    access_points_of,
     had_begun,
     has_begun,
     started,
@@ -147,7 +148,9 @@ class PoolWatch:
         historic = {name: look for name, look in looks.items() if look.batch.history}
         if historic:  # news of the others wait until all history has been read
             self._held = {name: look for name, look in looks.items() if name not in historic}
-            return self._with_cursor(self._joined(historic, None, history=True), now_s)
+            past = self._joined(historic, None, history=True)
+            past.events = access_points_of(past.events) + past.events
+            return self._with_cursor(past, now_s)
         slots = self._asking.ask(_COLLECTOR, now_s, lambda: self.slots.look(now_s)) or []
         new_events: list[NamedEvent] = []
         for point in self._calls.access_points:
@@ -162,7 +165,7 @@ class PoolWatch:
                 new_events += watch.repair()
         new_events = self._own_holds.without(new_events)
         history, self._first = self._first, False
-        slots += self._classes(new_events, now_s)
+        slots += access_points_of(new_events) + self._classes(new_events, now_s)
         joined = self._joined(looks, until_s if is_current else None, history)
         joined.standing = history
         # at equal times slots come first: a machine opens before a job starts there, and a class
@@ -254,8 +257,8 @@ _OWNER_WITHIN_S: Final = 10.0
 """Seconds after an eviction in which an owner's return counts as its reason."""
 
 _JOB_ATTRIBUTES: Final = (
-    *ID_ATTRIBUTES, "User", "JobStatus", "VacateReasonCode", "LastVacateTime", "LastRemoteHost",
-    "JobCurrentStartDate", "JobCurrentStartExecutingDate", "RequestCpus",
+    *ID_ATTRIBUTES, "User", "JobStatus", "JobUniverse", "VacateReasonCode", "LastVacateTime",
+    "LastRemoteHost", "JobCurrentStartDate", "JobCurrentStartExecutingDate", "RequestCpus",
 )  # fmt: skip
 _NO_RUN: Final = LostRun("")
 _PREEMPTIONS: Final = ("RecentJobRankPreemptions", "RecentJobUserPrioPreemptions")

@@ -15,10 +15,12 @@ from outrider_adapters.htcondor.job_steps import (
     SUSPENDED,
     JobSpecs,
     LostRun,
+    access_point_of,
     dated,
     edited,
     entered_status_s,
     held,
+    is_local,
     started,
 )
 from outrider_adapters.htcondor.pool_calls import (
@@ -37,6 +39,7 @@ from outrider_adapters.readers.htcondor.job_ads import machine_of_slot
 JOB_ATTRIBUTES: Final = (
     *ID_ATTRIBUTES,
     "JobStatus",
+    "JobUniverse",
     "QDate",
     "EnteredCurrentStatus",
     "JobCurrentStartDate",
@@ -90,6 +93,7 @@ class QueueWatch:
         self._settings = settings
         self._specs = specs
         self._known: dict[str, _Known] = {}
+        self._local: set[str] = set()
         self._undescribed: set[str] = set()
         self._answered: frozenset[str] = frozenset()  # those that the last snapshot describes
         self._adopts = False
@@ -125,6 +129,7 @@ class QueueWatch:
                 left = self._point.schedd.history(in_clusters(gone), asked, -1, since)
                 ads |= left_by_name(left, self._point.name)
         self._undescribed.difference_update(new)
+        self._local.update(job for job, ad in ads.items() if is_local(ad))
         described: list[NamedEvent] = []
         for event in new_events:
             time_s, kind, job, _ = event
@@ -137,6 +142,16 @@ class QueueWatch:
                 # HTCondor 23 writes no separate record of that
                 described.append(held(time_s, job, ad))
         return described
+
+    def placed(self, event: NamedEvent) -> NamedEvent:
+        """Return an event; a job that runs beside its schedd starts on its access point.
+
+        The log names the host, whose slots such a job does not use.
+        """
+        time_s, kind, job, extra = event
+        if kind != events.STARTED or job not in self._local:
+            return event
+        return time_s, kind, job, (access_point_of(job), extra[1])
 
     def record_history(self, new_events: Sequence[NamedEvent]) -> None:
         """Store past events of the log, the only source of these jobs' specifications."""
@@ -182,6 +197,7 @@ class QueueWatch:
         """Return every job in the queue. Raises `HTCondorException` (`AccessPoint.failure`)."""
         found = self._query("true")
         self._answered = frozenset(self._undescribed)
+        self._local = {job for job, ad in found.items() if is_local(ad)}
         return found
 
     def repair(self, snapshot: Mapping[str, Ad], taken_s: float) -> list[NamedEvent]:
@@ -274,8 +290,8 @@ class QueueWatch:
 # Events that an event log lacks, from the ads of the queue and the history.
 
 END_ATTRIBUTES: Final = (
-    *ID_ATTRIBUTES, "JobStatus", "EnteredCurrentStatus", "CompletionDate", "JobCurrentStartDate",
-    "LastRemoteHost", "CpusProvisioned", "RequestCpus",
+    *ID_ATTRIBUTES, "JobStatus", "JobUniverse", "EnteredCurrentStatus", "CompletionDate",
+    "JobCurrentStartDate", "LastRemoteHost", "CpusProvisioned", "RequestCpus",
 )  # fmt: skip
 """Attributes of a job that has left which `end_of` reads."""
 
@@ -327,4 +343,5 @@ def steps_to(job: str, status: int, ad: Ad) -> list[NamedEvent]:
         return [(at_s, left[0], job, left[1])]
     name = str(ad.get("RemoteHost") or "")
     began_s = number(ad, "JobCurrentStartDate") or at_s
-    return [started(job, began_s, name, ad)] if machine_of_slot(name) else []
+    is_placed = is_local(ad) or bool(machine_of_slot(name))
+    return [started(job, began_s, name, ad)] if is_placed else []

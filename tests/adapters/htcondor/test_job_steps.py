@@ -205,3 +205,47 @@ def test_what_a_running_job_has_used_is_no_edit_of_its_request() -> None:
     assert edited(before, after, is_running=True) == {}
     assert edited(before, after, is_running=False) == {"resources": after.resources}
     assert edited(JobSpec(cpus=1), JobSpec(cpus=2), is_running=True) == {"cpus": 2}
+
+
+def test_a_reconnected_run_goes_on_though_the_queue_counts_a_start() -> None:
+    """HTCondor 23.9 after a restart of the schedd: `NumJobReconnects` comes minutes later."""
+    run = {"RemoteHost": "slot1@m1", "JobCurrentStartDate": 40, "JobCurrentStartExecutingDate": 41}
+    before = seen(ad(RUNNING, 40, 1, **run))
+    uncounted = ad(RUNNING, 40, 2, JobRunCount=2, **run)
+    assert reported(before, uncounted) == []
+    counted = seen(uncounted | {"NumJobReconnects": 1}, seen(uncounted, before))
+    assert counted == before
+    lost = uncounted | {"JobStatus": IDLE, "EnteredCurrentStatus": 60, "LastVacateTime": 60}
+    assert reported(seen(uncounted, before), lost) == [(60, "evicted", "unknown")]
+    idle = seen(lost, before)
+    again = lost | {"JobStatus": RUNNING, "NumShadowStarts": 3, "NumJobReconnects": 1,
+                    "EnteredCurrentStatus": 70, "JobLastStartDate": 40,
+                    "JobCurrentStartDate": 70, "RemoteHost": "slot1@m2"}  # fmt: skip
+    assert reported(idle, again) == [(70, "started", "m2")]
+
+
+@pytest.mark.parametrize(
+    ("universe", "counted"),
+    [(7, {"JobRunCount": 1}), (12, {"JobRunCount": 1, "NumShadowStarts": 1})],
+)
+def test_a_job_beside_its_schedd_runs_on_the_access_point(
+    universe: int, counted: dict[str, int]
+) -> None:
+    """DAGMan (7) has no shadow, and neither has a `RemoteHost`."""
+    runs = {"JobUniverse": universe, "JobCurrentStartDate": 40}
+    now = ad(RUNNING, 40) | runs | counted
+    assert reported(NEW, now) == [(40, "started", "access point ap")]
+    assert reported(seen(now), now) == []
+    again = now | dict.fromkeys(counted, 2) | {
+        "EnteredCurrentStatus": 60, "JobCurrentStartDate": 60, "JobLastStartDate": 40
+    }  # fmt: skip
+    assert reported(seen(now), again) == [
+        (60, "evicted", "unknown"), (60, "started", "access point ap"),
+    ]  # fmt: skip
+    over = again | {"JobStatus": COMPLETED, "CompletionDate": 90}
+    assert reported(seen(again), over) == [(90, "completed", None)]
+
+
+def test_a_job_in_another_batch_system_runs() -> None:
+    now = ad(RUNNING, 40) | {"JobUniverse": 9, "JobCurrentStartDate": 40}
+    assert reported(NEW, now) == [(40, "started", UNKNOWN_HOST)]

@@ -190,6 +190,17 @@ def test_a_job_that_ran_in_the_second_of_its_submission_was_not_submitted_on_hol
     assert "NumShadowStarts" in JOB_ATTRIBUTES, "the schedd is asked for it"
 
 
+def test_a_job_beside_its_schedd_starts_on_no_machine_of_its_host(site: WatchedPool) -> None:
+    job = site.submit(run_s=1000)
+    site.pool.schedd("alice").edit([short_id(job)], "JobUniverse", "12")
+    reported = site.reported(after_s=30)
+    [place] = [extra for kind, name, extra in reported if (kind, name) == ("started", job)]
+    beside = f"access point {site.point.name}"
+    assert place == (beside, 1)
+    [joined] = [extra for kind, name, extra in reported if (kind, name) == ("joined", beside)]
+    assert (joined.cluster, joined.inferred, joined.usable) == ("access points", True, False)
+
+
 @pytest.mark.parametrize("cursor", [7, {}, {"log": None, "machines": {"m1": ["A"]}}])
 def test_a_cursor_that_is_none_is_refused(site: WatchedPool, cursor: object) -> None:
     with pytest.raises(ValueError, match="no cursor of a watched HTCondor pool"):

@@ -190,6 +190,8 @@ def test_job_ids_are_plain_numbers() -> None:
         ("", "<128.105.144.30:32794>", "128.105.144.30"),
         ("", "<[2001:db8::7]:9618?noUDP>", "2001:db8::7"),
         ("slot2@host", "<10.0.0.1:9618?alias=host&sock=m1>", "m1@host"),
+        ("", "<10.0.0.5:9618?alias=ap1&sock=schedd_1_43af>", "access point ap1"),
+        ("", "<10.0.0.5:9618?alias=ap1&sock=starter_31_979a_42>", "access point ap1"),
         ("", "batch slurm", "batch slurm"),
         ("", "", UNKNOWN_HOST),
     ],

@@ -74,8 +74,11 @@ def _plain(digits: str) -> str:
 
 UNKNOWN_HOST: Final = "unknown"
 """Machine of a run whose record contains none."""
+ACCESS_POINT: Final = "access point "
+"""Prefix of the name of an access point, as the machine of jobs that run beside its schedd."""
 _SLOT = re.compile(r"(?:slot|vm|backfill)\d+(?:_\d+)*@")
 _ADDRESS = re.compile(r"<(?:\[([^\]]*)\]|([^:?>]*))(?::\d*)?(?:\?([^>]*))?>")
+_BESIDE_SCHEDD = re.compile(r"schedd(?:_\d+_[0-9a-f]+)?|starter_\d+_[0-9a-f]+_\d+")
 _MADE_UP_SOCKET = re.compile(r"(?:[a-z]+_)?\d+_[0-9a-f]+(?:_\d+)?|startd|schedd")
 
 
@@ -102,18 +105,38 @@ def machine_of_run(slot_name: str, address: str) -> str:
 
     Returns:
         the machine as HTCondor's ``RemoteHost`` would name it, as far as known: by
-        slot name, else alias, else IP; `UNKNOWN_HOST` if the record has none.
+        slot name, else alias, else IP; `UNKNOWN_HOST` if the record has none; for a job that
+        runs beside its schedd, its access point.
 
     >>> machine_of_run("", "<10.0.0.1:9618?addrs=10.0.0.1-9618>")
     '10.0.0.1'
     """
+    host, socket = _host_and_socket(slot_name, address)
+    if not slot_name.strip() and _BESIDE_SCHEDD.fullmatch(socket):
+        return access_point(host)
+    return _named(host, socket)
+
+
+def access_point(schedd: str) -> str:
+    """Return the machine that stands for an access point, by its schedd.
+
+    Its host may have slots, which the jobs that run beside the schedd do not use.
+    """
+    return f"{ACCESS_POINT}{schedd}"
+
+
+def _host_and_socket(slot_name: str, address: str) -> tuple[str, str]:
     match = _ADDRESS.match(address)
     bracketed, plain, query = match.groups() if match else (None, None, None)
     facts = dict(part.partition("=")[::2] for part in (query or "").split("&"))
     host = machine_of_slot(slot_name.strip()) or facts.get("alias", "") or bracketed or plain
     if not host:
-        return address.strip() or UNKNOWN_HOST if match is None else UNKNOWN_HOST
-    socket = facts.get("sock", "")
+        return address.strip() or UNKNOWN_HOST if match is None else UNKNOWN_HOST, ""
+    return host, facts.get("sock", "")
+
+
+def _named(host: str, socket: str) -> str:
+    """Return a host, with the name of a startd's socket that its site has chosen."""
     if socket and "@" not in host and not _MADE_UP_SOCKET.fullmatch(socket):
         return f"{socket}@{host}"
     return host
@@ -139,5 +162,5 @@ def schedd_of(address: str) -> str:
     >>> schedd_of("<10.0.0.5:9618?addrs=10.0.0.5-9618&alias=ap1.example.org&sock=schedd_1_43af>")
     'ap1.example.org'
     """
-    machine = machine_of_run("", address)
+    machine = _named(*_host_and_socket("", address))
     return "" if machine == UNKNOWN_HOST else machine
