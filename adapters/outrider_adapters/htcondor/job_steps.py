@@ -35,7 +35,7 @@ STEP_ATTRIBUTES: Final = (
     "LastRemoteHost", "CpusProvisioned", "RequestCpus", "HoldReason",
 )  # fmt: skip
 """Attributes of a job ad that are read here."""
-_BESIDE_SCHEDD: Final = MachineSpec(cluster="access points", inferred=True, usable=False)
+_ACCESS_POINT_SPEC: Final = MachineSpec(cluster="access points", inferred=True, usable=False)
 _MAX_CPUS: Final = 1e6
 _MAX_PAST_S: Final = 10 * 365 * 86_400.0
 _MAX_FUTURE_S: Final = 86_400.0
@@ -236,7 +236,7 @@ def is_local(ad: Ad) -> bool:
 
 
 def access_point_of(job: str) -> str:
-    """Return the machine that stands for the access point of a job.
+    """Return the name of an access point as a machine, from a job of it.
 
     >>> access_point_of("ap1.site.org#12.0")
     'access point ap1.site.org'
@@ -249,7 +249,7 @@ def access_points_of(new_events: Iterable[NamedEvent]) -> list[NamedEvent]:
     found: dict[str, NamedEvent] = {}
     for time_s, kind, _, extra in new_events:
         if kind == events.STARTED and extra[0].startswith(ACCESS_POINT):
-            found.setdefault(extra[0], (time_s, events.JOINED, extra[0], _BESIDE_SCHEDD))
+            found.setdefault(extra[0], (time_s, events.JOINED, extra[0], _ACCESS_POINT_SPEC))
     return list(found.values())
 
 

@@ -78,7 +78,7 @@ ACCESS_POINT: Final = "access point "
 """Prefix of the name of an access point, as the machine of jobs that run beside its schedd."""
 _SLOT = re.compile(r"(?:slot|vm|backfill)\d+(?:_\d+)*@")
 _ADDRESS = re.compile(r"<(?:\[([^\]]*)\]|([^:?>]*))(?::\d*)?(?:\?([^>]*))?>")
-_BESIDE_SCHEDD = re.compile(r"schedd(?:_\d+_[0-9a-f]+)?|starter_\d+_[0-9a-f]+_\d+")
+_LOCAL_SOCKET = re.compile(r"schedd(?:_\d+_[0-9a-f]+)?|starter_\d+_[0-9a-f]+_\d+")
 _MADE_UP_SOCKET = re.compile(r"(?:[a-z]+_)?\d+_[0-9a-f]+(?:_\d+)?|startd|schedd")
 
 
@@ -112,13 +112,13 @@ def machine_of_run(slot_name: str, address: str) -> str:
     '10.0.0.1'
     """
     host, socket = _host_and_socket(slot_name, address)
-    if not slot_name.strip() and _BESIDE_SCHEDD.fullmatch(socket):
+    if not slot_name.strip() and _LOCAL_SOCKET.fullmatch(socket):
         return access_point(host)
     return _named(host, socket)
 
 
 def access_point(schedd: str) -> str:
-    """Return the machine that stands for an access point, by its schedd.
+    """Return the name of an access point as a machine, by its schedd.
 
     Its host may have slots, which the jobs that run beside the schedd do not use.
     """
