@@ -4,7 +4,7 @@ import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, ClassVar, Final, Self
+from typing import Any, ClassVar, Final, NamedTuple, Self
 
 from outrider.api import Batch, FoundSystem, HelperUnit, PeerError, ServiceNeeds, WaitingReason
 from outrider_adapters.polling import CommandError, PollingAdapter
@@ -18,10 +18,11 @@ from outrider_adapters.slurm.commands import (
     changes_nothing,
     hidden_from_us,
 )
-from outrider_adapters.slurm.job_steps import WAITING, is_waiting, seen
-from outrider_adapters.slurm.nodes import settings_of, shown_for_s
+from outrider_adapters.slurm.job_steps import WAITING, is_limit, is_waiting, seen
+from outrider_adapters.slurm.limits import licences_in_use, limit_of
+from outrider_adapters.slurm.nodes import reservations_of, settings_of, shown_for_s
 from outrider_adapters.slurm.queue_rows import FIELDS, QueueRow, row_of
-from outrider_adapters.slurm.reasons import WaitingFacts, waiting_reason
+from outrider_adapters.slurm.reasons import NODES, Ahead, WaitingFacts, waiting_reason
 from outrider_adapters.slurm.settings import SlurmSettings
 from outrider_adapters.slurm.slurm_watch import SlurmWatch
 
@@ -176,11 +177,25 @@ class SlurmAdapter(PollingAdapter):
 # -- questions -------------------------------------------------------------------------------------
 # Queries that explain why a job waits.
 
-_EXTRA_FIELDS = ("Dependency", "QOS", "PriorityLong")
+_EXTRA_FIELDS = ("Dependency", "QOS", "PriorityLong", "Licenses")
+_FIRST_N: Final = 3
+
+
+class _Queued(NamedTuple):
+    """Row of the queue with the fields that explain it."""
+
+    text: str
+    row: QueueRow
+    dependency: str
+    qos: str
+    priority: int
+    licences: str
 
 
 def ask_why(watch: SlurmWatch, commands: SlurmCommands, name: str) -> WaitingReason | None:
     """Return why a job waits; None if it runs, has left, or is of another cluster.
+
+    However many jobs are asked about, the queue is read every two seconds at most.
 
     Args:
         watch: of the Slurm.
@@ -194,51 +209,105 @@ def ask_why(watch: SlurmWatch, commands: SlurmCommands, name: str) -> WaitingRea
     kind = watch.jobs.kind(job) if cluster == watch.jobs.cluster else None
     if kind is None:
         return None
-    # for a task alone squeue would omit how many tasks of its array may run
-    lines = commands.rows((*FIELDS, *_EXTRA_FIELDS), "-a", "-t", "all", "-j", job.partition("_")[0])
-    parsed = [(text, *_parsed(text)) for text in filter(None, lines)]
-    mine = next(((text, row, extra) for text, row, extra in parsed if job in row.jobs), None)
-    if mine is None or not is_waiting(mine[1]):
+    # the whole queue: for a task alone squeue would omit how many tasks of its array may run
+    queue = watch.recent.kept(("queue",), lambda: _queue(commands))
+    mine = next((one for one in queue if job in one.row.jobs), None)
+    if mine is None or not is_waiting(mine.row):
         return None
-    text, shown, (dependency, qos, priority) = mine
-    row = watch.jobs.as_its_user_left_it(shown)
+    row = watch.jobs.as_its_user_left_it(mine.row)
+    code = row.reason.partition(",")[0].strip()
+    show = watch.recent.shown
+    partition_qos = tuple(p.qos for n in row.partitions if (p := watch.partitions.get(n)) and p.qos)
+    licences = show("scontrol", "show", "licenses") if code == "Licenses" else ""
     facts = WaitingFacts(
         job=job,
         row=row,
-        shown_eligible_s=shown.eligible_s,
-        row_id=text.partition(SEPARATOR)[0],
-        dependency="" if dependency == "(null)" else dependency,
-        qos="" if qos == "(null)" else qos,
-        ahead=_ahead(commands, row.partitions, int(priority), watch.now_s),
+        shown_eligible_s=mine.row.eligible_s,
+        row_id=mine.text.partition(SEPARATOR)[0],
+        dependency=mine.dependency,
+        qos=mine.qos,
+        ahead=_ahead(queue, mine, job, watch),
+        tasks=_tasks_of(queue, job),
         kind=kind,
         nodes=watch.nodes,
         partitions=watch.partitions,
+        reservations=reservations_of(show("scontrol", "show", "reservation", "-o")),
+        now_s=watch.now_s,
+        limit=limit_of(code, row, mine.qos, partition_qos, show) if is_limit(code) else None,
+        licences=tuple(licences_in_use(mine.licences, licences)) if licences else (),
     )
     return waiting_reason(facts, watch.eligibility)
 
 
-def _parsed(text: str) -> tuple[QueueRow, list[str]]:
-    """Parse a row of `FIELDS`; return it with the values that follow them."""
-    values = text.split(SEPARATOR)
-    try:
-        row = row_of(SEPARATOR.join([*values[: len(FIELDS)], ""]))
-    except ValueError as error:
-        raise PeerError(f"output of squeue cannot be parsed: {error}") from error
-    return row, values[len(FIELDS) : -1]
+def _queue(commands: SlurmCommands) -> list[_Queued]:
+    """Return the rows of the queue. Raises `PeerError`: Slurm does not answer."""
+    found = []
+    for text in filter(None, commands.rows((*FIELDS, *_EXTRA_FIELDS), "-a", "-t", "all")):
+        values = text.split(SEPARATOR)
+        try:
+            row = row_of(SEPARATOR.join([*values[: len(FIELDS)], ""]))
+            dependency, qos, priority, licences = (
+                "" if value == "(null)" else value for value in values[len(FIELDS) : -1]
+            )
+            found.append(_Queued(text, row, dependency, qos, int(priority), licences))
+        except ValueError as error:
+            raise PeerError(f"output of squeue cannot be parsed: {error}") from error
+    return found
 
 
-def _ahead(
-    commands: SlurmCommands, partitions: tuple[str, ...], priority: int, now_s: float
-) -> tuple[int, int]:
-    """Count the waiting jobs of higher priority in these partitions, and the CPUs they request."""
-    fields = (*FIELDS, "PriorityLong")
-    lines = commands.rows(fields, "-a", "-t", "PD", "-p", ",".join(partitions))
-    cpus: dict[str, int] = {}
-    for line in filter(None, lines):
-        row, [theirs] = _parsed(line)
-        if int(theirs) > priority and seen(row, now_s).status == WAITING:
-            cpus |= dict.fromkeys(row.jobs, row.cpus)  # listed once for each of its partitions
-    return len(cpus), sum(cpus.values())
+def _tasks_of(queue: list[_Queued], job: str) -> tuple[int, int]:
+    """Count the waiting and the other present tasks of a job's array."""
+    array = f"{job.partition('_')[0]}_"
+    rows = [one.row for one in queue if one.row.jobs[0].startswith(array)]
+    waiting = sum(len(row.jobs) for row in rows if is_waiting(row))
+    return waiting, sum(len(row.jobs) for row in rows if row.state in ("RUNNING", "SUSPENDED"))
+
+
+def _ahead(queue: list[_Queued], mine: _Queued, job: str, watch: SlurmWatch) -> Ahead:
+    """Return the waiting jobs that Slurm considers before a job, in its order.
+
+    Jobs of a partition of a higher tier come first, then those of a higher priority, then those of
+    a lower number. Only jobs of partitions that share nodes with the job's own are counted.
+    """
+    nodes_of: dict[str, set[str]] = {}
+    for name, node in watch.nodes.items():
+        for partition in node.partitions:
+            nodes_of.setdefault(partition, set()).add(name)
+
+    def order(one: _Queued) -> tuple[int, int]:
+        known = (watch.partitions[p].tier for p in one.row.partitions if p in watch.partitions)
+        return -max(known, default=1), -one.priority
+
+    own = set(mine.row.partitions)
+    own_nodes = set[str]().union(*(nodes_of.get(p, set()) for p in own))
+    shares = own | {p for p, nodes in nodes_of.items() if nodes & own_nodes}
+    mine_key = order(mine)
+    found: dict[str, tuple[tuple[int, int], tuple[int, ...], int]] = {}
+    now_s = watch.now_s
+    for one in queue:
+        key = order(one)
+        if (
+            key > mine_key
+            or shares.isdisjoint(one.row.partitions)
+            or seen(one.row, now_s).status != WAITING
+            or one.row.reason.startswith(NODES)  # holds nobody up
+        ):
+            continue
+        for other in one.row.jobs:  # listed once for each of its partitions
+            if key < mine_key or number_of(other) < number_of(job):
+                found[other] = key, number_of(other), one.row.cpus
+    first = sorted(found, key=lambda other: found[other][:2])[:_FIRST_N]
+    equal = sum(key == mine_key for key, _, _ in found.values())
+    return Ahead(len(found), sum(cpus for _, _, cpus in found.values()), equal, tuple(first))
+
+
+def number_of(job: str) -> tuple[int, ...]:
+    """Return a job's number and task, by which Slurm orders jobs of equal priority.
+
+    >>> number_of("12_10") > number_of("12_9") > number_of("12") < number_of("13+1")
+    True
+    """
+    return tuple(int(part) for part in re.split(r"[_+]", job) if part.isdecimal())
 
 
 # -- service needs ---------------------------------------------------------------------------------

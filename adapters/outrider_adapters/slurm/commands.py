@@ -10,13 +10,18 @@ import os
 import pwd
 import re
 import secrets
-from collections.abc import Sequence
-from typing import Final
+import time
+from collections.abc import Callable, Sequence
+from math import inf
+from typing import Any, Final, TypeVar
 
 from outrider_adapters.polling import CommandError, Commands
 from outrider_adapters.slurm.settings import SlurmSettings
 
 SEPARATOR: Final = "\x1f"
+_KEPT_S: Final = 2.0
+"""Seconds for which an answer that explains jobs serves others, too."""
+T = TypeVar("T")
 _OURS: Final = (
     "SQUEUE_", "SACCT_", "SINFO_", "SCONTROL_", "SBATCH_", "SLURM_CLUSTERS", "SLURM_TIME_FORMAT",
 )  # fmt: skip
@@ -70,6 +75,40 @@ def rows_of(shown: str, word: str, fields_n: int) -> list[str]:
         rows = (values[at : at + fields_n] for at in range(0, len(values), fields_n))
         lines = ["".join(f"{value}{word}" for value in row).lstrip() for row in rows]
     return [line.replace(word, SEPARATOR) for line in lines]
+
+
+class RecentAnswers:
+    """Answers of Slurm that explain jobs, kept for a moment, which limits queries to it.
+
+    Args:
+        commands: of the Slurm.
+        clock: seconds that only grow.
+    """
+
+    def __init__(
+        self, commands: SlurmCommands, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._commands = commands
+        self._clock = clock
+        self._kept: dict[tuple[str, ...], tuple[float, Any]] = {}
+
+    def shown(self, *words: str) -> str:
+        """Return the output of a command, at most a moment old. Raises `CommandError`."""
+        return self.kept(words, lambda: self._commands.run(*words))
+
+    def kept(self, key: tuple[str, ...], ask: Callable[[], T]) -> T:
+        """Return an answer, asked for again if it is older than a moment."""
+        now_s = self._clock()
+        at_s, answer = self._kept.get(key, (-inf, None))
+        if not 0.0 <= now_s - at_s < _KEPT_S:
+            answer = ask()
+            self._kept[key] = now_s, answer
+        found: T = answer
+        return found
+
+    def forget(self) -> None:
+        """Forget all answers, so that the next ones are asked for."""
+        self._kept.clear()
 
 
 # -- rights ----------------------------------------------------------------------------------------

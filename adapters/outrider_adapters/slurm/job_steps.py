@@ -172,6 +172,10 @@ NEVER: Final = frozenset(
     }
 )  # fmt: skip
 """Reasons with which a job never starts unless it is changed."""
+_NOT_PERMITTED: Final = (
+    "Job's account not permitted", "Job's QOS not permitted", "Job's group not permitted",
+)  # fmt: skip
+"""Beginnings of reasons that Slurm writes as a sentence."""
 _IN_LINE: Final = frozenset({"", "Priority", "Resources", DEFERRED})
 _HOLDS: Final = frozenset({"REQUEUE_HOLD", "SPECIAL_EXIT", "RESV_DEL_HOLD"})
 _LIMITS: Final = ("QOS", "Assoc", "MaxQOS")
@@ -182,6 +186,11 @@ def is_limit(reason: str) -> bool:
     return reason.startswith(_LIMITS) and reason not in NEVER
 
 
+def never_starts(reason: str) -> bool:
+    """Return whether a job with this reason never starts unless it is changed."""
+    return reason.partition(",")[0].strip() in NEVER or reason.startswith(_NOT_PERMITTED)
+
+
 def is_blocked(row: QueueRow, now_s: float) -> bool:
     """Return whether Slurm will not start a waiting job now, regardless of free resources."""
     if row.state in _HOLDS or (row.eligible_s is not None and row.eligible_s > now_s):
@@ -189,4 +198,6 @@ def is_blocked(row: QueueRow, now_s: float) -> bool:
     reason = row.reason.partition(",")[0].strip()
     if reason in _IN_LINE:
         return False  # an array has no eligible time until the scheduler has looked at it
-    return row.eligible_s is None or reason in FOR_NOW or reason in NEVER or is_limit(reason)
+    return (
+        row.eligible_s is None or reason in FOR_NOW or never_starts(row.reason) or is_limit(reason)
+    )

@@ -25,6 +25,15 @@ _CLOSED: Final = frozenset(
     }
 )  # fmt: skip
 """States and flags with which no job outside a reservation starts on a node."""
+_CLOSED_WORDS: Final = {
+    "DOWN": "down", "NOT_RESPONDING": "not responding", "FAIL": "failed", "FAILING": "failing",
+    "DRAIN": "drained", "DRAINED": "drained", "DRAINING": "drained", "MAINT": "in maintenance",
+    "MAINTENANCE": "in maintenance", "RESERVED": "reserved", "POWERING_DOWN": "powering down",
+    "POWER_DOWN": "powering down", "REBOOT": "rebooting", "REBOOT_ISSUED": "rebooting",
+    "REBOOT_REQUESTED": "about to reboot",
+}  # fmt: skip
+"""Words for states; the first that applies is used."""
+_BUSY: Final = frozenset({"ALLOCATED", "MIXED", "COMPLETING"})
 _ASLEEP: Final = frozenset({"POWERED_DOWN"})
 _NOTHING: Final = frozenset({"", "(null)", "N/A", "None"})
 
@@ -65,6 +74,7 @@ class Node(msgspec.Struct, frozen=True, array_like=True, gc=False):
         partitions: partitions that contain it.
         state: as reported by Slurm.
         reason: why it is closed, in the administrator's words, without his name.
+        allocated_mib: memory allocated to jobs.
     """
 
     cluster: str
@@ -80,6 +90,7 @@ class Node(msgspec.Struct, frozen=True, array_like=True, gc=False):
     partitions: tuple[str, ...]
     state: str
     reason: str
+    allocated_mib: float = 0.0
 
     def spec(self, consumes_memory: bool) -> MachineSpec:
         """Return the machine for its `joined` event; Slurm does not report watts of idle nodes."""
@@ -102,6 +113,17 @@ class Node(msgspec.Struct, frozen=True, array_like=True, gc=False):
             self.asleep,
             self.watts,
         )
+
+    @property
+    def why_closed(self) -> str:
+        """Reason that no job starts on it, with Slurm's own words; empty if it is open."""
+        if self.usable:
+            return ""
+        flags = set(self.state.replace("*", "+NOT_RESPONDING").upper().split("+"))
+        word = next((word for flag, word in _CLOSED_WORDS.items() if flag in flags), "closed")
+        if flags & _BUSY and word == "drained":
+            word = "draining, its jobs still run"
+        return f"{word} ({self.state}: {self.reason or 'no reason given'})"
 
     @property
     def kind(self) -> tuple[object, ...]:
@@ -151,6 +173,7 @@ def _node(
         partitions=partitions,
         state=pairs["State"],
         reason=_BY_WHOM.sub("", line.partition(" Reason=")[2])[:200],
+        allocated_mib=float(_whole(pairs.get("AllocMem", ""))),
     )
 
 
@@ -216,12 +239,16 @@ class Partition(NamedTuple):
         is_up: whether jobs start in it.
         max_s: longest time limit, seconds; None: unlimited.
         min_nodes, max_nodes: limits on a job's number of nodes.
+        tier: jobs of partitions with a higher tier are considered first.
+        qos: its quality of service, whose limits apply to its jobs; empty: none.
     """
 
     is_up: bool
     max_s: float | None
     min_nodes: int
     max_nodes: int
+    tier: int = 1
+    qos: str = ""
 
     def admits(self, limit_s: float | None, nodes: int) -> bool:
         """Return whether a job of this time limit (None: unlimited) and node count may start."""
@@ -237,19 +264,38 @@ def partitions_of(shown: str) -> dict[str, Partition]:
             max_s=limit_s(pairs.get("MaxTime", "")),
             min_nodes=_count(pairs.get("MinNodes", ""), 0),
             max_nodes=_count(pairs.get("MaxNodes", ""), _UNLIMITED),
+            tier=_count(pairs.get("PriorityTier", ""), 1),
+            qos="" if (qos := pairs.get("QoS", "")) in _NOTHING else qos,
         )
         for pairs in _pairs(shown)
         if "PartitionName" in pairs
     }
 
 
-def reserved_nodes(shown: str) -> dict[str, frozenset[str]]:
-    """Parse the output of ``scontrol show reservation -o`` into the nodes of each reservation."""
+class Reservation(NamedTuple):
+    """Reservation of nodes; times are Unix seconds."""
+
+    start_s: float
+    end_s: float
+    nodes: frozenset[str]
+
+
+def reservations_of(shown: str) -> dict[str, Reservation]:
+    """Parse the output of ``scontrol show reservation -o`` into reservations by name."""
     return {
-        pairs["ReservationName"]: frozenset(hosts_of(pairs.get("Nodes", "")))
+        pairs["ReservationName"]: Reservation(
+            float(_count(pairs.get("StartTime", ""), 0)),
+            float(_count(pairs.get("EndTime", ""), 0)),
+            frozenset(hosts_of(pairs.get("Nodes", ""))),
+        )
         for pairs in _pairs(shown)
         if "ReservationName" in pairs
     }
+
+
+def reserved_nodes(shown: str) -> dict[str, frozenset[str]]:
+    """Return the nodes of each reservation, from the same output."""
+    return {name: one.nodes for name, one in reservations_of(shown).items()}
 
 
 def settings_of(shown: str) -> dict[str, str]:

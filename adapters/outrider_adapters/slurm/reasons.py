@@ -3,13 +3,15 @@
 import datetime as dt
 import re
 from collections.abc import Callable, Mapping
+from math import inf
 from typing import Final, NamedTuple
 
 from outrider.api import Clause, WaitingReason, removing_most
 from outrider_adapters.slurm.acting.controller import DEFERRED
 from outrider_adapters.slurm.eligibility import Eligibility, JobKind
-from outrider_adapters.slurm.job_steps import NEVER, is_limit
-from outrider_adapters.slurm.nodes import Node, Partition
+from outrider_adapters.slurm.job_steps import NEVER, is_limit, never_starts
+from outrider_adapters.slurm.limits import Limit
+from outrider_adapters.slurm.nodes import Node, Partition, Reservation
 from outrider_adapters.slurm.queue_rows import QueueRow
 
 _THROTTLE: Final = re.compile(r"%(\d+)\]")
@@ -19,6 +21,23 @@ _BY_NODES: Final = frozenset(
     {"Resources", "Priority", "ReqNodeNotAvail", "BadConstraints", "PartitionConfig"}
 )
 """Reasons that depend on which nodes a job may use."""
+NODES: Final = ("Nodes ", "ReqNodeNotAvail")
+"""Beginnings of reasons that are about nodes."""
+
+
+class Ahead(NamedTuple):
+    """Waiting jobs that Slurm considers before a job.
+
+    Attributes:
+        jobs, cpus: how many, and the CPUs that they want.
+        equal: how many of them have the same priority, but a lower number.
+        first: ids of the first of them.
+    """
+
+    jobs: int
+    cpus: int
+    equal: int
+    first: tuple[str, ...]
 
 
 class WaitingFacts(NamedTuple):
@@ -31,10 +50,15 @@ class WaitingFacts(NamedTuple):
         row_id: id of the row, which may cover several tasks of an array.
         dependency: what it waits for, in Slurm's words; may be empty.
         qos: its quality of service.
-        ahead: jobs of higher priority that wait for one of its partitions, and the CPUs they want.
+        ahead: waiting jobs that Slurm considers before it.
+        tasks: how many tasks of its array wait and run.
         kind: determines which nodes it may use.
         nodes: by name.
         partitions: by name.
+        reservations: by name.
+        now_s: Unix seconds.
+        limit: limit that its reason names, with its value; None: none, or it is not known.
+        licences: what it asks of each licence, and how many are in use.
     """
 
     job: str
@@ -43,15 +67,25 @@ class WaitingFacts(NamedTuple):
     row_id: str
     dependency: str
     qos: str
-    ahead: tuple[int, int]
+    ahead: Ahead
+    tasks: tuple[int, int]
     kind: JobKind
     nodes: Mapping[str, Node]
     partitions: Mapping[str, Partition]
+    reservations: Mapping[str, Reservation]
+    now_s: float
+    limit: Limit | None
+    licences: tuple[str, ...]
 
     @property
     def code(self) -> str:
         """Slurm's reason code, without the details that follow it."""
         return self.row.reason.partition(",")[0].strip()
+
+    @property
+    def is_about_nodes(self) -> bool:
+        """True if it waits for its turn or for nodes, and for nothing else."""
+        return self.code in ("", "Priority", "Resources") or self.row.reason.startswith(NODES)
 
 
 def waiting_reason(asked: WaitingFacts, eligibility: Eligibility) -> WaitingReason:
@@ -68,20 +102,21 @@ def waiting_reason(asked: WaitingFacts, eligibility: Eligibility) -> WaitingReas
         for text, met in conditions
     )
     most = removing_most(clauses, len(nodes))
-    sentence, remedies = _words(asked, may_use)
-    if most is not None and asked.code in _BY_NODES:
+    is_closed = asked.is_about_nodes and _lacks_open_nodes(asked, may_use)
+    sentence, remedies = (_closed if is_closed else _words)(asked, may_use)
+    if most is not None and asked.code in _BY_NODES and not is_closed:
         sentence += (
             f"; {most.text} removes most nodes: {len(nodes) - most.machines} of {len(nodes)}"
         )
     return WaitingReason(
         code=asked.code or "None",
         sentence=sentence,
-        never=asked.code in NEVER,
+        never=never_starts(asked.row.reason) or (asked.limit is not None and asked.limit.never),
         remedies=tuple(remedies),
         machines=len(may_use),
         clauses=clauses,
         expected_start_s=asked.row.start_s,
-        ahead=asked.ahead[0] if asked.code in ("Priority", "Resources") else None,
+        ahead=asked.ahead.jobs if asked.code in ("Priority", "Resources") else None,
         removes_most=None if most is None else most.text,
     )
 
@@ -94,13 +129,27 @@ def _words(asked: WaitingFacts, may_use: frozenset[str]) -> tuple[str, list[str]
     code, job = asked.code, asked.job
     if not code:
         return "Slurm has not considered it yet", ["wait for the next cycle of the scheduler"]
+    if asked.limit is not None:
+        sentence, what = asked.limit.sentence, _spelt(code)
+        if asked.limit.never:
+            return f"it never starts as submitted: {sentence}", [
+                f"ask for less, or use another QOS or account ({what})"
+            ]
+        return f"a limit holds it back: {sentence}", [
+            f"wait until jobs that count against it have ended, or have it raised ({what})"
+        ]
     if is_limit(code):
         whose = f"QOS {asked.qos}" if "QOS" in code else f"account {asked.row.vo}"
         sentence = f"a limit of {whose} holds it back: {_spelt(code)} ({code})"
         return sentence, ["wait until jobs that count against it have ended, or have it raised"]
-    if asked.row.reason.startswith(("Nodes ", "ReqNodeNotAvail")):
-        return _closed(asked, may_use)
+    if asked.row.reason.startswith(NODES):
+        return _reserved(asked, may_use)
     never = f"it never starts as submitted: {_spelt(code)} ({code})"
+    if never_starts(asked.row.reason) and code not in NEVER:
+        words = asked.row.reason[0].lower() + asked.row.reason[1:]
+        return f"it never starts as submitted: {words}", [
+            "use a partition that admits it, or have its account or QOS admitted"
+        ]
     if code in NEVER:
         return never, [f"change what it asks for, or cancel it: scancel {job}"]
     return f"Slurm reports: {asked.row.reason}", []
@@ -155,26 +204,88 @@ def _array_limit(asked: WaitingFacts, _: frozenset[str]) -> tuple[str, list[str]
     array = asked.job.partition("_")[0]
     throttle = _THROTTLE.search(asked.row_id)
     most = f"at most {throttle[1]} of its tasks" if throttle else "only some of its tasks"
+    waiting, running = asked.tasks
     sentence = f"its array runs {most} at a time, as its user asked"
+    if waiting:
+        sentence += f"; now {running} of its tasks run and {waiting:,} wait"
     return sentence, [f"let more run: scontrol update JobId={array} ArrayTaskThrottle=N"]
 
 
 def _priority(asked: WaitingFacts, _: frozenset[str]) -> tuple[str, list[str]]:
-    jobs, cpus = asked.ahead
+    jobs, cpus, equal, first = asked.ahead
     where = " or ".join(asked.row.partitions)
-    sentence = f"{jobs} jobs of higher priority, which want {cpus:,} CPUs, wait for {where}, too"
-    return sentence, ["wait; a shorter time limit helps it to start in a gap before them"]
+    if not jobs:
+        return (
+            f"it is the next for {where}: no waiting job comes before it, and Slurm has not "
+            "considered it since"
+        ), ["wait for the next cycle of the scheduler"]
+    names = ", ".join(first)
+    if not equal:
+        sentence = (
+            f"{jobs} jobs of higher priority, which want {cpus:,} CPUs, wait for {where}, too"
+        )
+    else:
+        higher = f"{jobs - equal:,} of higher priority, " if jobs > equal else ""
+        sentence = (
+            f"{jobs:,} jobs that wait for {where}, too, and want {cpus:,} CPUs come before it: "
+            f"{higher}{equal:,} of the same priority and a lower number"
+        )
+    return f"{sentence}; first {names}", [
+        "wait; a shorter time limit helps it to start in a gap before them"
+    ]
 
 
 def _resources(asked: WaitingFacts, may_use: frozenset[str]) -> tuple[str, list[str]]:
     kind = asked.kind
-    free = sum(_is_free(asked.nodes[name], kind) for name in may_use)
-    sentence = (
-        f"it is among the next in line, but what it asks for is not free: {kind.nodes} nodes with "
-        f"{kind.cpus} CPUs each; {free} of the {len(may_use)} nodes that it may use have so many "
-        "CPUs free"
-    )
+    free = frozenset(name for name in may_use if _is_free(asked.nodes[name], kind))
+    so_many = "so many CPUs and so much memory" if kind.memory_mib else "so many CPUs"
+    wants = f"{kind.nodes} nodes with {kind.cpus} CPUs each"
+    counted = f"{len(free)} of the {len(may_use)} nodes that it may use have {so_many} free"
+    if len(free) >= kind.nodes:
+        kept = _reservations_on(asked, free)
+        but = f"but they are {kept}" if kept else "and Slurm keeps them for jobs before it, if any"
+        return f"it is among the next in line, and wants {wants}; {counted}, {but}", [
+            "wait; a shorter time limit helps it to start in a gap"
+        ]
+    sentence = f"it is among the next in line, but what it asks for is not free: {wants}; {counted}"
     return sentence, ["wait for jobs to end there, or ask for less"]
+
+
+def _node_limit(asked: WaitingFacts, _: frozenset[str]) -> tuple[str, list[str]]:
+    nodes = asked.row.nodes
+    gives = ", ".join(
+        f"{name} {_takes(asked, name, partition)}" for name in asked.row.partitions
+        if (partition := asked.partitions.get(name)) is not None
+    )  # fmt: skip
+    sentence = f"it never starts as submitted: it asks for {nodes} nodes, {gives or 'too many'}"
+    return f"{sentence} (partition node limit)", [
+        f"change what it asks for, or cancel it: scancel {asked.job}"
+    ]
+
+
+def _takes(asked: WaitingFacts, name: str, partition: Partition) -> str:
+    if asked.row.nodes < partition.min_nodes:
+        return f"takes at least {partition.min_nodes}"
+    if asked.row.nodes > partition.max_nodes:
+        return f"takes at most {partition.max_nodes}"
+    return f"has {sum(name in node.partitions for node in asked.nodes.values())}"
+
+
+def _reservation(asked: WaitingFacts, _: frozenset[str]) -> tuple[str, list[str]]:
+    name = asked.row.reservation
+    found = asked.reservations.get(name)
+    if found is None:
+        return f"its reservation {name} does not exist any more", [
+            f"leave it: scontrol update JobId={asked.job} ReservationName="
+        ]
+    if found.start_s > asked.now_s:
+        return (
+            f"its reservation {name} begins {_utc(found.start_s)} UTC and ends "
+            f"{_utc(found.end_s)} UTC"
+        ), ["wait until it begins"]
+    return f"its reservation {name}, until {_utc(found.end_s)} UTC, has nothing free for it", [
+        "wait for jobs to end there, or ask for less"
+    ]
 
 
 def _time_limit(asked: WaitingFacts, _: frozenset[str]) -> tuple[str, list[str]]:
@@ -205,18 +316,52 @@ def _partition_closed(asked: WaitingFacts, _: frozenset[str]) -> tuple[str, list
 
 
 def _licences(asked: WaitingFacts, _: frozenset[str]) -> tuple[str, list[str]]:
-    return "licences that it asks for are in use", ["wait until a job that has them ends"]
+    asks = f": {', '.join(asked.licences)}" if asked.licences else ""
+    return f"licences that it asks for are in use{asks}", ["wait until a job that has them ends"]
+
+
+def _lacks_open_nodes(asked: WaitingFacts, may_use: frozenset[str]) -> bool:
+    """Return whether so many of the nodes are closed that the job cannot start."""
+    return bool(may_use) and len(may_use - _closed_among(asked, may_use)) < asked.kind.nodes
+
+
+def _closed_among(asked: WaitingFacts, may_use: frozenset[str]) -> frozenset[str]:
+    return frozenset(name for name in may_use if not asked.nodes[name].usable)
 
 
 def _closed(asked: WaitingFacts, may_use: frozenset[str]) -> tuple[str, list[str]]:
-    shut = [name for name in sorted(may_use) if not asked.nodes[name].usable]
-    closed = [
-        f"{name} is {asked.nodes[name].state} ({asked.nodes[name].reason or 'no reason given'})"
-        for name in shut[:_MAX_NAMES]
-    ]
-    sentence = f"Slurm reports: {asked.row.reason}; {len(shut)} of the {len(may_use)} nodes that "
-    sentence += "it may use are closed" + (f": {'; '.join(closed)}" if closed else "")
+    shut = sorted(_closed_among(asked, may_use))
+    named = f"it names {asked.row.required}, and " if asked.row.required else ""
+    sentence = f"{named}{len(shut)} of the {len(may_use)} nodes that it may use are closed: "
+    sentence += "; ".join(f"{name} is {asked.nodes[name].why_closed}" for name in shut[:_MAX_NAMES])
+    if len(shut) > _MAX_NAMES:
+        sentence += f"; and {len(shut) - _MAX_NAMES} more"
+    if asked.kind.nodes > 1:
+        sentence += f"; it needs {asked.kind.nodes} nodes"
     return sentence, ["wait until they are back, or ask for other nodes"]
+
+
+def _reserved(asked: WaitingFacts, may_use: frozenset[str]) -> tuple[str, list[str]]:
+    sentence = f"Slurm reports: {asked.row.reason}"
+    if shut := _closed_among(asked, may_use):
+        sentence += f"; {_closed(asked, may_use)[0]}" if len(shut) else ""
+    if kept := _reservations_on(asked, may_use):
+        sentence += f"; {kept}"
+        return sentence, ["wait until they end, or ask for a time limit that ends before them"]
+    return sentence, ["wait until they are back, or ask for other nodes"]
+
+
+def _reservations_on(asked: WaitingFacts, names: frozenset[str]) -> str:
+    """Return which reservations keep nodes from a job that would begin now, in words."""
+    ends_s = asked.now_s + (inf if asked.row.limit_s is None else asked.row.limit_s)
+    found = [
+        f"{name} has {len(one.nodes & names)} of them from {_utc(one.start_s)} to "
+        f"{_utc(one.end_s)} UTC"
+        for name, one in sorted(asked.reservations.items(), key=lambda item: item[1].start_s)
+        if name != asked.row.reservation
+        and one.nodes & names and one.start_s < ends_s and one.end_s > asked.now_s
+    ]  # fmt: skip
+    return f"reserved: {'; '.join(found[:_MAX_NAMES])}" if found else ""
 
 
 _EXPLAINED: Final[Mapping[str, Callable[[WaitingFacts, frozenset[str]], tuple[str, list[str]]]]] = {
@@ -230,6 +375,8 @@ _EXPLAINED: Final[Mapping[str, Callable[[WaitingFacts, frozenset[str]], tuple[st
     "Priority": _priority,
     "Resources": _resources,
     "PartitionTimeLimit": _time_limit,
+    "PartitionNodeLimit": _node_limit,
+    "Reservation": _reservation,
     "PartitionDown": _partition_closed,
     "PartitionInactive": _partition_closed,
     "Licenses": _licences,
@@ -237,7 +384,11 @@ _EXPLAINED: Final[Mapping[str, Callable[[WaitingFacts, frozenset[str]], tuple[st
 
 
 def _is_free(node: Node, kind: JobKind) -> bool:
-    return node.usable and node.cpus - node.allocated >= kind.cpus
+    return (
+        node.usable
+        and node.cpus - node.allocated >= kind.cpus
+        and node.memory_mib - node.allocated_mib >= kind.memory_mib
+    )
 
 
 def _spelt(code: str) -> str:

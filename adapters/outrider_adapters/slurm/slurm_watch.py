@@ -13,7 +13,12 @@ from outrider.api import Batch, NamedEvent, PeerError, PlannedStarts, ReaderOpti
 from outrider_adapters.polling import Asking, CommandError
 from outrider_adapters.readers.slurm import SacctReader
 from outrider_adapters.slurm.acting.fence_jobs import FencesLeftOut
-from outrider_adapters.slurm.commands import SlurmCommands, acting_users, hidden_from_us
+from outrider_adapters.slurm.commands import (
+    RecentAnswers,
+    SlurmCommands,
+    acting_users,
+    hidden_from_us,
+)
 from outrider_adapters.slurm.eligibility import Eligibility
 from outrider_adapters.slurm.job_watch import JobWatch
 from outrider_adapters.slurm.nodes import (
@@ -53,6 +58,7 @@ class SlurmWatch:
         partitions: by name, at the last look.
         eligibility: which nodes its jobs may use.
         planned_starts: when Slurm itself expects to start jobs, at the last look.
+        recent: answers that explain jobs, none older than the last look.
     """
 
     def __init__(
@@ -76,6 +82,7 @@ class SlurmWatch:
         self._looked_s = -inf
         self._shown_for_s = 0.0
         self._problem = ""
+        self.recent = RecentAnswers(commands)
         self._accounting = Accounting(commands, "", "")
         self._reserved: dict[str, frozenset[str]] = {}
         self._published: dict[str, SeenNode] = {}
@@ -145,6 +152,7 @@ class SlurmWatch:
         If the controller does not answer, the batch is empty and reports that; its age grows.
         """
         now_s = self.now_s
+        self.recent.forget()
         return self._asking.batch(_CONTROLLER, now_s, lambda: self._batch(now_s), self._cursor)
 
     def _batch(self, now_s: float) -> Batch:

@@ -17,7 +17,7 @@ from tests.peers.beside_slurm.ranked import (
     priorities,
     ranked_slurm,
 )
-from tests.peers.beside_slurm.watched import of_slurm, submit
+from tests.peers.beside_slurm.watched import Watched, of_slurm, submit
 from tests.peers.plain_policies import install_policies
 from tests.peers.presence import require_peer
 from tests.peers.slurm import Slurm, missing_reason
@@ -208,3 +208,35 @@ def test_an_operator_may_do_all_of_it_and_nothing_more_once_that_is_revoked(
         finally:
             words = ("modify", "user", "daemon", "set", "adminlevel=Operator")
             slurm.run("sacctmgr", "-i", *words)
+
+
+def test_a_limit_is_explained_with_its_value_and_use(slurm: Slurm, folder: Path) -> None:
+    for words in (
+        "add qos short MaxJobsPerUser=1 MaxWall=30",
+        "modify user root set qos=normal,short",
+    ):
+        slurm.run("sacctmgr", "-i", *words.split())
+    watched = Watched(slurm)
+    first = submit(slurm, folder, "--qos=short", "-t", "10", sleep_s=300)
+    slurm.wait_until("its run", lambda: first in slurm.jobs("R"))
+    second = submit(slurm, folder, "--qos=short", "-t", "10")
+    reason = "QOSMaxJobsPerUserLimit"
+    slurm.wait_until(reason, lambda: of_slurm(slurm, second)["Reason"] == reason)
+    watched.look()
+    told = watched.why(second)
+    assert told.sentence == (
+        "a limit holds it back: QOS short allows 1 running job for each user (now: 1 running job)"
+    )
+    assert not told.never
+    long = submit(slurm, folder, "--qos=short", "-t", "50", "-H")
+    slurm.run("scancel", first, second)
+    slurm.run("scontrol", "release", long)
+    reason = "QOSMaxWallDurationPerJobLimit"
+    slurm.wait_until(reason, lambda: of_slurm(slurm, long)["Reason"] == reason)
+    watched.look()
+    told = watched.why(long)
+    assert told.never
+    assert told.sentence == (
+        "it never starts as submitted: QOS short allows 0:30:00 of run time for one job; it asks "
+        "for 0:50:00 of run time"
+    )

@@ -1,5 +1,6 @@
 """Tests of waiting reasons in situations on a real Slurm, compared with Slurm's own data."""
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -93,7 +94,10 @@ def test_pauses_after_it_was_queued_again(watched: Watched, folder: Path) -> Non
 def test_an_array_that_runs_two_at_a_time(watched: Watched, folder: Path) -> None:
     array = submit(watched.slurm, folder, "--array=1-5%2", sleep_s=30)
     reported = why(watched, f"{array}_4", "JobArrayTaskLimit")
-    assert reported.sentence == "its array runs at most 2 of its tasks at a time, as its user asked"
+    assert reported.sentence == (
+        "its array runs at most 2 of its tasks at a time, as its user asked; now 2 of its tasks "
+        "run and 3 wait"
+    )
     remedy = reported.remedies[0].partition(": ")[2].replace("=N", "=5")
     watched.slurm.run(*remedy.split())
     watched.look_until("its start", lambda: "started" in watched.kinds_of(f"{array}_4"))
@@ -140,14 +144,87 @@ def test_what_it_asks_for_is_not_free(watched: Watched, folder: Path) -> None:
 
 def test_who_is_ahead(watched: Watched, folder: Path) -> None:
     with full(watched.slurm, folder):
-        submit(watched.slurm, folder, "-n3")
+        first = submit(watched.slurm, folder, "-n3")
         submit(watched.slurm, folder, "-H", "-n4")
-        submit(watched.slurm, folder, "--array=1-3", "-n2")
+        array = submit(watched.slurm, folder, "--array=1-3", "-n2")
         job = submit(watched.slurm, folder, "-n4")
         reported = why(watched, job, "Priority")
     assert reported.ahead == 4, "a held job is not ahead of anybody"
     assert reported.sentence == (
-        "4 jobs of higher priority, which want 9 CPUs, wait for batch, too"
+        "4 jobs of higher priority, which want 9 CPUs, wait for batch, too; "
+        f"first {first}, {array}_1, {array}_2"
+    )
+
+
+def test_jobs_of_equal_priority_go_by_their_number(watched: Watched, folder: Path) -> None:
+    slurm = watched.slurm
+    with full(slurm, folder):
+        jobs = [submit(slurm, folder, "-n4") for _ in range(4)]
+        for job, priority in zip(jobs, (7, 7, 9, 7), strict=True):
+            slurm.run("scontrol", "update", f"JobId={job}", f"Priority={priority}")
+        one, two, three, last = jobs
+        reported = why(watched, last, "Priority")
+        assert reported.sentence == (
+            "3 jobs that wait for batch, too, and want 12 CPUs come before it: 1 of higher "
+            f"priority, 2 of the same priority and a lower number; first {three}, {one}, {two}"
+        )
+        assert reported.ahead == 3
+        assert watched.why(two).sentence.endswith(f"a lower number; first {three}, {one}")
+
+
+def test_licences_in_use(watched: Watched, folder: Path) -> None:
+    holder = submit(watched.slurm, folder, "-L", "matlab:2", sleep_s=300)
+    watched.slurm.wait_until("its run", lambda: holder in watched.slurm.jobs("R"))
+    reported = why(watched, submit(watched.slurm, folder, "-L", "matlab"), "Licenses")
+    assert reported.sentence == "licences that it asks for are in use: 1 of matlab (2 of 2 in use)"
+
+
+def test_reservations_of_its_own_and_of_others(watched: Watched, folder: Path) -> None:
+    slurm = watched.slurm
+    slurm.run(
+        "scontrol", "create", "reservation", "ReservationName=course", "StartTime=now+30minutes",
+        "Duration=60", "Nodes=n3", "Users=root",
+    )  # fmt: skip
+    try:
+        own = submit(slurm, folder, "--reservation=course", "-t", "10")
+        shown = dict(
+            pair.split("=", 1)
+            for pair in slurm.run("scontrol", "show", "reservation", "-o").split()
+        )
+        begins = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(float(shown["StartTime"])))
+        reported = why(watched, own, "Reservation")
+        assert reported.sentence.startswith(f"its reservation course begins {begins} and ends ")
+        watched.watch.recent.forget()
+        other = submit(slurm, folder, "-w", "n3", "-t", "50")
+        reason = "ReqNodeNotAvail"
+        slurm.wait_until(reason, lambda: of_slurm(slurm, other)["Reason"].startswith(reason))
+        watched.look()
+        reported = watched.why(other)
+        assert f"course has 1 of them from {begins[:-4]} to " in reported.sentence
+        assert reported.remedies == (
+            "wait until they end, or ask for a time limit that ends before them",
+        )
+        slurm.run("scancel", own, other)
+    finally:
+        slurm.wait_until("no jobs of it", lambda: not slurm.jobs("PD", "R"))
+        slurm.run("scontrol", "delete", "ReservationName=course")
+
+
+def test_a_draining_node_is_told_to_those_that_others_precede(
+    watched: Watched, folder: Path
+) -> None:
+    slurm = watched.slurm
+    with full(slurm, folder):
+        slurm.run("scontrol", "update", "NodeName=n3", "State=DRAIN", "Reason=broken fan")
+        try:
+            job = submit(slurm, folder, "-w", "n3")
+            watched.look_until("the drain", lambda: not watched.watch.nodes["n3"].usable)
+            reported = watched.why(job)
+        finally:
+            slurm.run("scontrol", "update", "NodeName=n3", "State=RESUME")
+    assert reported.sentence == (
+        "it names n3, and 1 of the 1 nodes that it may use are closed: n3 is draining, its jobs "
+        "still run (ALLOCATED+DRAIN: broken fan)"
     )
 
 

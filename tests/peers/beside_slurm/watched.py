@@ -13,6 +13,7 @@ from tests.peers.slurm import Slurm
 
 NODES: Final = {1: "Feature=intel,ssd", 2: "Feature=intel", 3: "Feature=amd,ssd"}
 SETTINGS: Final = """\
+Licenses=matlab:2
 PartitionName=express Nodes=n1,n2 MaxTime=10 State=UP
 PartitionName=closed Nodes=n3 MaxTime=1:00:00 State=DOWN
 """

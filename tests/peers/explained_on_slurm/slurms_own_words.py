@@ -64,10 +64,14 @@ def _differences_of_one_that_waits(
 
 
 def _ahead(slurm: Slurm, shown: dict[str, str]) -> int:
-    """Count jobs of higher priority that wait for the same partition, and are not blocked."""
-    rows = slurm.run("squeue", "-h", "-r", "-t", "PD", "-p", shown["Partition"], "-o", "%Q|%r")
+    """Count jobs that come first in the same partition, and are not blocked.
+
+    They have a higher priority, or the same and a lower number.
+    """
+    rows = slurm.run("squeue", "-h", "-r", "-t", "PD", "-p", shown["Partition"], "-o", "%Q|%A|%r")
     waiting = (row.split("|") for row in rows.split("\n") if row)
-    higher = [reason for priority, reason in waiting if int(priority) > int(shown["Priority"])]
+    mine = (-int(shown["Priority"]), int(shown["JobId"]))
+    higher = [reason for priority, job, reason in waiting if (-int(priority), int(job)) < mine]
     return sum(reason in ("Priority", "Resources") for reason in higher)
 
 

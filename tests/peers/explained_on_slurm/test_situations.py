@@ -80,11 +80,12 @@ EXPLAINED: Final[dict[str, tuple[str, str | None, bool]]] = {
     "longer than its partition gives": (
         "it asks for 0:20:00, express gives 0:10:00 at most", "ask for at most 0:10:00", True),
     "more nodes than its partition has": (
-        "it never starts as submitted: partition node limit", "change what it asks for", True),
+        "it asks for 3 nodes, express has 2 .partition node limit", "change what it asks", True),
     "more CPUs than there are": ("it never starts as submitted", "change what it asks for", True),
     "a feature that nobody has any more": (
         "features gone removes most nodes: 4 of 4", "change what it asks for", True),
-    "its node is drained": ("n3 is .*DRAIN.*broken disk", "wait until they are back", False),
+    "its node is drained": (
+        r"it names n3, and .* closed: n3 is drained \(.*DRAIN: broken disk\)", "wait until", False),
     "its partition is closed": ("closed starts no jobs now", "wait until it is opened", False),
     "its array runs one at a time": ("at most 1 of its tasks at a time", "let more run", False),
     "completed": ("it completed at .* on n2 after one run", None, False),
