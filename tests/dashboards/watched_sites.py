@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from outrider.service.metrics.declarations.evidence import MEASURES
+from outrider.service.shapes.values import Score
 from outrider.service.twin import starts_file
-from outrider.service.twin.starts_file import Score
 from outrider.service.twin.twin_file import write_plain
 from tests.cli.running import outrider
 from tests.fixtures.evidence import PARTS, RATIO, WIDER, starts_told, twin_answered

@@ -3,8 +3,8 @@
 import pytest
 
 from outrider.acting.lever_thread import OUTCOMES
-from outrider.service.views.commands import lease_of, levers_shown
 from outrider.service.views.sentences import lease_in_words
+from outrider.service.views.status import lease_of, levers_shown
 from tests.acting.levers import Noting, Refusing, at_a_pool, counts_of, row, wait_until
 
 LETS_BEGIN = "Outrider lets it start; the batch system decides when and where."

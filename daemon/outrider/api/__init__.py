@@ -9,7 +9,6 @@ from outrider.api.adapter import (
     Adapter,
     AdapterSettings,
     Batch,
-    Clause,
     FoundSystem,
     InProgress,
     PlannedStarts,
@@ -70,7 +69,14 @@ from outrider.model.errors import (
 )
 from outrider.model.events import NamedEvent
 from outrider.model.jobs import RUNNING, SUSPENDED_STATE, Job, JobSpec
-from outrider.model.machines import ClusterSpec, MachineSpec, OpeningHours, Resources, SiteHabits
+from outrider.model.machines import (
+    Clause,
+    ClusterSpec,
+    MachineSpec,
+    OpeningHours,
+    Resources,
+    SiteHabits,
+)
 from outrider.model.settings import build, describe
 from outrider.model.utility import TimeUtility
 

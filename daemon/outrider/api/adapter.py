@@ -14,7 +14,7 @@ from msgspec import Struct
 from outrider.api.lever import Lever, UndoLog
 from outrider.model.deployment import ServiceNeeds
 from outrider.model.events import NamedEvent
-from outrider.model.machines import ClusterSpec, SiteHabits
+from outrider.model.machines import Clause, ClusterSpec, SiteHabits
 from outrider.model.modes import Discipline
 
 # -- found system ----------------------------------------------------------------------------------
@@ -85,20 +85,6 @@ class PlannedStarts(msgspec.Struct, frozen=True):
 
 # -- waiting reason --------------------------------------------------------------------------------
 # Reason why a job waits, as its batch system gives it: what an adapter returns on request.
-
-
-class Clause(msgspec.Struct, frozen=True):
-    """One condition that a job puts on its machines; all of them have to hold.
-
-    Attributes:
-        text: as the batch system writes it.
-        machines: how many machines meet it, regardless of the other conditions.
-        without_it: how many machines would meet all the others without this one.
-    """
-
-    text: str
-    machines: int
-    without_it: int
 
 
 def removing_most(clauses: Iterable[Clause], machines: int) -> Clause | None:

@@ -209,3 +209,17 @@ class SiteHabits(Struct, frozen=True):
                 for name in self.__struct_fields__
             )
         )
+
+
+class Clause(msgspec.Struct, frozen=True):
+    """One condition that a job puts on its machines; all of them have to hold.
+
+    Attributes:
+        text: as the batch system writes it.
+        machines: how many machines meet it, regardless of the other conditions.
+        without_it: how many machines would meet all the others without this one.
+    """
+
+    text: str
+    machines: int
+    without_it: int

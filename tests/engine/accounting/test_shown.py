@@ -13,8 +13,8 @@ from outrider.replay.run import CampusRun
 from outrider.service.core.core import Core
 from outrider.service.metrics import expose
 from outrider.service.metrics.exporter import MetricsExporter
+from outrider.service.shapes.status import Calibration, Status
 from outrider.service.views.status import status
-from outrider.service.web.shapes.status import Calibration, Status
 from tests.engine.accounting.forecasters import Deferring, deferring, forecaster
 from tests.fixtures.cores import RECORDING
 from tests.service.running.watched_campus import campus_of, small_campus, watched

@@ -12,9 +12,10 @@ import pytest
 from outrider.cli.daemon import explain_path
 from outrider.model.events import SUBMITTED
 from outrider.model.jobs import JobSpec
+from outrider.service.shapes.values import Score
 from outrider.service.twin import starts_file
 from outrider.service.twin import watch as watch_module
-from outrider.service.twin.starts_file import Score, StartInterval, StartsFile
+from outrider.service.twin.starts_file import StartInterval, StartsFile
 from outrider.service.twin.watch import FRESH_S, TwinWatch
 from outrider.service.views.expected_starts import ExpectedStarts
 from tests.fixtures.cores import T, core_of, tell

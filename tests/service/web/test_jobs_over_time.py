@@ -14,9 +14,9 @@ from outrider.journal import Entry, Journal, RunRecord
 from outrider.model.errors import LedgerError
 from outrider.model.events import JOINED, STARTED, SUBMITTED
 from outrider.service.core.core import Core
+from outrider.service.shapes.jobs import JobsOverTime as Told
 from outrider.service.views import over_time as view_module
 from outrider.service.views.over_time import Curve, JobsOverTime
-from outrider.service.web.endpoints.over_time import JobsOverTime as Told
 from outrider.service.web.endpoints.over_time import JobsOverTimeQuery, answer_jobs_over_time
 from tests.fixtures.cores import T, core_of, tell
 

@@ -23,10 +23,10 @@ from outrider.model.events import (
 )
 from outrider.service.core.core import Core
 from outrider.service.core.user_privacy import PersonalVos, Pseudonyms, UserNames, is_pseudonym
+from outrider.service.shapes.site import OneMachine
 from outrider.service.views.one_machine import MachineHistories
 from outrider.service.web.endpoint import NotFoundError
 from outrider.service.web.endpoints import machines as endpoint
-from outrider.service.web.endpoints.machines import OneMachine
 from tests.fixtures.cores import T, core_of, tell
 
 DESK = MachineSpec("lab", cpus=4, active_w=100.0, idle_w=40.0, sleep_w=3.0)

@@ -11,8 +11,8 @@ from outrider.journal import Entry
 from outrider.service.daemon.daemon_view import DaemonView
 from outrider.service.journal.recording import Recording
 from outrider.service.mqtt.publisher import Publisher
+from outrider.service.shapes.jobs import Ambiguity, Explanation
 from outrider.service.web import make_app, serve
-from outrider.service.web.endpoints.explain import Ambiguity, Explanation
 from tests.fixtures.cores import T, core_of, tell
 from tests.journal.samples import decision
 from tests.service.web.test_answers import check

@@ -10,9 +10,10 @@ from outrider.api import JobSpec, MachineSpec
 from outrider.model.events import COMPLETED, EVICTED, JOINED, STARTED, SUBMITTED, NamedEvent
 from outrider.service.core.core import Core
 from outrider.service.core.user_privacy import PersonalVos, Pseudonyms, UserNames
+from outrider.service.shapes.site import Vos
 from outrider.service.views.users_and_vos import quantile
 from outrider.service.web.endpoints import users_and_vos
-from outrider.service.web.endpoints.users_and_vos import Vos, VosQuery
+from outrider.service.web.endpoints.users_and_vos import VosQuery
 from tests.fixtures.cores import core_of, tell
 
 T = 1_700_000_000.0

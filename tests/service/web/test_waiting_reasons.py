@@ -23,11 +23,11 @@ from outrider.model.jobs import JobSpec
 from outrider.service.daemon.daemon_view import DaemonView
 from outrider.service.journal.recording import Recording
 from outrider.service.mqtt.publisher import Publisher
+from outrider.service.shapes.jobs import Explanation
 from outrider.service.views import waiting_reasons
 from outrider.service.views.waiting_reasons import KEPT_S, NO_ANSWER, SystemAnswer, WaitingReasons
 from outrider.service.web import make_app, serve
 from outrider.service.web.access import Access
-from outrider.service.web.endpoints.explain import Explanation
 from tests.fixtures.cores import T, core_of, tell
 from tests.service.web.test_answers import check
 

@@ -10,7 +10,8 @@ from msgspec import Meta, Struct
 
 from outrider.acting.gate import ACTING_MODES, CANARY
 from outrider.model.modes import MODES
-from outrider.service.journal.trial_record import RUNNING, TrialShown
+from outrider.service.journal.trial_record import RUNNING
+from outrider.service.shapes.status import TrialShown
 from outrider.twin.answer_file import Ratio, Ratios, Window
 
 _SHADOW: Final = "shadow"

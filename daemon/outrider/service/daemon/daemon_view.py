@@ -21,16 +21,15 @@ from outrider.service.core.source_state import StateWords
 from outrider.service.core.user_privacy import PersonalVos, Pseudonyms, UserNames
 from outrider.service.journal.recording import Recording
 from outrider.service.journal.restart import StartProgress
-from outrider.service.journal.trial_record import TrialShown
 from outrider.service.metrics import MetricStore, Snapshot
 from outrider.service.metrics.exporter import MetricsExporter
 from outrider.service.mqtt.publisher import Publisher
+from outrider.service.shapes.status import TrialShown
 from outrider.service.twin.watch import TwinWatch
-from outrider.service.views.commands import levers_shown
 from outrider.service.views.expected_starts import ExpectedStarts
 from outrider.service.views.one_machine import MachineHistories
 from outrider.service.views.over_time import JobsOverTime, UseOverTime
-from outrider.service.views.status import sentence
+from outrider.service.views.status import levers_shown, sentence
 from outrider.service.views.twin import saving_text, twin_shown
 from outrider.service.views.users_and_vos import user_rows
 from outrider.service.views.waiting_reasons import WaitingReasons

@@ -3,11 +3,10 @@
 import hashlib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 import msgspec
 import structlog
-from msgspec import Meta, Struct
 
 from outrider.acting.gate import CANARY
 from outrider.acting.trial import MEASURES, Trial, TrialOutcome, draw_days, midnights
@@ -15,6 +14,7 @@ from outrider.journal import Journal
 from outrider.model.errors import LedgerError
 from outrider.model.localtime import time_zone
 from outrider.service.config.declarations import Config, acting_of, policies_of
+from outrider.service.shapes.status import TrialShown
 
 TRIAL_KEY: Final = "trial"
 """Key of the present trial in the journal; the steps of all trials are commands."""
@@ -125,40 +125,6 @@ def registered(config: Config, now_s: float, stated: Stated) -> Trial:
 
 # -- shown -----------------------------------------------------------------------------------------
 # The canary trial as shown in status, evidence and commands.
-
-
-class TrialShown(Struct, frozen=True, kw_only=True):
-    """A canary trial by days, registered in advance and compared only at its end."""
-
-    state: Literal["running", "ended", "broken_off"]
-    why: Annotated[str, Meta(description="Why it was broken off; else empty.")]
-    policy: str
-    registered_s: Annotated[float, Meta(description="Unix seconds by the site's clock.")]
-    begins_s: Annotated[float, Meta(description="The midnight at which its first day begins.")]
-    ends_s: Annotated[float, Meta(description="When its outcome is computed.")]
-    days: Annotated[int, Meta(description="Its registered length.")]
-    days_done: int
-    seed: Annotated[int, Meta(description="Random seed of the drawn days.")]
-    restarts: Annotated[int, Meta(description="Restarts of the daemon during the trial.")]
-    acts_now: Annotated[bool, Meta(description="True if it acts today.")]
-    next_change_s: Annotated[
-        float | None, Meta(description="When acting next begins or ends; null: never.")
-    ]
-    stated_as: Annotated[
-        str,
-        Meta(
-            description="The twin's statement at registration: next: a forecast; past: a "
-            "simulated past; empty: nothing."
-        ),
-    ]
-    outcome: Annotated[
-        TrialOutcome | None,
-        Meta(description="Acting / not acting; null until it ends at its registered length."),
-    ]
-    summary: Annotated[str, Meta(description="In the status: the trial as a sentence.")] = ""
-    results: Annotated[
-        list[str], Meta(description="In the status: the result of each measure, for people.")
-    ] = []
 
 
 def trial_shown(record: TrialRecord | None, now_s: float) -> TrialShown | None:

@@ -23,11 +23,11 @@ from outrider.model.modes import CONSERVATIVE, EASY, EASY_SJBF, FIRST_FIT, Disci
 from outrider.model.utility import TimeUtility
 from outrider.service.config.loaded import LoadedConfig
 from outrider.service.journal.recording import SNAPSHOTS_NAME
+from outrider.service.shapes.values import Score
 from outrider.service.twin import starts_file
 from outrider.service.twin.candidates_cycle import CandidatesCycle
 from outrider.service.twin.starts_file import (
     OneMoreForecast,
-    Score,
     StartInterval,
     StartsFile,
     Wait,

@@ -10,6 +10,7 @@ import structlog
 from msgspec import Struct
 
 from outrider.api.adapter import Adapter, PlannedStarts
+from outrider.service.shapes.values import Score
 from outrider.service.twin.twin_file import read_at_most, write_whole
 from outrider.twin.answer_file import Finite
 
@@ -26,23 +27,6 @@ class StartInterval(Struct, frozen=True, gc=False):
     low_s: Finite
     median_s: Finite
     high_s: Finite
-
-
-class Score(Struct, frozen=True, gc=False):
-    """The accuracy of past forecasts.
-
-    Attributes:
-        n: predicted starts that have happened.
-        coverage_ratio: ratio of them within the interval; None without any.
-        pinball_s: mean pinball loss of the three quantiles, seconds; None without any.
-        width_s: mean width of the intervals, seconds; of the batch system's own plan, which has
-            none: of the interval that holds the middle 80 % of its errors. None without any.
-    """
-
-    n: int
-    coverage_ratio: Finite | None = None
-    pinball_s: Finite | None = None
-    width_s: Finite | None = None
 
 
 class Wait(Struct, frozen=True, gc=False):

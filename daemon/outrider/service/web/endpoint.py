@@ -223,9 +223,6 @@ After: TypeAlias = Annotated[
     Annotated[int, Meta(ge=0, le=2**63 - 1)] | UnsetType,
     Meta(description="Continue after this cursor: `next` of the previous page."),
 ]
-Next: TypeAlias = Annotated[
-    int | None, Meta(description="Cursor to pass as `after` for the next page; null: last page.")
-]
 
 
 def page_of(

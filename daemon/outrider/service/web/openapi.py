@@ -7,8 +7,8 @@ from typing import Any, Final
 import msgspec
 
 import outrider
+from outrider.service.shapes.values import Failure
 from outrider.service.web.endpoint import JSON, Endpoint, NoQuery, Post, schemas
-from outrider.service.web.shapes.values import Failure
 
 _REF: Final = "#/components/schemas/{name}"
 _DESCRIPTIONS: Final = {

@@ -2,7 +2,7 @@
 
 A new endpoint is declared in the module of its resource, which adds it to its ``ENDPOINTS``. Only
 a new resource needs a new module, and a line in `NAMES`. `jobs` shows an endpoint with parameters,
-`utility` one without. Nothing else has to change: the application serves the list, the OpenAPI
+`status` two without. Nothing else has to change: the application serves the list, the OpenAPI
 document and (by `make docs`) the reference page are generated from it, in this order, and tests
 query every endpoint of a running daemon.
 """
@@ -20,7 +20,6 @@ NAMES: Final = (
     "machines",
     "users_and_vos",
     "explain",
-    "utility",
     "over_time",
     "commands",
 )

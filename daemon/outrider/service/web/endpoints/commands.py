@@ -8,7 +8,8 @@ from msgspec import Meta, Struct
 
 from outrider.service.commands.command import MAX_SHOWN, Command, Result, StillAtWorkError
 from outrider.service.commands.evidence import Evidence
-from outrider.service.views.commands import command_rows
+from outrider.service.shapes.values import Commands, Failure
+from outrider.service.views.status import command_rows
 from outrider.service.web.endpoint import (
     Answer,
     Call,
@@ -19,7 +20,6 @@ from outrider.service.web.endpoint import (
     Posted,
     json_response,
 )
-from outrider.service.web.shapes.values import CommandRow, Failure, Mode, ModeLimit
 
 _STATUSES = {"done": 200, "refused": 409, "failed": 500}
 
@@ -28,17 +28,6 @@ class CommandsQuery(Struct, frozen=True):
     """Parameters of the last commands."""
 
     limit: Annotated[int, Meta(ge=1, le=MAX_SHOWN, description="Most rows of the answer.")] = 20
-
-
-class Commands(Struct):
-    """The mode, its limit, and the last commands, the newest first."""
-
-    mode: Mode
-    configured_mode: Annotated[
-        Mode, Meta(description="Mode of the configuration: the ceiling of `mode`.")
-    ]
-    mode_limit: ModeLimit | None
-    commands: list[CommandRow]
 
 
 async def handle(call: Call[CommandsQuery]) -> Answer:

@@ -9,6 +9,15 @@ from outrider.model.jobs import JOB_STATE_NAMES, QUEUED, Job
 from outrider.model.reasons import reason_text
 from outrider.service.core.core import Core
 from outrider.service.core.source_state import OURS
+from outrider.service.shapes.values import (
+    Count,
+    ExpectedStart,
+    JobState,
+    Mode,
+    StartAnswer,
+    StartsShown,
+    Unknown,
+)
 from outrider.service.views.expected_starts import NOT_SAID, ExpectedStarts
 from outrider.service.views.job_list import (
     KNOWN,
@@ -20,15 +29,6 @@ from outrider.service.views.job_list import (
 )
 from outrider.service.views.sentences import choice_text
 from outrider.service.web.endpoint import Answer, BadQueryError, Call, Endpoint, Limit, page_of
-from outrider.service.web.shapes.values import (
-    Count,
-    ExpectedStart,
-    JobState,
-    Mode,
-    StartAnswer,
-    StartsShown,
-    Unknown,
-)
 
 
 class JobsQuery(Struct, frozen=True):
@@ -197,7 +197,7 @@ async def handle(call: Call[JobsQuery]) -> Answer:
 
 
 # -- jobs ------------------------------------------------------------------------------------------
-# The shape of a list of jobs. It follows the rules of `outrider.service.web.shapes.values`.
+# The shape of a list of jobs. It follows the rules of `outrider.service.shapes.values`.
 
 
 class PendingDecision(Struct):

@@ -9,6 +9,8 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from outrider.model.errors import LedgerError
 from outrider.model.machines import MachineSpec
 from outrider.service.core.core import Core
+from outrider.service.shapes.site import Machines, OneMachine
+from outrider.service.shapes.values import Failure, MachineState
 from outrider.service.views.one_machine import machine_now, number_of
 from outrider.service.views.status import machine_state
 from outrider.service.web.endpoint import (
@@ -17,13 +19,11 @@ from outrider.service.web.endpoint import (
     Call,
     Endpoint,
     Limit,
-    Next,
     NoQuery,
     NotFoundError,
     json_response,
     page_of,
 )
-from outrider.service.web.shapes.values import Count, Failure, JobState, MachineState, Mode, Unknown
 
 
 class MachinesQuery(Struct, frozen=True):
@@ -35,28 +35,6 @@ class MachinesQuery(Struct, frozen=True):
         UNSET
     )
     cluster: Annotated[str | UnsetType, Meta(description="Only machines of this group.")] = UNSET
-
-
-class MachineRow(Struct):
-    """The current state of one machine."""
-
-    machine: str
-    cluster: str
-    state: MachineState
-    cpus: Count
-    busy_cpus: Count
-    active_w: Unknown
-    inferred: bool
-
-
-class Machines(Struct):
-    """Machines that the daemon knows now; `total` includes those on other pages."""
-
-    mode: Mode
-    now_s: float
-    machines: list[MachineRow]
-    total: Count
-    next: Next = None
 
 
 def machines(
@@ -121,100 +99,6 @@ MACHINES = Endpoint(
     query=MachinesQuery,
     answer=Machines,
 )
-
-
-# -- machine ---------------------------------------------------------------------------------------
-# The shape of one machine.
-
-
-class MachineWatts(Struct):
-    """The machine's power: now, and as configured for each state."""
-
-    now_w: Unknown
-    is_measured: Annotated[
-        bool, Meta(description="True: `now_w` is from its meter; else configured.")
-    ]
-    active_w: Unknown
-    idle_w: Unknown
-    sleep_w: Unknown
-
-
-class JobOnMachine(Struct):
-    """A job that is on the machine now."""
-
-    job: str
-    state: JobState
-    user: str
-    vo: str
-    cpus: Count
-    start_s: float
-
-
-class RunOnMachine(Struct):
-    """A run that ended on the machine; `lost_because` is null if it completed its job."""
-
-    job: str
-    vo: str
-    cpus: Count
-    start_s: float
-    end_s: float
-    run_s: float
-    lost_because: str | None
-
-
-class FailedStartsThere(Struct):
-    """Recent starts on the machine, and those that failed within minutes.
-
-    A black hole is a machine where significantly more of them fail than the same users' jobs do
-    elsewhere. `expected_ratio` is the ratio elsewhere, `low_ratio` the lower bound of the machine's
-    own ratio.
-    """
-
-    within_s: float
-    tried: Count
-    failed: Count
-    is_black_hole: bool
-    expected_ratio: Unknown
-    low_ratio: Unknown
-
-
-class OwnerWeek(Struct):
-    """The owner's presence by hour of the week of the site's clock."""
-
-    since_s: float
-    sessions: Count
-    share: Annotated[
-        list[list[Unknown]],
-        Meta(
-            description="Share of the time with an owner, 0 to 1: from Monday, 24 hours each; "
-            "null: never observed at that hour."
-        ),
-    ]
-
-
-class OneMachine(Struct):
-    """One machine now, with its history in the journal.
-
-    `since_s`: since when it is in its state; for a busy one, the start of its oldest run. `runs`:
-    the last that ended there, the newest first; null if the journal's version cannot be searched by
-    machine. `owner_week` is null if no owner was ever seen.
-    """
-
-    mode: Mode
-    now_s: float
-    machine: str
-    cluster: str
-    state: MachineState
-    since_s: Unknown
-    cpus: Count
-    busy_cpus: Count
-    inferred: bool
-    watts: MachineWatts
-    jobs: list[JobOnMachine]
-    jobs_total: Count
-    runs: list[RunOnMachine] | None
-    failed_starts: FailedStartsThere
-    owner_week: OwnerWeek | None
 
 
 # -- machine ---------------------------------------------------------------------------------------

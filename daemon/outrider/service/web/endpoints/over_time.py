@@ -1,19 +1,20 @@
 """Endpoints of time series: jobs over time, and CPUs in use."""
 
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Literal
 
 import structlog
 from aiohttp import web
 from msgspec import Meta, Struct
 
 from outrider.model.errors import LedgerError
+from outrider.service.shapes.jobs import JobsOverTime, Window
+from outrider.service.shapes.site import Use
+from outrider.service.shapes.values import Failure
 from outrider.service.web.endpoint import Answer, Call, Endpoint, json_response
-from outrider.service.web.shapes.values import Count, Failure, Mode, Unknown
 
 # -- jobs over time --------------------------------------------------------------------------------
 # Numbers of waiting and running jobs over time.
 
-Window: TypeAlias = Literal["1h", "24h", "7d", "all"]
 log = structlog.get_logger()
 
 
@@ -23,24 +24,6 @@ class JobsOverTimeQuery(Struct, frozen=True):
     window: Annotated[
         Window, Meta(description="Length of the period up to now; `all`: since the oldest run.")
     ] = "24h"
-
-
-class JobsOverTime(Struct):
-    """Numbers of jobs in bins of equal length, from the recorded runs and the current jobs.
-
-    `waiting` and `running` (suspended jobs included) are means over each bin, null before
-    `known_from_s`. A held job counts as waiting. A job that was removed before it ever ran is not
-    counted.
-    """
-
-    mode: Mode
-    window: Window
-    now_s: float
-    begin_s: float
-    step_s: float
-    known_from_s: float
-    waiting: list[Unknown]
-    running: list[Unknown]
 
 
 async def answer_jobs_over_time(call: Call[JobsOverTimeQuery]) -> Answer | web.Response:
@@ -76,44 +59,6 @@ class UseQuery(Struct, frozen=True):
         Literal["1h", "24h", "7d", "all"],
         Meta(description="Length of the period, in event time; all: since the oldest run."),
     ] = "24h"
-
-
-class Cpus(Struct):
-    """CPUs in use, as means over each bin, by the outcome of the run."""
-
-    completed: list[float]
-    thrown_away: list[float]
-    open: Annotated[list[float], Meta(description="CPUs of runs that have not ended.")]
-
-
-class TableWatts(Struct):
-    """Configured watts of the runs, as means over each bin, by the outcome of the run."""
-
-    completed: list[float]
-    thrown_away: list[float]
-    open: list[float]
-
-
-class Use(Struct):
-    """CPUs in use over time, of the runs in the journal and those that have not ended.
-
-    `is_cut`: there were more runs than are read, so the period begins later than requested.
-    `table_w` is an estimate: each CPU in use counts its share of the busy machine's configured
-    watts, even if a meter measures. Machines that idle, sleep or are used by their owners are not
-    included. `watts_known_ratio`: ratio of the CPU time on machines with configured watts; other
-    machines are in no sum of watts.
-    """
-
-    mode: Mode
-    window: str
-    begin_s: float
-    end_s: float
-    is_cut: bool
-    time_s: Annotated[list[float], Meta(description="Start of each bin; all have equal length.")]
-    cpus: Cpus
-    starts: Annotated[list[Count], Meta(description="Runs that began in each bin.")]
-    table_w: TableWatts
-    watts_known_ratio: Unknown
 
 
 async def answer_use(call: Call[UseQuery]) -> Answer | web.Response:

@@ -1,4 +1,4 @@
-"""The status endpoint: all data of the status page."""
+"""Endpoints of the site as a whole: status, and utility to a broker."""
 
 from typing import Any
 
@@ -6,12 +6,12 @@ import msgspec
 
 from outrider.model.reasons import CODE_LABELS
 from outrider.service.daemon.daemon_view import DaemonView
-from outrider.service.views.commands import levers_shown, mode_shown
+from outrider.service.shapes.site import Utility
+from outrider.service.shapes.status import Status
 from outrider.service.views.sentences import trial_results, trial_summary
-from outrider.service.views.status import status
+from outrider.service.views.status import levers_shown, mode_shown, status, utility
 from outrider.service.web.access import ACCESS
 from outrider.service.web.endpoint import Answer, Call, Endpoint, NoQuery
-from outrider.service.web.shapes.status import Status
 
 
 def whole_status(view: DaemonView) -> dict[str, Any]:
@@ -83,4 +83,23 @@ STATUS = Endpoint(
     shared=True,
 )
 
-ENDPOINTS = (STATUS,)
+
+# -- utility ---------------------------------------------------------------------------------------
+# Figures for brokers.
+
+
+async def answer_utility(call: Call[NoQuery]) -> Answer:
+    """Answer from memory, with VOs as this client sees them."""
+    return call.names.in_utility(utility(call.view.core, call.view.expected_starts()))
+
+
+UTILITY = Endpoint(
+    name="utility",
+    path="/api/v1/utility",
+    summary="Figures by which a broker decides whether to send work here.",
+    handle=answer_utility,
+    query=NoQuery,
+    answer=Utility,
+)
+
+ENDPOINTS = (STATUS, UTILITY)

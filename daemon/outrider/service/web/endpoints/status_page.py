@@ -8,6 +8,7 @@ from typing import Annotated, Final, Literal, NamedTuple
 from aiohttp import ETag, web
 from msgspec import Meta, Struct
 
+from outrider.service.shapes.values import Failure
 from outrider.service.web.access import ACCESS
 from outrider.service.web.endpoint import (
     Answer,
@@ -18,7 +19,6 @@ from outrider.service.web.endpoint import (
     SignInError,
     response,
 )
-from outrider.service.web.shapes.values import Failure
 
 # -- page ------------------------------------------------------------------------------------------
 # The live status page.

@@ -4,9 +4,9 @@ from typing import Annotated
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
+from outrider.service.shapes.site import Users, Vos
 from outrider.service.views.users_and_vos import vo_rows
-from outrider.service.web.endpoint import After, Answer, Call, Endpoint, Limit, Next, page_of
-from outrider.service.web.shapes.values import Count, Mode, Unknown
+from outrider.service.web.endpoint import After, Answer, Call, Endpoint, Limit, page_of
 
 # -- users -----------------------------------------------------------------------------------------
 # Users who have jobs now.
@@ -20,40 +20,6 @@ class UsersQuery(Struct, frozen=True):
     vo: Annotated[
         str | UnsetType, Meta(description="Only users of this VO, by the name in the answers.")
     ] = UNSET
-
-
-class UserRow(Struct):
-    """One user in one VO, with counts of the current jobs."""
-
-    user: str
-    vo: str
-    queued: Count
-    running: Count
-    suspended: Count
-    held: Count
-    busy_cpus: Count
-    wait_p50_s: Unknown
-    wait_p95_s: Unknown
-    longest_wait_s: Unknown
-    lost_s: float
-
-
-class Users(Struct):
-    """Users with the most CPUs in use first; `total` includes those on other pages.
-
-    The cursor is a place in this order: a user whose place changes between two requests may be on
-    both pages, or on none.
-
-    `wait_p50_s`, `wait_p95_s` and `longest_wait_s`: median, 95th percentile and maximum of the
-    waits of currently waiting jobs, null if none waits. `lost_s`: seconds of all wasted runs of
-    these jobs.
-    """
-
-    mode: Mode
-    now_s: float
-    users: list[UserRow]
-    total: Count
-    next: Next = None
 
 
 async def answer_users(call: Call[UsersQuery]) -> Answer:
@@ -95,54 +61,6 @@ class VosQuery(Struct, frozen=True):
 
     limit: Limit = 200
     after: After = UNSET
-
-
-class WaitQuantile(Struct):
-    """A quantile of waits in seconds, with bounds, since waits are counted in buckets.
-
-    Above the last bound (a week) neither `about` nor `high` is known.
-    """
-
-    low: Annotated[float, Meta(ge=0, description="Lower bound of the bucket.")]
-    about: Annotated[
-        Unknown, Meta(description="Estimate that assumes evenly spread waits in the bucket.")
-    ]
-    high: Annotated[Unknown, Meta(description="Upper bound of the bucket.")]
-
-
-class VoRow(Struct):
-    """Figures of one VO since `since_s`."""
-
-    vo: str
-    share: Annotated[Unknown, Meta(description="Share of all delivered CPU-seconds, 0 to 1.")]
-    target: Annotated[Unknown, Meta(description="Target share.")]
-    started: Annotated[Count, Meta(description="Jobs that began their first run.")]
-    wait_mean_s: Annotated[
-        Unknown, Meta(description="Mean wait of these jobs, from submission to first start.")
-    ]
-    wait_p50_s: Annotated[
-        WaitQuantile | None, Meta(description="Median of these waits; null: none started.")
-    ]
-    wait_p95_s: Annotated[
-        WaitQuantile | None,
-        Meta(description="95th percentile of these waits; null: none started."),
-    ]
-    kept_cpu_s: Annotated[float, Meta(description="CPU-seconds of runs that completed.")]
-    thrown_away_cpu_s: Annotated[float, Meta(description="CPU-seconds of wasted runs.")]
-
-
-class Vos(Struct):
-    """VOs sorted by the names that this client sees; `total` includes those on other pages.
-
-    The cursor is a place in this order.
-    """
-
-    mode: Mode
-    now_s: float
-    since_s: Annotated[Unknown, Meta(description="When counting began; null: not yet.")]
-    vos: list[VoRow]
-    total: Count
-    next: Next = None
 
 
 async def answer_vos(call: Call[VosQuery]) -> Answer:

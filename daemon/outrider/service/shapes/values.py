@@ -8,7 +8,7 @@ from typing import Annotated, Literal, TypeAlias
 
 from msgspec import Meta, Struct
 
-from outrider.service.twin.starts_file import Score
+from outrider.twin.answer_file import Finite
 
 Mode: TypeAlias = Literal["observe", "shadow", "canary", "active"]
 MachineState: TypeAlias = Literal["busy", "free", "owner", "asleep", "closed"]
@@ -17,6 +17,9 @@ Count: TypeAlias = Annotated[int, Meta(ge=0)]
 Counts: TypeAlias = dict[str, Count]
 Unknown: TypeAlias = float | None
 """A number, or null where it is not known."""
+Next: TypeAlias = Annotated[
+    int | None, Meta(description="Cursor to pass as `after` for the next page; null: last page.")
+]
 
 
 class Failure(Struct):
@@ -63,6 +66,17 @@ class ModeLimit(Struct):
     user: str
 
 
+class Commands(Struct):
+    """The mode, its limit, and the last commands, the newest first."""
+
+    mode: Mode
+    configured_mode: Annotated[
+        Mode, Meta(description="Mode of the configuration: the ceiling of `mode`.")
+    ]
+    mode_limit: ModeLimit | None
+    commands: list[CommandRow]
+
+
 # -- expected start --------------------------------------------------------------------------------
 # The shape of the expected start of a waiting job.
 
@@ -72,6 +86,23 @@ StartAnswer: TypeAlias = Literal["interval", "next_pass", "not_known", "not_said
 `interval`: within the interval in four of five cases. `next_pass`: in the scheduler's next cycle.
 `not_known`: unpredictable, as in a new kind of burst. `not_said`: there is no forecast, or it is
 too old."""
+
+
+class Score(Struct, frozen=True, gc=False):
+    """The accuracy of past forecasts.
+
+    Attributes:
+        n: predicted starts that have happened.
+        coverage_ratio: ratio of them within the interval; None without any.
+        pinball_s: mean pinball loss of the three quantiles, seconds; None without any.
+        width_s: mean width of the intervals, seconds; of the batch system's own plan, which has
+            none: of the interval that holds the middle 80 % of its errors. None without any.
+    """
+
+    n: int
+    coverage_ratio: Finite | None = None
+    pinball_s: Finite | None = None
+    width_s: Finite | None = None
 
 
 class ExpectedStart(Struct):

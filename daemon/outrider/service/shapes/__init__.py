@@ -1,0 +1,1 @@
+"""Shapes of answers: the Structs that views, endpoints, messages and the command line share."""
