@@ -156,6 +156,25 @@ def test_nothing_is_said_of_a_job_that_no_machine_can_run(tmp_path: Path) -> Non
     [now_s] = site.catch_up()
     now = Expected(now_s, now_s, now_s)
     assert outlook.look() == {"no.machine": None, "too.wide": None, "fits": now}
+    assert outlook.unknown == {"no.machine": "no_room", "too.wide": "no_room"}
+
+
+def test_of_users_without_ended_jobs_nothing_is_known_and_that_is_why(tmp_path: Path) -> None:
+    busy = JobSpec(cpus=4, user="new", estimate_s=3600.0)
+    recorded: list[NamedEvent] = [
+        (EPOCH_S, ev.JOINED, "m1", MachineSpec("A", cpus=4)),
+        (EPOCH_S, ev.USABLE, "m1", None),
+        *((EPOCH_S + n, ev.SUBMITTED, f"{n}", busy) for n in range(4)),
+        (EPOCH_S + 5, ev.STARTED, "0", ("m1", 4)),
+        (EPOCH_S + 6, ev.TICK, "grid", None),
+    ]
+    with Journal(tmp_path / "journal.sqlite") as opened:
+        opened.append(Entry(inputs=[("grid", event) for event in recorded]))
+    site = FollowedSite(tmp_path / "journal.sqlite")
+    outlook = Outlook(site, "first_fit", replicates=20)
+    list(site.catch_up())
+    assert outlook.look() == {"1": None, "2": None, "3": None}
+    assert set(outlook.unknown.values()) == {"no_history"}
 
 
 def hash_of(name: str) -> int:

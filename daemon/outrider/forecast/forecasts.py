@@ -41,10 +41,12 @@ class Forecasts:
         wait_s: (questions, 3) low, median and high of the wait from the question on; nan: not
             known.
         learned: whether the quantile model made it, not the rule.
+        is_new: not known because too little is known of the users that it waits for.
     """
 
     wait_s: Floats
     learned: NDArray[np.bool_]
+    is_new: NDArray[np.bool_]
 
     @property
     def known(self) -> NDArray[np.bool_]:
@@ -71,8 +73,9 @@ def forecasts(questions: Questions, total_cpus: int) -> Forecasts:
     for kind in (questions.at_submission, ~questions.at_submission):
         if kind.any():
             wait_s[kind], learned[kind] = _of_kind(questions.only(kind))
-    wait_s[_is_new(questions, total_cpus)] = np.nan
-    return Forecasts(wait_s, learned)
+    is_new = _is_new(questions, total_cpus)
+    wait_s[is_new] = np.nan
+    return Forecasts(wait_s, learned, is_new)
 
 
 def pinball(wait_s: Floats, quantiles_s: Floats) -> Floats:

@@ -44,6 +44,7 @@ class Asked(msgspec.Struct, eq=False):
         predicted_s: (3,) the forecast: low, median and high of the wait; nan: not known.
         planned_s: the wait that the batch system itself expected then; nan: it gave none.
         wait_s: the actual wait from then on; inf: the job still waits.
+        is_new: not known, because too little is known of the users that it waits for.
     """
 
     job: int
@@ -54,6 +55,14 @@ class Asked(msgspec.Struct, eq=False):
     predicted_s: Floats
     planned_s: float = np.nan
     wait_s: float = np.inf
+    is_new: bool = False
+
+
+NO_ROOM, NO_HISTORY, NEW_BURST = "no_room", "no_history", "new_burst"
+"""Reasons why a start is not known.
+
+No open machine has room for the job; too little is known of the users that it waits for; or the
+recent forecasts were worse than the recent waits alone."""
 
 
 class Expected(NamedTuple):
@@ -76,6 +85,8 @@ class Outlook:
     Attributes:
         moved: (3,) shifts of the quantiles of each job of the last look, in the logarithm of the
             wait (`recalibration`), by its name.
+        unknown: why a start is not known, by name of the job: `NO_ROOM`, `NO_HISTORY` or
+            `NEW_BURST`.
     """
 
     def __init__(
@@ -93,6 +104,7 @@ class Outlook:
         self._open: dict[int, list[Asked]] = {}
         self._hour_s = -np.inf
         self.moved: dict[str, Floats] = {}
+        self.unknown: dict[str, str] = {}
 
     def look(self, planned: Mapping[str, float] = _NO_PLAN) -> dict[str, Expected | None]:
         """Return the expected start of each waiting job; None: not known.
@@ -107,6 +119,7 @@ class Outlook:
         self.moved = {}
         site, now_s = self._site, self._site.now_s
         out: dict[str, Expected | None] = dict.fromkeys(map(site.name, site.without_machine()))
+        self.unknown = dict.fromkeys(out, NO_ROOM)
         jobs = site.waiting()
         if not jobs:
             return out
@@ -144,6 +157,9 @@ class Outlook:
             is_known = next(has_room) if now else not (unreached or np.isnan(predicted[0]))
             name = site.name(row.job)
             out[name] = Expected(*(now_s + predicted).tolist()) if is_known else None
+            if not is_known:
+                why = NO_HISTORY if row.is_new else NEW_BURST
+                self.unknown[name] = NO_ROOM if now or unreached else why
             self.moved[name] = as_log(row.predicted_s) - as_log(
                 row.quantiles_s[[LOW, MEDIAN, HIGH]]
             )
@@ -197,9 +213,10 @@ class Outlook:
             np.concatenate([row.known for row in asked]).reshape(len(asked), -1),
             np.array([row.wait_s for row in asked], dtype=np.float64),
         )
-        predicted_s = forecasts(questions, max(1, total_cpus)).wait_s[len(self._asked) :]
-        for row, wait_s in zip(rows, predicted_s, strict=True):
-            row.predicted_s = np.round(wait_s, 3)  # batch systems' times are whole: bounds are met
+        made = forecasts(questions, max(1, total_cpus))
+        for n, row in enumerate(rows, len(self._asked)):
+            # batch systems' times are whole: bounds are met
+            row.predicted_s, row.is_new = np.round(made.wait_s[n], 3), bool(made.is_new[n])
 
     def _keep(self, rows: list[Asked], unasked: Bools, new: Bools) -> None:
         """Keep a part of the questions at submission or at a full hour."""

@@ -215,3 +215,11 @@ def test_intervals_move_as_those_under_the_incumbent_did() -> None:
     assert "c" not in told  # it is not asked about there
     assert told["d"] == StartInterval(1_000.0, 1_000.0, 1_000.0)  # in the next pass
     assert told["e"] is None  # it does not start within the horizon
+
+
+def test_without_a_recalibration_only_a_start_now_is_known() -> None:
+    drawn_s = np.array([[100.0, 0.0]] * 10) + 1_000.0
+    moved = dict.fromkeys("ab", np.full(3, np.nan))
+    now = StartInterval(1_000.0, 1_000.0, 1_000.0)
+    told = start_intervals(list("ab"), drawn_s, 1_000.0, moved, {"a": now, "b": now})
+    assert told == {"a": None, "b": now}

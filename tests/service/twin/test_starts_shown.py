@@ -133,6 +133,18 @@ def test_without_an_answer_it_is_said_why_there_is_none(tmp_path: Path) -> None:
     assert shown(watch).not_said == "the twin process has not answered yet (outrider run-twin)"
 
 
+def test_why_a_start_is_not_known(tmp_path: Path) -> None:
+    codes = {"a": "no_room", "b": "no_history", "new": "new_burst"}
+    jobs = dict.fromkeys((*codes, "old"))
+    starts = shown(written(tmp_path, jobs=jobs, unknown=codes))
+    assert [starts.of(job)["why"] for job in jobs] == [
+        "no open machine has room for it",
+        "too few jobs have ended yet of the users whose jobs run or wait before it",
+        "a new kind of burst",
+        "a new kind of burst",
+    ]
+
+
 def test_each_policy_has_a_start_or_a_reason_why_not(tmp_path: Path) -> None:
     under: dict[str, Any] = {"fifo": {"a": NOW, "b": None, "new": None}, "gone": {"a": SOON}}
     watch = written(tmp_path, candidates=under, candidates_asked_s=T)

@@ -179,7 +179,8 @@ def start_intervals(
         jobs: names, by column.
         starts_s: (replicates, jobs) Unix seconds; inf: not within the horizon.
         now_s: the present moment.
-        moved: (3,) recalibration of the quantiles of each job's forecast under the incumbent.
+        moved: (3,) recalibration of the quantiles of each job's forecast under the incumbent; nan:
+            there is none, and the start under a policy is known only if it is now.
         expected: the expected starts under the incumbent.
     """
     waits_s = np.minimum(starts_s[:, : len(jobs)] - now_s, _BEYOND_S)
@@ -189,6 +190,8 @@ def start_intervals(
         if expected.get(name) is None or raw_s[-1] > HORIZON_DAYS * DAY_S:
             continue
         wait_s = raw_s if latest_s <= 0.0 else np.sort(as_seconds(as_log(raw_s) + moved[name]))
+        if np.isnan(wait_s).any():
+            continue
         intervals[name] = StartInterval(*(now_s + wait_s).tolist())
     return intervals
 

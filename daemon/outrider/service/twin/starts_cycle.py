@@ -216,7 +216,7 @@ class StartsCycle:
         starts = self._with_candidates(
             StartsFile(
                 asked_s=site.now_s, took_s=time.monotonic() - began_s, discipline=self._discipline,
-                compiled=HAS_COMPILER, jobs=jobs,
+                compiled=HAS_COMPILER, jobs=jobs, unknown=outlook.unknown,
                 planned={job: planned[job] for job in jobs if job in planned},
                 scores=msgspec.convert(outlook.scores(), dict[str, Score]),
             )

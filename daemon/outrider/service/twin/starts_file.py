@@ -69,7 +69,8 @@ class StartsFile(Struct, frozen=True, kw_only=True):
         problem: why there is no forecast; None: there is one.
         discipline: the scheduling rule that was simulated.
         compiled: true if the loops are machine code.
-        jobs: expected starts by job name; null: not known, a new kind of burst.
+        jobs: expected starts by job name; null: not known.
+        unknown: why they are not known, by job name: `no_room`, `no_history` or `new_burst`.
         planned: starts that the batch system itself expected at that moment, Unix seconds, if it
             reported any.
         scores: accuracy of the forecasts made at `submission` and `hourly`. For those to which
@@ -88,6 +89,7 @@ class StartsFile(Struct, frozen=True, kw_only=True):
     discipline: str = ""
     compiled: bool = False
     jobs: dict[str, StartInterval | None] = {}
+    unknown: dict[str, str] = {}
     planned: dict[str, Finite] = {}
     scores: dict[str, Score] = {}
     candidates: dict[str, dict[str, StartInterval | None]] = {}

@@ -18,6 +18,11 @@ AT_ONCE: Final = "next_pass"
 NOT_KNOWN: Final = "not_known"
 NOT_SAID: Final = "not_said"
 _NEW_KIND: Final = "a new kind of burst"
+_WHY_NOT_KNOWN: Final = {
+    "no_room": "no open machine has room for it",
+    "no_history": "too few jobs have ended yet of the users whose jobs run or wait before it",
+    "new_burst": _NEW_KIND,
+}
 _NONE_YET: Final = "the twin process has not answered yet (outrider run-twin)"
 _OFF: Final = "the configuration turns them off ([twin] every_s, starts_every_s)"
 _FAR: Final = "it may not start for weeks"
@@ -67,7 +72,7 @@ class ExpectedStarts:
         """
         if self._file is None or self.not_said:
             return _not_said(self.not_said)
-        return _answer(self._file.jobs, job, self._file.asked_s, _NEW_KIND)
+        return _answer(self._file.jobs, job, self._file.asked_s, self._why_unknown(job))
 
     def under(self, job: str) -> dict[str, dict[str, Any]]:
         """Return the same under each policy that was asked about, by its name."""
@@ -76,7 +81,7 @@ class ExpectedStarts:
             return {}
         asked_s = file.asked_s if file.candidates_asked_s is None else file.candidates_asked_s
         # what is not known under the batch system's rule is asked under no policy
-        unknown = _NEW_KIND if file.jobs.get(job) is None else _FAR
+        unknown = self._why_unknown(job) if file.jobs.get(job) is None else _FAR
         return {
             name: _not_said(refused[name])
             if name in refused
@@ -84,6 +89,10 @@ class ExpectedStarts:
             for name in self._policies
             if name in refused or name in file.candidates
         }
+
+    def _why_unknown(self, job: str) -> str:
+        code = "" if self._file is None else self._file.unknown.get(job, "")
+        return _WHY_NOT_KNOWN.get(code, _NEW_KIND)
 
     def shown(self) -> dict[str, Any]:
         """Return what holds for all jobs: source, time, rule and scores."""
