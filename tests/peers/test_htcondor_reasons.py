@@ -223,6 +223,29 @@ def test_who_comes_before_is_as_the_pools_own_priorities_have_it(
             pool.run("root", "condor_userprio", "-setfactor", f"{user}@pool.test", "1000")
 
 
+def test_a_negotiator_that_was_stopped_is_said_everywhere(
+    htcondor_pool: HTCondorPool, daemon: DaemonProcess
+) -> None:
+    pool = htcondor_pool
+    pool.run("root", "condor_off", "-negotiator")
+    try:
+        waits = pool.submit(f"{SLEEP}request_memory = 64\nqueue\n")
+        daemon.wait_until("problem", lambda s: "negotiator" in s["adapters"][0]["problem"])
+        [reason] = daemon.get("/readyz")["reasons"]
+        assert "the pool's negotiator does not run" in reason
+        said = why(daemon, waits, lambda said: "negotiator does not run" in said["sentence"])
+        assert "condor_on -negotiator" in said["batch_system"]["remedies"][0]
+        words = ("doctor", "--config", daemon.config, "--json")
+        told = shell(*words, CONDOR_CONFIG=str(daemon.config.with_name("condor_config")))
+        checks = {one["name"]: one for one in json.loads(told.out)["checks"]}
+        assert checks["adapter htcondor: negotiator"]["state"] == "fail"
+    finally:
+        pool.run("root", "condor_on", "-negotiator")
+    daemon.wait_until("no problem", lambda s: s["adapters"][0]["up"])
+    pool.wait_until("its run", partial(_is, pool, waits, "2"))
+    assert "adapter_down" in daemon.log.read_text()
+
+
 def test_a_job_that_runs_or_has_left_waits_for_nothing(
     htcondor_pool: HTCondorPool, daemon: DaemonProcess
 ) -> None:

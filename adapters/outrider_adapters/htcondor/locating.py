@@ -108,7 +108,13 @@ def located(address: str | None, wanted: Iterable[str]) -> tuple[PoolCalls, dict
     )
     known: CollectorCalls = collector
     calls = PoolCalls(
-        known, AdType.Startd, HTCondorException, points, AdType.Accounting, AdType.Submitter
+        known,
+        AdType.Startd,
+        HTCondorException,
+        points,
+        accounting_ads=AdType.Accounting,
+        submitter_ads=AdType.Submitter,
+        negotiator_ads=AdType.Negotiator,
     )
     return calls, ours
 

@@ -79,6 +79,7 @@ class PoolCalls(NamedTuple):
         access_points: the access points whose jobs are watched.
         accounting_ads, submitter_ads: the collector's types of ads of users' priorities, and of
             their jobs at an access point; None: it has none.
+        negotiator_ads: the type of the negotiator's ads; None: it has none.
     """
 
     collector: CollectorCalls
@@ -87,6 +88,7 @@ class PoolCalls(NamedTuple):
     access_points: tuple[AccessPoint, ...]
     accounting_ads: Any = None
     submitter_ads: Any = None
+    negotiator_ads: Any = None
 
 
 def edit_and_read_back(

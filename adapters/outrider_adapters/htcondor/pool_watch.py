@@ -38,6 +38,7 @@ from outrider_adapters.htcondor.pool_calls import (
     number,
     quote,
 )
+from outrider_adapters.htcondor.reasons import NegotiatorWatch
 from outrider_adapters.htcondor.settings import WatchSettings
 from outrider_adapters.htcondor.slots import ClaimedSlots, SlotWatch
 from outrider_adapters.logtail import LogtailSettings
@@ -63,6 +64,7 @@ class PoolWatch:
     Attributes:
         slots: watch on the slots of the pool.
         eligibility: watch on the machines that jobs may use.
+        negotiator: watch on the negotiator.
     """
 
     def __init__(
@@ -83,6 +85,7 @@ class PoolWatch:
         self._causes = Causes(calls, self._asking, pause)
         self.slots = SlotWatch(calls, settings)
         self.eligibility = EligibilityWatch(calls, settings.snapshot_s)
+        self.negotiator = NegotiatorWatch(calls, settings.ads_fresh_s)
         specs = JobSpecs(settings.estimate_attribute, self.eligibility)
         claims = ClaimedSlots(calls, self._asking, self.eligibility.knows)
         self._points: dict[str, AccessPointWatch] = {}
@@ -113,6 +116,7 @@ class PoolWatch:
             points, slots = ({}, {}) if cursor is None else (cursor["points"], cursor["machines"])
             self.slots.restore(slots)
             self._own_holds.restore([] if cursor is None else cursor.get("own_holds", []))
+            self.negotiator.was_seen = cursor is not None and bool(cursor.get("negotiates"))
             self._cursors = {name: points.get(name) or {} for name in self._points}
             looked_s = -inf if cursor is None else float(cursor.get("looked_s", -inf))
             for name, watch in self._points.items():
@@ -152,6 +156,8 @@ class PoolWatch:
             past.events = access_points_of(past.events) + past.events
             return self._with_cursor(past, now_s)
         slots = self._asking.ask(_COLLECTOR, now_s, lambda: self.slots.look(now_s)) or []
+        if not self._asking.is_away(_COLLECTOR):
+            self._asking.ask(_COLLECTOR, now_s, lambda: self.negotiator.look(now_s))
         new_events: list[NamedEvent] = []
         for point in self._calls.access_points:
             new_events += self._causes.add_causes(
@@ -175,6 +181,7 @@ class PoolWatch:
         joined.age_s = max(joined.age_s, slots_s, now_s - self._asking.away_since_s(now_s))
         old = f"the newest slot ad is {slots_s:.0f} s old" if slots_s else ""
         joined.note = "; ".join(filter(None, [joined.note, *self._asking.notes(), old]))
+        joined.problem = "; ".join(filter(None, [joined.problem, self.negotiator.problem]))
         return self._with_cursor(joined, now_s)
 
     def _with_cursor(self, batch: Batch, now_s: float) -> Batch:
@@ -193,6 +200,7 @@ class PoolWatch:
                 "points": dict(self._cursors),
                 "machines": self.slots.save(),
                 "own_holds": self._own_holds.save(),
+                "negotiates": self.negotiator.was_seen,
             }
         batch.cursor = self._cursor
         return batch

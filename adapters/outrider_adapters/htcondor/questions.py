@@ -46,7 +46,8 @@ def ask_why(watch: PoolWatch, calls: PoolCalls, job: str) -> WaitingReason | Non
                     matching = watch.eligibility.matching(ad)
                     now = _now(watch, calls, matching)
                     turn = turn_of(calls, point, ad) if is_idle(ad) else None
-                    return waiting_reason(ad, point.name, matching, now, turn)
+                    problem = watch.negotiator.problem
+                    return waiting_reason(ad, point.name, matching, now, turn, problem)
     except calls.failure as error:
         raise PeerError(f"the pool does not answer: {error}") from error
     return None

@@ -1,4 +1,4 @@
-"""Reasons why a job waits in HTCondor: its hold, or machines that do not match."""
+"""Reasons why a job waits in HTCondor: its hold, machines that do not match, the negotiator."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -149,7 +149,12 @@ class Now(NamedTuple):
 
 
 def waiting_reason(
-    ad: Ad, schedd: str, matching: Matching | None, now: Now, turn: Turn | None = None
+    ad: Ad,
+    schedd: str,
+    matching: Matching | None,
+    now: Now,
+    turn: Turn | None = None,
+    problem: str = "",
 ) -> WaitingReason | None:
     """Return why a job is not running; None if it runs or has left.
 
@@ -159,6 +164,7 @@ def waiting_reason(
         matching: match of the job with the machines; None: unknown.
         now: current state of the machines that match.
         turn: jobs that come before it; None: unknown.
+        problem: why no job is matched at all; empty: none is known (`NegotiatorWatch`).
     """
     status = int(number(ad, "JobStatus"))
     job = short_id(job_name(ad, schedd))
@@ -174,11 +180,15 @@ def waiting_reason(
         )
     can_start = bool(matching.machines)
     sentence = _matched(matching, now, rejected, turn) if can_start else _unmatched(matching)
+    remedies = _remedies(job, matching, now, rejected)
+    if problem and can_start:
+        what, _, remedy = problem.rpartition("; ")
+        sentence, remedies = f"{what}; {sentence}", [remedy, *remedies[1:]]
     return WaitingReason(
         code="Idle",
         sentence=sentence,
         never=not can_start,
-        remedies=tuple(_remedies(job, matching, now, rejected)),
+        remedies=tuple(remedies),
         machines=len(matching.machines),
         clauses=matching.clauses,
         removes_most=most.text if (most := _most(matching)) is not None else None,
@@ -291,3 +301,59 @@ def _drop(clause: Clause) -> str:
 def is_idle(ad: Ad) -> bool:
     """Return whether a job waits for a machine."""
     return int(number(ad, "JobStatus")) == IDLE
+
+
+# -- negotiator ------------------------------------------------------------------------------------
+# The negotiator, without which no waiting job starts.
+
+_CYCLE_S: Final = 60.0
+_MIN_MISSING_S: Final = 5.0
+_NEGOTIATOR_ATTRIBUTES: Final = ("Name", "LastHeardFrom", "LastNegotiationCyclePeriod0")
+STOPPED: Final = (
+    "the pool's negotiator does not run: the collector knows none, and no waiting job starts; "
+    "use condor_on -negotiator on the central manager"
+)
+SILENT: Final = (
+    "the pool's negotiator is silent: the collector has not heard from it for more than "
+    "{after_s:g} s; see NegotiatorLog on the central manager"
+)
+
+
+class NegotiatorWatch:
+    """Watch on the negotiator of a pool, by its ad.
+
+    Args:
+        calls: calls to the pool.
+        silent_after_s: age in seconds from which its newest ad is too old.
+
+    Attributes:
+        problem: why no waiting job starts; empty: the negotiator runs, or that is unknown.
+        was_seen: True if it ran once; a pool may be run without any.
+    """
+
+    def __init__(self, calls: PoolCalls, silent_after_s: float) -> None:
+        self._calls = calls
+        self._silent_after_s = silent_after_s
+        self._cycle_s = _CYCLE_S
+        self._missing_since_s: float | None = None
+        self.problem = ""
+        self.was_seen = False
+
+    def look(self, now_s: float) -> None:
+        """Query the collector for the negotiator's ad. Raises `PoolCalls.failure`: no answer."""
+        calls = self._calls
+        if calls.negotiator_ads is None:
+            return
+        ads = calls.collector.query(calls.negotiator_ads, "true", list(_NEGOTIATOR_ATTRIBUTES))
+        if ads:
+            self.was_seen, self._missing_since_s = True, None
+            cycle_s = max(number(ad, "LastNegotiationCyclePeriod0") for ad in ads) or _CYCLE_S
+            self._cycle_s = min(max(cycle_s, _MIN_MISSING_S), _CYCLE_S)
+            heard_s = max(number(ad, "LastHeardFrom") for ad in ads)
+            is_old = now_s - heard_s > self._silent_after_s
+            self.problem = SILENT.format(after_s=self._silent_after_s) if is_old else ""
+            return
+        since_s = min(now_s if self._missing_since_s is None else self._missing_since_s, now_s)
+        self._missing_since_s = since_s
+        # a restarted one is back within a cycle
+        self.problem = STOPPED if self.was_seen and now_s - since_s >= self._cycle_s else ""

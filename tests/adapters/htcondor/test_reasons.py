@@ -7,9 +7,14 @@ import pytest
 
 from outrider.api import Clause, PeerError, WaitingReason
 from outrider_adapters.htcondor.eligibility.matching import START, AtMost, Matching
-from outrider_adapters.htcondor.pool_calls import ClassAd, JobAction
+from outrider_adapters.htcondor.pool_calls import (
+    ClassAd,
+    HTCondorException,
+    JobAction,
+    PoolCalls,
+)
 from outrider_adapters.htcondor.questions import ask_why
-from outrider_adapters.htcondor.reasons import Now, waiting_reason
+from outrider_adapters.htcondor.reasons import STOPPED, NegotiatorWatch, Now, waiting_reason
 from tests.adapters.htcondor.test_eligibility import JOB, SLOT, Ads, changed
 from tests.adapters.htcondor.watched_pool import WatchedPool
 
@@ -259,3 +264,51 @@ def test_a_pool_that_does_not_answer_is_a_peer_that_does_not(site: WatchedPool) 
     site.fails(outage_ratio=1.0)
     with pytest.raises(PeerError, match="the pool does not answer"):
         why(site, job)
+
+
+# -- negotiator -------------------------------------------------------------------------------
+
+
+class Collector:
+    """A collector that knows the ads that a test sets."""
+
+    def __init__(self) -> None:
+        self.ads: list[dict[str, Any]] = []
+
+    def query(self, *_: Any) -> list[dict[str, Any]]:
+        return self.ads
+
+
+def negotiator_of(collector: Collector) -> NegotiatorWatch:
+    calls = PoolCalls(collector, "slots", HTCondorException, (), negotiator_ads="negotiators")
+    return NegotiatorWatch(calls, silent_after_s=400.0)
+
+
+def test_a_negotiator_that_is_gone_for_a_cycle_is_a_problem() -> None:
+    collector = Collector()
+    watch = negotiator_of(collector)
+    for now_s in (0.0, 500.0):  # this pool may be run without any
+        watch.look(now_s)
+        assert watch.problem == ""
+    collector.ads = [{"Name": "cm", "LastHeardFrom": 990, "LastNegotiationCyclePeriod0": 60}]
+    watch.look(1000.0)
+    collector.ads = []
+    watch.look(1005.0)
+    assert watch.problem == "", "a restarted one is back within a cycle"
+    watch.look(1070.0)
+    assert "condor_on -negotiator" in watch.problem
+    collector.ads = [{"Name": "cm", "LastHeardFrom": 1071, "LastNegotiationCyclePeriod0": 900}]
+    watch.look(1080.0)
+    assert watch.problem == ""
+    watch.look(1500.0)
+    assert "silent" in watch.problem
+    assert "400 s" in watch.problem
+
+
+def test_without_a_negotiator_nothing_is_to_be_waited_for() -> None:
+    job = changed(JOB, Requirements="Memory >= 1")
+    ad, found = ClassAd(changed(job, JobStatus="1")), matched(job, slots(Memory="1 1 1 1"))
+    said = waiting_reason(ad, "ap1", found, Now(4, 0), None, STOPPED)
+    assert said is not None
+    assert said.sentence.startswith("the pool's negotiator does not run")
+    assert said.remedies[0] == "use condor_on -negotiator on the central manager"

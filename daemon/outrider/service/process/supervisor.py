@@ -277,6 +277,7 @@ class SourceWatch:
         self._state = state
         self._pumps = pumps
         self._reported: dict[str, str] = {}  # the reported problem of each source that is down
+        self._impaired: set[str] = set()  # the sources whose note was reported
 
     async def run(self) -> None:
         """Check the sources once a second, endlessly."""
@@ -285,13 +286,24 @@ class SourceWatch:
             sources = dict(self._state.core.sources)
             for label in self._reported.keys() - sources.keys():
                 del self._reported[label]
+            self._impaired &= sources.keys()
             for label, source in sources.items():
                 self.report(source)
                 if source.hangs and not source.up:
                     await self._pumps.continue_without(label)
 
     def report(self, source: SourceState) -> None:
-        """Log when a source goes down, has another problem, or is up again."""
+        """Log when a source goes down, has another problem, or is up again; also a first note.
+
+        A part of the batch system that does not answer is noted long before its age is too high.
+        """
+        is_noted = source.is_open and bool(source.note)
+        if is_noted and source.label not in self._impaired:
+            self._impaired.add(source.label)
+            log.warning("adapter_impaired", adapter=source.label, error=source.note)
+        elif not source.note and source.label in self._impaired:
+            self._impaired.discard(source.label)
+            log.info("adapter_recovered", adapter=source.label)
         reported = self._reported.get(source.label)
         if source.up:
             if reported is not None:
