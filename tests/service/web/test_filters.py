@@ -24,6 +24,7 @@ from outrider.service.web.endpoints.jobs import JobsQuery
 from outrider.service.web.endpoints.machines import MachinesQuery
 from outrider.service.web.endpoints.users_and_vos import UsersQuery
 from tests.fixtures.cores import core_of, tell
+from tests.fixtures.plain import plain
 
 T = 1_700_000_000.0
 PSEUDONYMS = Pseudonyms(b"key")
@@ -55,7 +56,7 @@ async def asked(endpoint: Any, core: Core, query: Any, names_shown: bool = True)
         core=core, expected_starts=lambda: None, user_rows=lambda: user_rows(core.site),
         state_words=StateWords(dict),
     )  # fmt: skip
-    return await endpoint.handle(SimpleNamespace(query=query, view=view, names=names))
+    return plain(await endpoint.handle(SimpleNamespace(query=query, view=view, names=names)))
 
 
 async def named(core: Core, names_shown: bool = True, **filters: Any) -> list[str]:
@@ -198,7 +199,7 @@ def test_jobs_are_added_up_by_user_and_who_is_alike_stands_as_they_came() -> Non
     feed = core.take("log", Batch(events=events, cursor=None), T + 60)
     while core.step(feed, 100):
         pass
-    bob, zoe, ann = user_rows(core.site)
+    bob, zoe, ann = plain(user_rows(core.site))
     assert (zoe["user"], ann["user"]) == ("zoe", "ann")
     assert zoe["longest_wait_s"] == core.site.now - T
     assert bob == {
@@ -215,7 +216,7 @@ def test_the_waits_of_a_user_are_those_of_the_jobs_that_wait_now() -> None:
     feed = core.take("log", Batch(events=[*waiting, *began], cursor=None), T + 100)
     while core.step(feed, 100):
         pass
-    (zoe,) = user_rows(core.site)
+    (zoe,) = plain(user_rows(core.site))
     now_s, waits_s = core.site.now, [core.site.now - (T + n) for n in range(1, 40)]
     assert (zoe["queued"], zoe["running"]) == (39, 1)
     assert zoe["wait_p50_s"] == now_s - (T + 20)

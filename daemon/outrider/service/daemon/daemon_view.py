@@ -24,6 +24,7 @@ from outrider.service.journal.restart import StartProgress
 from outrider.service.metrics import MetricStore, Snapshot
 from outrider.service.metrics.exporter import MetricsExporter
 from outrider.service.mqtt.publisher import Publisher
+from outrider.service.shapes.site import UserRow
 from outrider.service.shapes.status import TrialShown
 from outrider.service.twin.watch import TwinWatch
 from outrider.service.views.expected_starts import ExpectedStarts
@@ -106,7 +107,7 @@ class DaemonView:
         self._exporter = MetricsExporter(core)
         self.answers = SharedAnswers()
         self._snapshot: CachedValue[Snapshot] = CachedValue(cheap_s=SCRAPE_CHEAP_S)
-        self._user_rows: CachedValue[list[dict[str, Any]]] = CachedValue(cheap_s=SCRAPE_CHEAP_S)
+        self._user_rows: CachedValue[list[UserRow]] = CachedValue(cheap_s=SCRAPE_CHEAP_S)
 
     @property
     def journal(self) -> Path:
@@ -134,8 +135,8 @@ class DaemonView:
         figures = report(self.core.site, self.core.accounting)
         return sentence(self.core, figures, self.saving())
 
-    def user_rows(self) -> list[dict[str, Any]]:
-        """Return a row for each user of each VO with jobs now, see `views.users.user_rows`."""
+    def user_rows(self) -> list[UserRow]:
+        """Return a row for each user of each VO with jobs now, from a cache."""
         return self._user_rows.of(lambda: user_rows(self.core.site))
 
     def twin_shown(self) -> dict[str, Any] | None:

@@ -8,20 +8,21 @@ from typing import Any
 from outrider.engine.accounting.accounting import Accounting
 from outrider.engine.accounting.distribution import WAIT_BOUNDS_S
 from outrider.engine.state.site import Site
-from outrider.model.jobs import JOB_STATE_NAMES, QUEUED
+from outrider.model.jobs import HELD_STATE, JOB_STATE_NAMES, QUEUED, RUNNING, SUSPENDED_STATE
+from outrider.service.shapes.site import UserRow, VoRow, WaitQuantile
 
 # -- users -----------------------------------------------------------------------------------------
 # Users who have jobs now: who waits, who runs, what was thrown away of theirs.
 
 
-def user_rows(site: Site) -> list[dict[str, Any]]:
+def user_rows(site: Site) -> list[UserRow]:
     """Return a row for each user of each VO, the most CPUs in use first.
 
     Of the jobs that wait now, ``wait_p50_s``, ``wait_p95_s`` and ``longest_wait_s`` tell how long
     they have waited so far, None where none does; ``lost_s`` are the seconds of all runs of their
     jobs that were thrown away.
     """
-    now, names, most = site.now, JOB_STATE_NAMES, len(JOB_STATE_NAMES)
+    now, most = site.now, len(JOB_STATE_NAMES)
     # the four states, CPUs, waits, seconds lost: of 100,000 jobs each step counts
     found: dict[tuple[str, str], list[Any]] = {}
     for job in site.jobs.values():
@@ -37,13 +38,25 @@ def user_rows(site: Site) -> list[dict[str, Any]]:
             wait_s = job.wait_s(now)
             if wait_s is not None:
                 row[-2].append(wait_s)
-    waits = ("wait_p50_s", "wait_p95_s", "longest_wait_s")
-    fields = ("user", "vo", *names, "busy_cpus", *waits, "lost_s")
-    rows = [
-        dict(zip(fields, (*who, *row, *_quantiles(waits_s), lost_s), strict=True))
-        for who, (*row, waits_s, lost_s) in found.items()
-    ]
-    return sorted(rows, key=lambda row: (-row["busy_cpus"], -row["queued"]))
+    rows = []
+    for (user, vo), (*jobs, cpus, waits_s, lost_s) in found.items():
+        median_s, p95_s, longest_s = _quantiles(waits_s)
+        rows.append(
+            UserRow(
+                user=user,
+                vo=vo,
+                queued=jobs[QUEUED],
+                running=jobs[RUNNING],
+                suspended=jobs[SUSPENDED_STATE],
+                held=jobs[HELD_STATE],
+                busy_cpus=cpus,
+                wait_p50_s=median_s,
+                wait_p95_s=p95_s,
+                longest_wait_s=longest_s,
+                lost_s=lost_s,
+            )
+        )
+    return sorted(rows, key=lambda row: (-row.busy_cpus, -row.queued))
 
 
 def _quantiles(waits_s: Sequence[float]) -> list[float | None]:
@@ -58,7 +71,7 @@ def _quantiles(waits_s: Sequence[float]) -> list[float | None]:
 # VOs since the daemon began to count: shares and targets, waits, and wasted CPU time.
 
 
-def vo_rows(accounting: Accounting, now_s: float) -> list[dict[str, Any]]:
+def vo_rows(accounting: Accounting, now_s: float) -> list[VoRow]:
     """Return a row for each VO that has a target or had a job, in no fixed order.
 
     Waits are seconds from submission to first start; what ran is CPU-seconds of runs that ended.
@@ -74,24 +87,24 @@ def vo_rows(accounting: Accounting, now_s: float) -> list[dict[str, Any]]:
     kept, thrown_away = _by_vo(accounting.goodput), _by_vo(accounting.badput)
     names = dict.fromkeys([*share, *target, *buckets, *kept, *thrown_away])
     return [
-        {
-            "vo": vo,
-            "share": share.get(vo),
-            "target": target.get(vo),
-            "started": sum(buckets.get(vo, ())),
-            "wait_mean_s": totals_s[vo] / sum(buckets[vo]) if sum(buckets.get(vo, ())) else None,
-            "wait_p50_s": quantile(0.5, buckets.get(vo, ())),
-            "wait_p95_s": quantile(0.95, buckets.get(vo, ())),
-            "kept_cpu_s": kept.get(vo, 0.0),
-            "thrown_away_cpu_s": thrown_away.get(vo, 0.0),
-        }
+        VoRow(
+            vo=vo,
+            share=share.get(vo),
+            target=target.get(vo),
+            started=sum(buckets.get(vo, ())),
+            wait_mean_s=totals_s[vo] / sum(buckets[vo]) if sum(buckets.get(vo, ())) else None,
+            wait_p50_s=quantile(0.5, buckets.get(vo, ())),
+            wait_p95_s=quantile(0.95, buckets.get(vo, ())),
+            kept_cpu_s=kept.get(vo, 0.0),
+            thrown_away_cpu_s=thrown_away.get(vo, 0.0),
+        )
         for vo in names
     ]
 
 
 def quantile(
     q: float, buckets: Sequence[int], bounds: Sequence[float] = WAIT_BOUNDS_S
-) -> dict[str, float | None] | None:
+) -> WaitQuantile | None:
     """Return the bucket of a quantile, and its place in it for evenly spread values.
 
     Args:
@@ -100,17 +113,17 @@ def quantile(
         bounds: upper bounds of the buckets, ascending and above 0.
 
     Returns:
-        ``low``, ``high`` and ``about``, the last two None above the highest bound; None where
-        there is no value.
+        The bucket, with no upper bound and no estimate above the highest bound; None where there is
+        no value.
     """
     rank = q * sum(buckets)
     low = 0.0
     for n, up_to_here, high in zip(buckets, accumulate(buckets), (*bounds, None), strict=False):
         if n and up_to_here >= rank:
             if high is None:
-                return {"low": low, "about": None, "high": None}
+                return WaitQuantile(low=low, about=None, high=None)
             part = 1.0 - (up_to_here - rank) / n
-            return {"low": low, "about": low + part * (high - low), "high": high}
+            return WaitQuantile(low=low, about=low + part * (high - low), high=high)
         low = low if high is None else high
     return None
 

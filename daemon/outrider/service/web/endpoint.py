@@ -19,8 +19,8 @@ from outrider.service.daemon.daemon_view import DaemonView
 JSON: Final = "application/json"
 LARGEST_ON_THE_LOOP: Final = 32 * 1024
 """Bytes that compress in about a millisecond; larger answers are compressed in a thread."""
-Answer: TypeAlias = Mapping[str, Any]
-"""Plain data in the shape that the endpoint declares. NaN and infinity become null."""
+Answer: TypeAlias = Struct | Mapping[str, Any]
+"""The shape that the endpoint declares, or plain data in it. NaN and infinity become null."""
 Q = TypeVar("Q", bound=Struct)
 B = TypeVar("B")
 
@@ -61,7 +61,7 @@ class Call(Generic[Q]):
         names = self.view.names(self.sees_names)
         if not self.own:
             return names
-        return names.for_user(self.own, lambda: {row["user"] for row in self.view.user_rows()})
+        return names.for_user(self.own, lambda: {row.user for row in self.view.user_rows()})
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,6 +218,7 @@ def _in_words(schema: dict[str, Any]) -> str:
 # Paging of long lists: pages are bounded in rows and in bytes, each with the next one's cursor.
 
 C = TypeVar("C")
+R = TypeVar("R")
 LARGEST_PAGE_BYTES: Final = 256 * 1024
 After: TypeAlias = Annotated[
     Annotated[int, Meta(ge=0, le=2**63 - 1)] | UnsetType,
@@ -225,9 +226,7 @@ After: TypeAlias = Annotated[
 ]
 
 
-def page_of(
-    rows: Iterable[tuple[C, Mapping[str, Any]]], limit: int
-) -> tuple[list[Mapping[str, Any]], C | None]:
+def page_of(rows: Iterable[tuple[C, R]], limit: int) -> tuple[list[R], C | None]:
     """Return the first rows, as many as one answer may contain, and at least one.
 
     Args:
@@ -237,7 +236,7 @@ def page_of(
     Returns:
         The rows, and the cursor of the last if others follow.
     """
-    page: list[Mapping[str, Any]] = []
+    page: list[R] = []
     last: C | None = None
     left = LARGEST_PAGE_BYTES
     for cursor, row in rows:

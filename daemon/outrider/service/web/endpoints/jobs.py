@@ -94,7 +94,7 @@ def jobs(
     candidates: bool = False,
     sees: Callable[[str], bool] = lambda user: True,
     state_words: Mapping[str, str] = OURS,
-) -> Answer:
+) -> Mapping[str, Any]:
     """Return a page of the jobs, all or some.
 
     Args:

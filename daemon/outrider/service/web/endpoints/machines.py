@@ -1,5 +1,6 @@
 """Endpoints of machines: the list of all, and one with its history."""
 
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 import structlog
@@ -39,7 +40,7 @@ class MachinesQuery(Struct, frozen=True):
 
 def machines(
     core: Core, limit: int, after: int = -1, state: str | None = None, cluster: str | None = None
-) -> Answer:
+) -> Mapping[str, Any]:
     """Return a page of the machines, all or some, in the order in which they became known.
 
     Args:

@@ -3,10 +3,11 @@
 from typing import Annotated
 
 from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec.structs import replace
 
 from outrider.service.shapes.site import Users, Vos
 from outrider.service.views.users_and_vos import vo_rows
-from outrider.service.web.endpoint import After, Answer, Call, Endpoint, Limit, page_of
+from outrider.service.web.endpoint import After, Call, Endpoint, Limit, page_of
 
 # -- users -----------------------------------------------------------------------------------------
 # Users who have jobs now.
@@ -22,24 +23,18 @@ class UsersQuery(Struct, frozen=True):
     ] = UNSET
 
 
-async def answer_users(call: Call[UsersQuery]) -> Answer:
+async def answer_users(call: Call[UsersQuery]) -> Users:
     """Answer from memory, with users and VOs as this client sees them."""
     core, names = call.view.core, call.names
     rows = [
-        {**row, "user": names.user(row["user"]), "vo": names.vo(row["vo"])}
+        replace(row, user=names.user(row.user), vo=names.vo(row.vo))
         for row in call.view.user_rows()
     ]
     wanted = call.query.vo
-    found = [row for row in rows if wanted is UNSET or row["vo"] == wanted]
+    found = [row for row in rows if wanted is UNSET or row.vo == wanted]
     first = 0 if call.query.after is UNSET else call.query.after
     page, cursor = page_of(enumerate(found[first:], first + 1), call.query.limit)
-    return {
-        "mode": core.config.mode,
-        "now_s": core.now_s,
-        "users": page,
-        "total": len(found),
-        "next": cursor,
-    }
+    return Users(mode=core.config.mode, now_s=core.now_s, users=page, total=len(found), next=cursor)
 
 
 USERS = Endpoint(
@@ -63,21 +58,21 @@ class VosQuery(Struct, frozen=True):
     after: After = UNSET
 
 
-async def answer_vos(call: Call[VosQuery]) -> Answer:
+async def answer_vos(call: Call[VosQuery]) -> Vos:
     """Answer from memory, with VOs as this client sees them."""
     core, names = call.view.core, call.names
-    shown = [{**row, "vo": names.vo(row["vo"])} for row in vo_rows(core.accounting, core.site.now)]
-    shown.sort(key=lambda row: row["vo"])  # sorted by real names, the order would reveal them
+    shown = [replace(row, vo=names.vo(row.vo)) for row in vo_rows(core.accounting, core.site.now)]
+    shown.sort(key=lambda row: row.vo)  # sorted by real names, the order would reveal them
     first = 0 if call.query.after is UNSET else call.query.after
     page, cursor = page_of(enumerate(shown[first:], first + 1), call.query.limit)
-    return {
-        "mode": core.config.mode,
-        "now_s": core.now_s,
-        "since_s": core.accounting.begin_s,
-        "vos": page,
-        "total": len(shown),
-        "next": cursor,
-    }
+    return Vos(
+        mode=core.config.mode,
+        now_s=core.now_s,
+        since_s=core.accounting.begin_s,
+        vos=page,
+        total=len(shown),
+        next=cursor,
+    )
 
 
 VOS = Endpoint(
