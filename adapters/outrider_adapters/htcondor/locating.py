@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from outrider.api import PeerError
+from outrider_adapters.htcondor.failed_calls import failed_query
 from outrider_adapters.htcondor.pool_calls import (
     AccessPoint,
     Ad,
@@ -92,10 +93,7 @@ def located(address: str | None, wanted: Iterable[str]) -> tuple[PoolCalls, dict
         collector = htcondor2.Collector(address) if address else htcondor2.Collector()
         ads = {str(ad["Name"]): ad for ad in collector.locateAll(DaemonType.Schedd)}
     except HTCondorException as error:
-        raise PeerError(
-            f"the collector {address or 'of CONDOR_CONFIG'} does not answer: {error}; expected "
-            '"collector" = "HOST:PORT" of a pool that may be read (ALLOW_READ), or CONDOR_CONFIG'
-        ) from error
+        raise failed_query(address, error) from error
     ours = {name: ad for name, ad in ads.items() if _is_wanted(name, patterns)}
     if not ours:
         raise PeerError(

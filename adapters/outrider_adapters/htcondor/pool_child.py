@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple, Protocol
 import msgspec
 
 from outrider.api import Batch, OutriderError, PeerError, WaitingReason
+from outrider_adapters.htcondor.failed_calls import MESSAGES, UnreachableError, negotiator_finding
 from outrider_adapters.htcondor.lease_edits import (
     ALL,
     UNTIL,
@@ -116,8 +117,12 @@ class _Pool:
 
     def diagnose(self, _: None) -> list[Finding]:
         settings = self._settings
-        calls, ads = located(settings.collector, settings.access_points)
+        try:
+            calls, ads = located(settings.collector, settings.access_points)
+        except UnreachableError as error:
+            return [("collector", "fail", *error.cause)]
         found = list(diagnosed(calls, event_logs_of(ads, settings), settings.queue_s))
+        found.append(negotiator_finding(calls.collector, time.time()))
         return found + [
             lease_finding(point, setting_of(ads[point.name])) for point in calls.access_points
         ]
@@ -144,6 +149,7 @@ def main() -> None:
     connection = Connection(int(sys.argv[1]))
     settings: HTCondorSettings = connection.recv()
     answer_within(settings.answer_within_s)
+    MESSAGES.keep()
     pool = _Pool(settings)
     answers: Final[dict[str, Callable[[Any], Any]]] = {
         BEGIN: pool.begin,
