@@ -8,8 +8,10 @@ import msgspec
 import pytest
 
 from outrider.api import JobSpec, MachineSpec
+from outrider.cli.commands.machines import COLUMNS
 from outrider.journal import Entry, Journal, RunRecord
 from outrider.model.events import (
+    DRAINED,
     EVICTED,
     JOINED,
     LEFT,
@@ -88,6 +90,16 @@ async def test_a_busy_machine_tells_its_jobs_runs_and_watts(core: Core, journal:
     assert (told.watts.now_w, told.watts.is_measured) == (70.0, False), "half busy, half idle"
     assert (told.owner_week.sessions, told.owner_week.since_s) == (1, T + 60)
     assert (told.failed_starts.tried, told.failed_starts.is_black_hole) == (0, False)
+
+
+async def test_a_busy_machine_that_accepts_no_more_jobs_drains(core: Core, journal: Path) -> None:
+    assert not (await asked(core, journal, "m1")).draining
+    tell(core, "log", [(T + 1801, DRAINED, "m1", None), (T + 1801, DRAINED, "m2", None)], T + 1810)
+    told = await asked(core, journal, "m1")
+    assert (told.state, told.draining) == ("busy", True)
+    rows = endpoint.machines(core, 10)["machines"]
+    assert [(row["state"], row["draining"]) for row in rows] == [("busy", True), ("closed", False)]
+    assert [COLUMNS["state"].cell(row) for row in rows] == ["busy, draining", "closed"]
 
 
 async def test_a_meter_stands_for_the_table(core: Core, journal: Path) -> None:

@@ -13,7 +13,7 @@ STATES: Final = ("busy", "free", "owner", "asleep", "closed")
 COLUMNS: Final = {
     "machine": Column("machine", lambda row: row["machine"]),
     "cluster": Column("cluster", lambda row: row["cluster"]),
-    "state": Column("state", lambda row: row["state"]),
+    "state": Column("state", lambda row: row["state"] + ", draining" * row.get("draining", False)),
     "cpus": Column("CPUs", lambda row: count(row["cpus"]), is_figure=True),
     "busy_cpus": Column("busy CPUs", lambda row: count(row["busy_cpus"]), is_figure=True),
     "active_w": Column(
@@ -45,9 +45,10 @@ def command(
     """List the machines and their state.
 
     Like condor_status and sinfo -N, but from the daemon's state. A machine in state closed is on
-    and without an owner, but accepts no jobs. One line per machine, never folded. Columns of -o:
-    machine, cluster (its machine group), state, cpus, busy_cpus, active_w (watts of a busy
-    machine), inferred (known from its jobs alone). --json prints the rows of GET /api/v1/machines.
+    and without an owner, but accepts no jobs. One that drains runs jobs, but accepts no more. One
+    line per machine, never folded. Columns of -o: machine, cluster (its machine group), state,
+    cpus, busy_cpus, active_w (watts of a busy machine), inferred (known from its jobs alone).
+    --json prints the rows of GET /api/v1/machines.
 
     Example:
       outrider machines --state free --state asleep

@@ -3,7 +3,7 @@
 They follow the rules of `outrider.service.shapes.values`.
 """
 
-from typing import Annotated
+from typing import Annotated, TypeAlias
 
 from msgspec import Meta, Struct
 
@@ -11,6 +11,11 @@ from outrider.service.shapes.status import Energy
 from outrider.service.shapes.values import Count, JobState, MachineState, Mode, Next, Unknown
 
 # -- machines --------------------------------------------------------------------------------------
+
+
+Draining: TypeAlias = Annotated[
+    bool, Meta(description="It runs jobs, but accepts no more: drained, or outside its hours.")
+]
 
 
 class MachineRow(Struct):
@@ -23,6 +28,7 @@ class MachineRow(Struct):
     busy_cpus: Count
     active_w: Unknown
     inferred: bool
+    draining: Draining = False
 
 
 class Machines(Struct):
@@ -123,6 +129,7 @@ class OneMachine(Struct):
     runs: list[RunOnMachine] | None
     failed_starts: FailedStartsThere
     owner_week: OwnerWeek | None
+    draining: Draining = False
 
 
 # -- users and vos ---------------------------------------------------------------------------------

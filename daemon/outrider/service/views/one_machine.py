@@ -16,7 +16,7 @@ from outrider.model.localtime import DAY_S, HOUR_S, WEEK_S, LocalTime
 from outrider.service.core.core import Core
 from outrider.service.core.failed_starts import LOOK_BACK_S
 from outrider.service.views.over_time import KeptAnswers, Make
-from outrider.service.views.status import machine_state
+from outrider.service.views.status import is_draining, machine_state
 
 MOST_RUNS: Final = 25
 MOST_JOBS: Final = 100
@@ -102,6 +102,7 @@ async def machine_now(core: Core, machine: str, history: dict[str, Any]) -> dict
         "cpus": site.cpus[m],
         "busy_cpus": site.busy[m],
         "inferred": spec.inferred,
+        "draining": is_draining(core, m),
         "watts": {
             "now_w": None if math.isnan(watts) else watts,
             "is_measured": measured_w is not None,

@@ -16,6 +16,7 @@ from outrider.acting.lever_thread import OUTCOMES
 from outrider.engine.accounting.distribution import WAIT_BOUNDS_S
 from outrider.engine.accounting.report import report
 from outrider.engine.scheduling.policy_runner import PolicyRunner
+from outrider.engine.state.machines import SHUT
 from outrider.journal import CommandRecord
 from outrider.model.jobs import JOB_STATE_NAMES, QUEUED, RUNNING
 from outrider.model.localtime import time_zone
@@ -306,6 +307,11 @@ def machine_state(core: Core, m: int) -> str:
     if core.accounting.energy.is_asleep(m, site.now):
         return "asleep"
     return "free" if site.state[m] else "closed"
+
+
+def is_draining(core: Core, m: int) -> bool:
+    """Return whether a machine runs jobs, but accepts no more."""
+    return core.site.busy[m] > 0 and core.site.state[m] == SHUT
 
 
 # -- power -----------------------------------------------------------------------------------------

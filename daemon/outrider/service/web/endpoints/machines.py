@@ -13,7 +13,7 @@ from outrider.service.core.core import Core
 from outrider.service.shapes.site import Machines, OneMachine
 from outrider.service.shapes.values import Failure, MachineState
 from outrider.service.views.one_machine import machine_now, number_of
-from outrider.service.views.status import machine_state
+from outrider.service.views.status import is_draining, machine_state
 from outrider.service.web.endpoint import (
     After,
     Answer,
@@ -80,6 +80,7 @@ def _machine_row(core: Core, m: int, spec: MachineSpec) -> dict[str, Any]:
         "busy_cpus": site.busy[m],
         "active_w": spec.active_w,
         "inferred": spec.inferred,
+        "draining": is_draining(core, m),
     }
 
 
