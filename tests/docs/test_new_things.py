@@ -71,12 +71,13 @@ assert told.numbers["machines_with_owner"][()] == 1.0, told.numbers["machines_wi
         CORE
         + """
 import asyncio
+import msgspec
 from types import SimpleNamespace
 from outrider.service.web.endpoints import ENDPOINTS
 from outrider.service.web.openapi import openapi
 [groups] = [one for one in ENDPOINTS if one.path == "/api/v1/groups"]
 call = SimpleNamespace(view=SimpleNamespace(core=core))
-assert asyncio.run(groups.handle(call)) == {"machines": {"lab": 2}}
+assert msgspec.to_builtins(asyncio.run(groups.handle(call))) == {"machines": {"lab": 2}}
 assert "/api/v1/groups" in openapi(ENDPOINTS)["paths"]
 """,
     ),

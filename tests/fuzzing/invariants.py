@@ -176,7 +176,7 @@ def _views(core: Core) -> Iterator[str]:
     if jobs(core, 5)["total"] != len(site.jobs):
         yield "the list of jobs has another total"
     there = sum(spec is not None for spec in site.specs)
-    if sum(shown["machines"].values()) != there or machines(core, 5)["total"] != there:
+    if sum(shown["machines"].values()) != there or machines(core, 5).total != there:
         yield f"{there} machines, status says {shown['machines']}"
 
 

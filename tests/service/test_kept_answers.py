@@ -10,15 +10,15 @@ import pytest
 from outrider.service.views.over_time import KeptAnswers, Make
 
 
-def made_by(make: Make) -> Callable[[], Any]:
-    async def prepare() -> Make:
+def made_by(make: Make[dict[str, Any]]) -> Callable[[], Any]:
+    async def prepare() -> Make[dict[str, Any]]:
         return make
 
     return prepare
 
 
 async def test_the_oldest_answers_give_way() -> None:
-    kept = KeptAnswers("few", most=2)
+    kept = KeptAnswers[dict[str, Any]]("few", most=2)
     made: list[str] = []
 
     async def ask(key: str) -> None:
@@ -35,7 +35,7 @@ async def test_the_oldest_answers_give_way() -> None:
 
 async def test_where_too_many_are_being_made_others_are_refused() -> None:
     ends = threading.Event()
-    kept = KeptAnswers("hangs", most=2)
+    kept = KeptAnswers[dict[str, Any]]("hangs", most=2)
 
     def hang() -> dict[str, Any]:
         ends.wait(60.0)

@@ -23,18 +23,18 @@ def test_each_hour_has_its_share_of_what_was_seen() -> None:
     ]
     told = owner_week(events, MONDAY + WEEK_S + 10 * HOUR, UTC)
     assert told is not None
-    assert (told["since_s"], told["sessions"]) == (MONDAY + 9 * HOUR, 2)
-    monday = told["share"][0]
+    assert (told.since_s, told.sessions) == (MONDAY + 9 * HOUR, 2)
+    monday = told.share[0]
     assert monday[8:13] == [0.0, 0.625, 1.0, 0.25, 0.0]
-    assert np.array(told["share"]).shape == (7, 24)
+    assert np.array(told.share).shape == (7, 24)
 
 
 def test_what_was_not_seen_is_not_known() -> None:
     events = [(MONDAY + HOUR, "owner_came"), (MONDAY + 2 * HOUR, "left")]
     told = owner_week(events, MONDAY + 50 * HOUR, UTC)
     assert told is not None
-    assert told["share"][0][:3] == [None, 1.0, None]
-    assert told["share"][6] == [None] * 24
+    assert told.share[0][:3] == [None, 1.0, None]
+    assert told.share[6] == [None] * 24
 
 
 @pytest.mark.parametrize("events", [[], [(MONDAY, "usable"), (MONDAY + HOUR, "owner_went")]])
@@ -51,7 +51,7 @@ def test_the_hours_are_those_of_the_sites_clock_also_when_clocks_are_changed() -
         events += [(came_s, "owner_came"), (came_s + HOUR, "owner_went")]
     told = owner_week(events, MONDAY + 8 * WEEK_S - HOUR, berlin)
     assert told is not None
-    assert told["share"][0][8:11] == [0.0, pytest.approx(7 / 8, abs=0.01), 0.0]
+    assert told.share[0][8:11] == [0.0, pytest.approx(7 / 8, abs=0.01), 0.0]
 
 
 def test_habits_of_long_ago_are_left_out() -> None:
@@ -60,7 +60,7 @@ def test_habits_of_long_ago_are_left_out() -> None:
     assert owner_week(events, now_s, UTC) is None
     told = owner_week(events, now_s - 6 * HOUR, UTC)
     assert told is not None
-    assert told["since_s"] == MONDAY + 4 * HOUR
+    assert told.since_s == MONDAY + 4 * HOUR
 
 
 def test_the_last_stretch_lasts_until_now() -> None:

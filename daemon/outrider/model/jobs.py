@@ -1,7 +1,7 @@
 """Jobs: the specification from the batch system, and the state that the engine tracks."""
 
 import re
-from typing import Any, Final
+from typing import Any, Final, Literal, TypeAlias
 
 import msgspec
 
@@ -11,7 +11,8 @@ QUEUED: Final = 0
 RUNNING: Final = 1
 SUSPENDED_STATE: Final = 2
 HELD_STATE: Final = 3
-JOB_STATE_NAMES: Final = ("queued", "running", "suspended", "held")
+JobState: TypeAlias = Literal["queued", "running", "suspended", "held"]
+JOB_STATE_NAMES: Final[tuple[JobState, ...]] = ("queued", "running", "suspended", "held")
 
 
 class JobSpec(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):

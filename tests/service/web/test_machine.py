@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from msgspec import Struct
 
 from outrider.api import JobSpec, MachineSpec
 from outrider.cli.commands.machines import COLUMNS
@@ -30,6 +31,7 @@ from outrider.service.views.one_machine import MachineHistories
 from outrider.service.web.endpoint import NotFoundError
 from outrider.service.web.endpoints import machines as endpoint
 from tests.fixtures.cores import T, core_of, tell
+from tests.fixtures.plain import plain
 
 DESK = MachineSpec("lab", cpus=4, active_w=100.0, idle_w=40.0, sleep_w=3.0)
 SESSION: list[NamedEvent] = [(T + 60, OWNER_CAME, "m1", None), (T + 660, OWNER_WENT, "m1", None)]
@@ -77,7 +79,7 @@ async def asked(
     request = SimpleNamespace(match_info={"machine": machine})
     call: Any = SimpleNamespace(view=view, request=request, names=names)
     answer = await endpoint.answer_machine(call)
-    return msgspec.convert(answer, OneMachine) if isinstance(answer, dict) else answer
+    return msgspec.convert(plain(answer), OneMachine) if isinstance(answer, Struct) else answer
 
 
 async def test_a_busy_machine_tells_its_jobs_runs_and_watts(core: Core, journal: Path) -> None:
@@ -97,7 +99,7 @@ async def test_a_busy_machine_that_accepts_no_more_jobs_drains(core: Core, journ
     tell(core, "log", [(T + 1801, DRAINED, "m1", None), (T + 1801, DRAINED, "m2", None)], T + 1810)
     told = await asked(core, journal, "m1")
     assert (told.state, told.draining) == ("busy", True)
-    rows = endpoint.machines(core, 10)["machines"]
+    rows = plain(endpoint.machines(core, 10))["machines"]
     assert [(row["state"], row["draining"]) for row in rows] == [("busy", True), ("closed", False)]
     assert [COLUMNS["state"].cell(row) for row in rows] == ["busy, draining", "closed"]
 

@@ -19,6 +19,7 @@ from outrider.service.web.endpoint import LARGEST_PAGE_BYTES, page_of
 from outrider.service.web.endpoints.jobs import jobs
 from outrider.service.web.endpoints.machines import machines
 from tests.fixtures.cores import core_of
+from tests.fixtures.plain import plain
 
 T = 1_700_000_000.0
 CONFIG = {"adapters": {"log": {"type": "logtail", "paths": ["/nowhere"]}}}
@@ -76,7 +77,7 @@ def test_the_pages_together_are_the_list_and_none_is_large(
     after: int | str | None = None
     pages = 0
     while pages == 0 or after is not None:
-        answer = ask(large, limit, after)
+        answer = plain(ask(large, limit, after))
         assert len(msgspec.json.encode(answer)) <= LARGEST_PAGE_BYTES + 300
         assert len(answer[rows]) <= limit
         assert answer["total"] == MANY

@@ -11,11 +11,13 @@ from pathlib import Path
 from typing import Any, Final
 
 import msgspec
+from msgspec.structs import replace
 
 from outrider.model.errors import LedgerError
 from outrider.model.events import CHANGED, SUBMITTED, NamedEvent
 from outrider.model.jobs import HELD_STATE, JOB_STATE_NAMES
 from outrider.service.core.mode_limit import ModeLimit
+from outrider.service.shapes.site import OneMachine
 
 # -- pseudonyms ------------------------------------------------------------------------------------
 # Pseudonyms: users' names are personal data and are not needed to learn from their jobs.
@@ -225,15 +227,15 @@ class UserNames:
             shown |= {name: self._without_others(row[name]) for name in ("reason", "reason_text")}
         return shown
 
-    def in_machine(self, answer: Mapping[str, Any]) -> Mapping[str, Any]:
+    def in_machine(self, answer: OneMachine) -> OneMachine:
         """Return one machine, with its jobs and ended runs, as this client may see it."""
         if self.shown:
             return answer
-        jobs = [{**r, "user": self.user(r["user"]), "vo": self.vo(r["vo"])} for r in answer["jobs"]]
-        runs = answer["runs"]
+        jobs = [replace(r, user=self.user(r.user), vo=self.vo(r.vo)) for r in answer.jobs]
+        runs = answer.runs
         if runs is not None:
-            runs = [{**run, "vo": self.vo(run["vo"])} for run in runs]
-        return {**answer, "jobs": jobs, "runs": runs}
+            runs = [replace(run, vo=self.vo(run.vo)) for run in runs]
+        return replace(answer, jobs=jobs, runs=runs)
 
     def in_commands(self, rows: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
         """Return commands, with their users' numbers and names hidden if necessary."""

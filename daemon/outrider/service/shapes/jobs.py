@@ -7,11 +7,11 @@ from typing import Annotated, Literal, TypeAlias
 
 from msgspec import Meta, Struct
 
+from outrider.model.jobs import JobState
 from outrider.model.machines import Clause
 from outrider.service.shapes.values import (
     Count,
     JobStart,
-    JobState,
     Mode,
     Next,
     Unknown,

@@ -7,8 +7,9 @@ from typing import Annotated, TypeAlias
 
 from msgspec import Meta, Struct
 
+from outrider.model.jobs import JobState
 from outrider.service.shapes.status import Energy
-from outrider.service.shapes.values import Count, JobState, MachineState, Mode, Next, Unknown
+from outrider.service.shapes.values import Count, MachineState, Mode, Next, Unknown
 
 # -- machines --------------------------------------------------------------------------------------
 

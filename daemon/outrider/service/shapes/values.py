@@ -12,7 +12,6 @@ from outrider.twin.answer_file import Finite
 
 Mode: TypeAlias = Literal["observe", "shadow", "canary", "active"]
 MachineState: TypeAlias = Literal["busy", "free", "owner", "asleep", "closed"]
-JobState: TypeAlias = Literal["queued", "running", "suspended", "held"]
 Count: TypeAlias = Annotated[int, Meta(ge=0)]
 Counts: TypeAlias = dict[str, Count]
 Unknown: TypeAlias = float | None

@@ -4,17 +4,28 @@ import asyncio
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from outrider.engine.accounting.machine_power import ASLEEP, IDLING
-from outrider.journal import Journal
+from outrider.journal import Journal, RunRecord
 from outrider.model.jobs import JOB_STATE_NAMES, RUNNING, Job
 from outrider.model.localtime import DAY_S, HOUR_S, WEEK_S, LocalTime
+from outrider.model.machines import MachineSpec
 from outrider.service.core.core import Core
 from outrider.service.core.failed_starts import LOOK_BACK_S
+from outrider.service.shapes.site import (
+    FailedStartsThere,
+    JobOnMachine,
+    MachineRow,
+    MachineWatts,
+    OneMachine,
+    OwnerWeek,
+    RunOnMachine,
+)
+from outrider.service.shapes.values import MachineState
 from outrider.service.views.over_time import KeptAnswers, Make
 from outrider.service.views.status import is_draining, machine_state
 
@@ -28,14 +39,28 @@ _CLOSING: Final = frozenset({"owner_went", "drained"})
 """Event kinds after which a machine is not open to jobs."""
 
 
+class MachineHistory(NamedTuple):
+    """History of a machine in the journal.
+
+    Attributes:
+        runs: its last ended runs, the newest first; None: the journal cannot be searched for them.
+        events: time and kind of its owner events, in order.
+        owner_week: presence of its owner; None: no owner was ever seen.
+    """
+
+    runs: list[RunRecord] | None
+    events: list[tuple[float, str]]
+    owner_week: OwnerWeek | None
+
+
 class MachineHistories:
     """Cache of machine histories from the journal, for a few machines."""
 
     def __init__(self) -> None:
-        self._kept = KeptAnswers("machine-history", most=_MOST_KEPT)
+        self._kept = KeptAnswers[MachineHistory]("machine-history", most=_MOST_KEPT)
 
-    async def of(self, machine: str, core: Core, journal: Path) -> dict[str, Any]:
-        """Return ``runs``, ``events`` and ``owner_week`` of a machine, read in a thread.
+    async def of(self, machine: str, core: Core, journal: Path) -> MachineHistory:
+        """Return the history of a machine, read in a thread.
 
         Args:
             machine: its name.
@@ -47,23 +72,19 @@ class MachineHistories:
             TimeoutError: its disk does not answer, or too many ask for machines at once.
         """
 
-        async def prepare() -> Make:
+        async def prepare() -> Make[MachineHistory]:
             now_s, local_time = core.site.now, core.site.local_time
             return lambda: read_machine(machine, now_s, local_time, journal)
 
         return await self._kept.of(machine, prepare)
 
 
-def read_machine(machine: str, now_s: float, local_time: LocalTime, path: Path) -> dict[str, Any]:
+def read_machine(machine: str, now_s: float, local_time: LocalTime, path: Path) -> MachineHistory:
     """Return the history of a machine from a journal. Raises `LedgerError`."""
     with Journal(path, read_only=True) as journal:
         runs = journal.runs_on(machine, MOST_RUNS)
-        events = journal.events_of_machine(machine, MOST_EVENTS)
-    return {
-        "runs": runs,
-        "events": events or [],
-        "owner_week": owner_week(events or [], now_s, local_time),
-    }
+        events = journal.events_of_machine(machine, MOST_EVENTS) or []
+    return MachineHistory(runs, events, owner_week(events, now_s, local_time))
 
 
 def number_of(core: Core, machine: str) -> int | None:
@@ -72,7 +93,7 @@ def number_of(core: Core, machine: str) -> int | None:
     return m if m is not None and m < len(specs) and specs[m] is not None else None
 
 
-async def machine_now(core: Core, machine: str, history: dict[str, Any]) -> dict[str, Any] | None:
+async def machine_now(core: Core, machine: str, history: MachineHistory) -> OneMachine | None:
     """Return a machine as ``api/v1/machine`` shows it, with user names; None: it is not here.
 
     Args:
@@ -90,55 +111,68 @@ async def machine_now(core: Core, machine: str, history: dict[str, Any]) -> dict
     measured_w = power.measured_w(site.now)
     working = sum(job.cpus for job in jobs if job.state == RUNNING)
     watts = power.table_w(working, site.now) if measured_w is None else measured_w
-    runs = history["runs"]
     job_names = core.merger.normaliser.job_names
-    return {
-        "mode": core.config.mode,
-        "now_s": core.now_s,
-        "machine": machine,
-        "cluster": site.cluster_names[site.machine_cluster[m]],
-        "state": state,
-        "since_s": _since_s(core, m, state, jobs, history["events"]),
-        "cpus": site.cpus[m],
-        "busy_cpus": site.busy[m],
-        "inferred": spec.inferred,
-        "draining": is_draining(core, m),
-        "watts": {
-            "now_w": None if math.isnan(watts) else watts,
-            "is_measured": measured_w is not None,
-            "active_w": spec.active_w,
-            "idle_w": spec.idle_w,
-            "sleep_w": spec.sleep_w,
-        },
-        "jobs": [
-            {
-                "job": job_names[job.number],
-                "state": JOB_STATE_NAMES[job.state],
-                "user": job.spec.user,
-                "vo": job.spec.vo,
-                "cpus": job.cpus,
-                "start_s": job.start_s,
-            }
+    return OneMachine(
+        mode=core.config.mode,
+        now_s=core.now_s,
+        machine=machine,
+        cluster=site.cluster_names[site.machine_cluster[m]],
+        state=state,
+        since_s=_since_s(core, m, state, jobs, history.events),
+        cpus=site.cpus[m],
+        busy_cpus=site.busy[m],
+        inferred=spec.inferred,
+        draining=is_draining(core, m),
+        watts=MachineWatts(
+            now_w=None if math.isnan(watts) else watts,
+            is_measured=measured_w is not None,
+            active_w=spec.active_w,
+            idle_w=spec.idle_w,
+            sleep_w=spec.sleep_w,
+        ),
+        jobs=[
+            JobOnMachine(
+                job=job_names[job.number],
+                state=JOB_STATE_NAMES[job.state],
+                user=job.spec.user,
+                vo=job.spec.vo,
+                cpus=job.cpus,
+                start_s=job.start_s,
+            )
             for job in jobs[:MOST_JOBS]
         ],
-        "jobs_total": len(jobs),
-        "runs": None
-        if runs is None
-        else [
-            {
-                "job": run.job,
-                "vo": run.vo,
-                "cpus": run.cpus,
-                "start_s": run.start_s,
-                "end_s": run.end_s,
-                "run_s": run.run_s,
-                "lost_because": run.reason or None,
-            }
-            for run in runs
-        ],
-        "failed_starts": _failed_starts(core, m),
-        "owner_week": history["owner_week"],
-    }
+        jobs_total=len(jobs),
+        runs=None if history.runs is None else [_run_row(run) for run in history.runs],
+        failed_starts=_failed_starts(core, m),
+        owner_week=history.owner_week,
+    )
+
+
+def _run_row(run: RunRecord) -> RunOnMachine:
+    return RunOnMachine(
+        job=run.job,
+        vo=run.vo,
+        cpus=run.cpus,
+        start_s=run.start_s,
+        end_s=run.end_s,
+        run_s=run.run_s,
+        lost_because=run.reason or None,
+    )
+
+
+def machine_row(core: Core, m: int, spec: MachineSpec) -> MachineRow:
+    """Return the current state of a machine, as lists show it."""
+    site = core.site
+    return MachineRow(
+        machine=core.merger.normaliser.machine_names[m],
+        cluster=site.cluster_names[site.machine_cluster[m]],
+        state=machine_state(core, m),
+        cpus=site.cpus[m],
+        busy_cpus=site.busy[m],
+        active_w=spec.active_w,
+        inferred=spec.inferred,
+        draining=is_draining(core, m),
+    )
 
 
 async def _jobs_on(core: Core, machine: str) -> list[Job]:
@@ -156,7 +190,7 @@ async def _jobs_on(core: Core, machine: str) -> list[Job]:
 
 
 def _since_s(
-    core: Core, m: int, state: str, jobs: list[Job], events: Sequence[tuple[float, str]]
+    core: Core, m: int, state: MachineState, jobs: list[Job], events: Sequence[tuple[float, str]]
 ) -> float | None:
     """Return since when a machine is in its state; None: not known."""
     last_s, last = events[-1] if events else (None, "")
@@ -174,18 +208,18 @@ def _since_s(
     return last_s if last in _CLOSING else None
 
 
-def _failed_starts(core: Core, m: int) -> dict[str, Any]:
+def _failed_starts(core: Core, m: int) -> FailedStartsThere:
     noted, now_s = core.accounting.failed_starts, core.site.now
     tried, failed = noted.of_machine(m, now_s)
     hole = next((hole for hole in noted.black_holes(now_s) if hole.machine == m), None)
-    return {
-        "within_s": LOOK_BACK_S,
-        "tried": tried,
-        "failed": failed,
-        "is_black_hole": hole is not None,
-        "expected_ratio": None if hole is None else hole.expected,
-        "low_ratio": None if hole is None else hole.low,
-    }
+    return FailedStartsThere(
+        within_s=LOOK_BACK_S,
+        tried=tried,
+        failed=failed,
+        is_black_hole=hole is not None,
+        expected_ratio=None if hole is None else hole.expected,
+        low_ratio=None if hole is None else hole.low,
+    )
 
 
 # -- owner week ------------------------------------------------------------------------------------
@@ -206,7 +240,7 @@ Stretch = tuple[float, float, bool]
 
 def owner_week(
     events: Sequence[tuple[float, str]], now_s: float, local_time: LocalTime
-) -> dict[str, Any] | None:
+) -> OwnerWeek | None:
     """Return the share of time with the owner logged in, by hour of the site's week.
 
     Args:
@@ -215,8 +249,7 @@ def owner_week(
         local_time: the site's.
 
     Returns:
-        ``since_s``, ``sessions`` (how often the owner came), and ``share``: from Monday, seven
-        lists of 24, None where the machine was not seen. None: no owner was ever seen to come.
+        The shares, since when, and how often the owner came; None: no owner was ever seen to come.
     """
     begin_s = now_s - OWNER_WEEKS_S
     stretches = [
@@ -243,11 +276,11 @@ def owner_week(
         for there, seen in zip(there_s, seen_s, strict=True)
     ]
     day = DAY_S // HOUR_S
-    return {
-        "since_s": first_s,
-        "sessions": sessions,
-        "share": [share[at : at + day] for at in range(0, _HOURS, day)],
-    }
+    return OwnerWeek(
+        since_s=first_s,
+        sessions=sessions,
+        share=[share[at : at + day] for at in range(0, _HOURS, day)],
+    )
 
 
 def stretches_of(events: Sequence[tuple[float, str]], now_s: float) -> list[Stretch]:

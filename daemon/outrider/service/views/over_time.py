@@ -6,7 +6,7 @@ import time
 from collections.abc import Awaitable, Callable, Mapping
 from math import inf
 from pathlib import Path
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, Generic, NamedTuple, TypeAlias, TypeVar
 
 from outrider.journal import Journal
 from outrider.journal.run_sums import FATES, AtBins
@@ -111,7 +111,7 @@ class JobsOverTime:
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._kept = KeptAnswers("jobs-over-time", clock)
+        self._kept = KeptAnswers[dict[str, Any]]("jobs-over-time", clock)
 
     async def of(self, window: str, core: Core, journal: Path) -> dict[str, Any]:
         """Return jobs over time in a window that ends now, for `api/v1/jobs-over-time`.
@@ -128,7 +128,7 @@ class JobsOverTime:
             TimeoutError: its disk does not answer.
         """
 
-        async def prepare() -> Make:
+        async def prepare() -> Make[dict[str, Any]]:
             jobs = await open_jobs(core)
             now_s, since_s = core.now_s, core.accounting.begin_s
             return lambda: read_jobs(window, now_s, since_s, jobs, journal)
@@ -211,7 +211,7 @@ class UseOverTime:
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._kept = KeptAnswers("use-over-time", clock)
+        self._kept = KeptAnswers[dict[str, Any]]("use-over-time", clock)
 
     async def of(self, window: str, core: Core, journal: Path) -> dict[str, Any]:
         """Return CPU use in a window that ends now, for `api/v1/use`.
@@ -226,7 +226,7 @@ class UseOverTime:
             TimeoutError: its disk does not answer.
         """
 
-        async def prepare() -> Make:
+        async def prepare() -> Make[dict[str, Any]]:
             jobs = await open_jobs(core)
             now_s, watts = core.site.now, watts_each(core)
             return lambda: read_use(window, now_s, jobs, journal, watts)
@@ -326,11 +326,12 @@ PAUSES: Final = 10.0
 """Cache lifetime in multiples of the time that an answer took to compute.
 
 An answer is kept for at least `FRESH_S`, a failure is not."""
-Make: TypeAlias = Callable[[], dict[str, Any]]
+A = TypeVar("A")
+Make: TypeAlias = Callable[[], A]
 """Computes the answer; called in a separate thread."""
 
 
-class KeptAnswers:
+class KeptAnswers(Generic[A]):
     """Answers by their names.
 
     Args:
@@ -345,10 +346,10 @@ class KeptAnswers:
         self._name = name
         self._clock = clock
         self._most = most
-        self._asked: dict[str, asyncio.Future[dict[str, Any]]] = {}
+        self._asked: dict[str, asyncio.Future[A]] = {}
         self._fresh_until_s: dict[str, float] = {}
 
-    async def of(self, key: str, prepare: Callable[[], Awaitable[Make]]) -> dict[str, Any]:
+    async def of(self, key: str, prepare: Callable[[], Awaitable[Make[A]]]) -> A:
         """Return the answer of this name from the cache, or compute it.
 
         Args:
@@ -385,7 +386,7 @@ class KeptAnswers:
         if len(self._asked) >= self._most:
             raise TimeoutError(f"{self._most} answers are being made already")
 
-    def _keep(self, key: str, began_s: float, done: "asyncio.Future[dict[str, Any]]") -> None:
+    def _keep(self, key: str, began_s: float, done: "asyncio.Future[A]") -> None:
         now_s = self._clock()
         is_good = not done.cancelled() and done.exception() is None
         least_s = FRESH_S if is_good else 0.0

@@ -23,6 +23,7 @@ from outrider.model.localtime import time_zone
 from outrider.model.quantities import duration
 from outrider.service.commands.command import CommandPort
 from outrider.service.core.core import Core
+from outrider.service.shapes.values import MachineState
 from outrider.service.views.expected_starts import ExpectedStarts
 from outrider.service.views.twin import NOT_ESTIMATED
 
@@ -293,7 +294,7 @@ def machine_counts(core: Core) -> dict[tuple[str, int], int]:
     )
 
 
-def machine_state(core: Core, m: int) -> str:
+def machine_state(core: Core, m: int) -> MachineState:
     """Return the state in which a machine is shown: busy, owner, free, asleep or closed.
 
     A machine whose owner is logged in is `owner` even while a job still runs; one that sleeps may

@@ -5,14 +5,13 @@ from typing import Annotated, Any
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from outrider.model.jobs import JOB_STATE_NAMES, QUEUED, Job
+from outrider.model.jobs import JOB_STATE_NAMES, QUEUED, Job, JobState
 from outrider.model.reasons import reason_text
 from outrider.service.core.core import Core
 from outrider.service.core.source_state import OURS
 from outrider.service.shapes.values import (
     Count,
     ExpectedStart,
-    JobState,
     Mode,
     StartAnswer,
     StartsShown,

@@ -1,22 +1,19 @@
 """Endpoints of machines: the list of all, and one with its history."""
 
-from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated
 
 import structlog
 from aiohttp import web
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from outrider.model.errors import LedgerError
-from outrider.model.machines import MachineSpec
 from outrider.service.core.core import Core
 from outrider.service.shapes.site import Machines, OneMachine
 from outrider.service.shapes.values import Failure, MachineState
-from outrider.service.views.one_machine import machine_now, number_of
-from outrider.service.views.status import is_draining, machine_state
+from outrider.service.views.one_machine import machine_now, machine_row, number_of
+from outrider.service.views.status import machine_state
 from outrider.service.web.endpoint import (
     After,
-    Answer,
     Call,
     Endpoint,
     Limit,
@@ -40,7 +37,7 @@ class MachinesQuery(Struct, frozen=True):
 
 def machines(
     core: Core, limit: int, after: int = -1, state: str | None = None, cluster: str | None = None
-) -> Mapping[str, Any]:
+) -> Machines:
     """Return a page of the machines, all or some, in the order in which they became known.
 
     Args:
@@ -59,32 +56,14 @@ def machines(
         and (state is None or machine_state(core, m) == state)
     ]
     page, cursor = page_of(
-        ((m, _machine_row(core, m, spec)) for m, spec in known if m > after), limit
+        ((m, machine_row(core, m, spec)) for m, spec in known if m > after), limit
     )
-    return {
-        "mode": core.config.mode,
-        "now_s": core.now_s,
-        "machines": page,
-        "total": len(known),
-        "next": cursor,
-    }
+    return Machines(
+        mode=core.config.mode, now_s=core.now_s, machines=page, total=len(known), next=cursor
+    )
 
 
-def _machine_row(core: Core, m: int, spec: MachineSpec) -> dict[str, Any]:
-    site = core.site
-    return {
-        "machine": core.merger.normaliser.machine_names[m],
-        "cluster": site.cluster_names[site.machine_cluster[m]],
-        "state": machine_state(core, m),
-        "cpus": site.cpus[m],
-        "busy_cpus": site.busy[m],
-        "active_w": spec.active_w,
-        "inferred": spec.inferred,
-        "draining": is_draining(core, m),
-    }
-
-
-async def handle(call: Call[MachinesQuery]) -> Answer:
+async def handle(call: Call[MachinesQuery]) -> Machines:
     """Answer from memory with a page of machines."""
     query = call.query
     after = -1 if query.after is UNSET else query.after
@@ -109,7 +88,7 @@ MACHINES = Endpoint(
 log = structlog.get_logger()
 
 
-async def answer_machine(call: Call[NoQuery]) -> Answer | web.Response:
+async def answer_machine(call: Call[NoQuery]) -> OneMachine | web.Response:
     """Answer from memory and from the journal, read in a thread; 404 for an unknown machine."""
     view, machine = call.view, call.request.match_info["machine"]
     answer = None
