@@ -22,7 +22,13 @@ from outrider_adapters.slurm.job_steps import WAITING, is_limit, is_waiting, see
 from outrider_adapters.slurm.limits import licences_in_use, limit_of
 from outrider_adapters.slurm.nodes import reservations_of, settings_of, shown_for_s
 from outrider_adapters.slurm.queue_rows import FIELDS, QueueRow, row_of
-from outrider_adapters.slurm.reasons import NODES, Ahead, WaitingFacts, waiting_reason
+from outrider_adapters.slurm.reasons import (
+    NODES,
+    Ahead,
+    WaitingFacts,
+    is_about_nodes,
+    waiting_reason,
+)
 from outrider_adapters.slurm.settings import SlurmSettings
 from outrider_adapters.slurm.slurm_watch import SlurmWatch
 
@@ -228,8 +234,9 @@ def ask_why(watch: SlurmWatch, commands: SlurmCommands, name: str) -> WaitingRea
         qos=mine.qos,
         ahead=_ahead(queue, mine, job, watch),
         tasks=_tasks_of(queue, job),
+        parts=_other_parts(queue, job),
         kind=kind,
-        nodes=watch.nodes,
+        nodes=watch.nodes_now() if is_about_nodes(row.reason) else watch.nodes,
         partitions=watch.partitions,
         reservations=reservations_of(show("scontrol", "show", "reservation", "-o")),
         now_s=watch.now_s,
@@ -263,6 +270,15 @@ def _tasks_of(queue: list[_Queued], job: str) -> tuple[int, int]:
     return waiting, sum(len(row.jobs) for row in rows if row.state in ("RUNNING", "SUSPENDED"))
 
 
+def _other_parts(queue: list[_Queued], job: str) -> tuple[str, ...]:
+    """Return the other components of a heterogeneous job."""
+    whole, plus, _ = job.partition("+")
+    if not plus:
+        return ()
+    ids = (one.row.jobs[0] for one in queue)
+    return tuple(sorted(other for other in ids if other.startswith(f"{whole}+") and other != job))
+
+
 def _ahead(queue: list[_Queued], mine: _Queued, job: str, watch: SlurmWatch) -> Ahead:
     """Return the waiting jobs that Slurm considers before a job, in its order.
 
@@ -281,7 +297,7 @@ def _ahead(queue: list[_Queued], mine: _Queued, job: str, watch: SlurmWatch) -> 
     own = set(mine.row.partitions)
     own_nodes = set[str]().union(*(nodes_of.get(p, set()) for p in own))
     shares = own | {p for p, nodes in nodes_of.items() if nodes & own_nodes}
-    mine_key = order(mine)
+    mine_key, parts = order(mine), _other_parts(queue, job)
     found: dict[str, tuple[tuple[int, int], tuple[int, ...], int]] = {}
     now_s = watch.now_s
     for one in queue:
@@ -294,7 +310,7 @@ def _ahead(queue: list[_Queued], mine: _Queued, job: str, watch: SlurmWatch) -> 
         ):
             continue
         for other in one.row.jobs:  # listed once for each of its partitions
-            if key < mine_key or number_of(other) < number_of(job):
+            if other not in parts and (key < mine_key or number_of(other) < number_of(job)):
                 found[other] = key, number_of(other), one.row.cpus
     first = sorted(found, key=lambda other: found[other][:2])[:_FIRST_N]
     equal = sum(key == mine_key for key, _, _ in found.values())

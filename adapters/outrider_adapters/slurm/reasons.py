@@ -25,6 +25,11 @@ NODES: Final = ("Nodes ", "ReqNodeNotAvail")
 """Beginnings of reasons that are about nodes."""
 
 
+def is_about_nodes(reason: str) -> bool:
+    """Return whether a job waits for its turn or for nodes, and for nothing else."""
+    return reason in ("", "Priority", "Resources") or reason.startswith(NODES)
+
+
 class Ahead(NamedTuple):
     """Waiting jobs that Slurm considers before a job.
 
@@ -52,6 +57,7 @@ class WaitingFacts(NamedTuple):
         qos: its quality of service.
         ahead: waiting jobs that Slurm considers before it.
         tasks: how many tasks of its array wait and run.
+        parts: the other components of its heterogeneous job.
         kind: determines which nodes it may use.
         nodes: by name.
         partitions: by name.
@@ -69,6 +75,7 @@ class WaitingFacts(NamedTuple):
     qos: str
     ahead: Ahead
     tasks: tuple[int, int]
+    parts: tuple[str, ...]
     kind: JobKind
     nodes: Mapping[str, Node]
     partitions: Mapping[str, Partition]
@@ -81,11 +88,6 @@ class WaitingFacts(NamedTuple):
     def code(self) -> str:
         """Slurm's reason code, without the details that follow it."""
         return self.row.reason.partition(",")[0].strip()
-
-    @property
-    def is_about_nodes(self) -> bool:
-        """True if it waits for its turn or for nodes, and for nothing else."""
-        return self.code in ("", "Priority", "Resources") or self.row.reason.startswith(NODES)
 
 
 def waiting_reason(asked: WaitingFacts, eligibility: Eligibility) -> WaitingReason:
@@ -102,11 +104,16 @@ def waiting_reason(asked: WaitingFacts, eligibility: Eligibility) -> WaitingReas
         for text, met in conditions
     )
     most = removing_most(clauses, len(nodes))
-    is_closed = asked.is_about_nodes and _lacks_open_nodes(asked, may_use)
+    is_closed = is_about_nodes(asked.row.reason) and _lacks_open_nodes(asked, may_use)
     sentence, remedies = (_closed if is_closed else _words)(asked, may_use)
     if most is not None and asked.code in _BY_NODES and not is_closed:
         sentence += (
             f"; {most.text} removes most nodes: {len(nodes) - most.machines} of {len(nodes)}"
+        )
+    if asked.parts:
+        sentence += (
+            f"; it starts together with {', '.join(asked.parts[:_MAX_NAMES])}, the other parts of "
+            "its heterogeneous job"
         )
     return WaitingReason(
         code=asked.code or "None",
@@ -166,7 +173,10 @@ def _held_by_admin(asked: WaitingFacts, _: frozenset[str]) -> tuple[str, list[st
 
 
 def _dependency(asked: WaitingFacts, _: frozenset[str]) -> tuple[str, list[str]]:
-    return f"it waits for other jobs: {asked.dependency}", [
+    what = asked.dependency
+    if what.startswith("singleton"):
+        what += ", no other job of its user with its name may be here before it"
+    return f"it waits for other jobs: {what}", [
         "wait for these jobs",
         f"remove the dependency: scontrol update JobId={asked.job} Dependency=",
     ]
@@ -184,7 +194,9 @@ def _begin_time(asked: WaitingFacts, _: frozenset[str]) -> tuple[str, list[str]]
     begin_s = asked.row.eligible_s
     when = "its begin time" if begin_s is None else f"{_utc(begin_s)} UTC"
     if asked.row.restarts:
-        sentence = f"it was queued again {asked.row.restarts} times, and pauses until {when}"
+        n = asked.row.restarts
+        times = "once" if n == 1 else f"{n} times"
+        sentence = f"it was queued again {times}, and pauses until {when}"
         return sentence, ["wait: Slurm pauses two minutes before a job's next run"]
     sentence = f"its begin time is {when} (--begin)"
     return sentence, [f"let it begin now: scontrol update JobId={asked.job} StartTime=now"]

@@ -216,8 +216,15 @@ class SlurmWatch:
     def _is_due(self, what: str, now_s: float, every_s: float) -> bool:
         return not 0.0 <= now_s - self._asked_s[what] < every_s
 
+    def nodes_now(self) -> dict[str, Node]:
+        """Return the nodes, at most a moment old. Raises `CommandError`."""
+        return self.recent.kept(("nodes",), self._shown_nodes)
+
     def _look_at_nodes(self) -> dict[str, Node]:
         self._is_busy = is_busy(self._commands.run("sdiag"))
+        return self._shown_nodes()
+
+    def _shown_nodes(self) -> dict[str, Node]:
         return nodes_of(self._commands.run("scontrol", "show", "node", "-o"), self._cluster_of)
 
     def _node_events(

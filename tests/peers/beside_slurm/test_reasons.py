@@ -88,7 +88,7 @@ def test_pauses_after_it_was_queued_again(watched: Watched, folder: Path) -> Non
     watched.look_until("its start", lambda: "started" in watched.kinds_of(job))
     watched.slurm.run("scontrol", "requeue", job)
     reported = why(watched, job, "BeginTime")
-    assert reported.sentence.startswith("it was queued again 1 times, and pauses until ")
+    assert reported.sentence.startswith("it was queued again once, and pauses until ")
 
 
 def test_an_array_that_runs_two_at_a_time(watched: Watched, folder: Path) -> None:
@@ -170,6 +170,33 @@ def test_jobs_of_equal_priority_go_by_their_number(watched: Watched, folder: Pat
         )
         assert reported.ahead == 3
         assert watched.why(two).sentence.endswith(f"a lower number; first {three}, {one}")
+
+
+def test_parts_of_a_heterogeneous_job_wait_for_each_other(watched: Watched, folder: Path) -> None:
+    slurm = watched.slurm
+    with full(slurm, folder):
+        job = submit(slurm, folder, "-n1", "-C", "intel", ":", "-n2", "-C", "amd")
+        slurm.wait_until("a reason", lambda: of_slurm(slurm, f"{job}+1")["Reason"] == "Resources")
+        watched.look()
+        first, second = watched.why(f"{job}+0"), watched.why(f"{job}+1")
+    assert first.sentence.endswith(
+        f"; it starts together with {job}+1, the other parts of its heterogeneous job"
+    )
+    assert f"together with {job}+0" in second.sentence
+    assert second.ahead == 0, "its own parts are not before it"
+
+
+def test_nodes_are_explained_as_they_are_now(watched: Watched, folder: Path) -> None:
+    slurm = watched.slurm
+    with full(slurm, folder):
+        job = submit(slurm, folder, "-w", "n3")
+        watched.look()
+        slurm.run("scontrol", "update", "NodeName=n3", "State=DRAIN", "Reason=new disk")
+        try:
+            reported = watched.why(job)
+            assert "n3 is draining" in reported.sentence, "no look has seen it yet"
+        finally:
+            slurm.run("scontrol", "update", "NodeName=n3", "State=RESUME")
 
 
 def test_licences_in_use(watched: Watched, folder: Path) -> None:

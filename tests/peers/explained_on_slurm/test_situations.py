@@ -91,7 +91,7 @@ EXPLAINED: Final[dict[str, tuple[str, str | None, bool]]] = {
     "completed": ("it completed at .* on n2 after one run", None, False),
     "cancelled while it waited": ("it was removed at .*, and no run of it is known", None, False),
     "cancelled while it ran": ("it was removed at .* after one run, the last on n2", None, False),
-    "queued again": ("it was queued again 1 times, and pauses until", "wait: Slurm pauses", False),
+    "queued again": ("it was queued again once, and pauses until", "wait: Slurm pauses", False),
 }  # fmt: skip
 """Parts of the sentence and of the first fix (None: none), and whether it never starts."""
 

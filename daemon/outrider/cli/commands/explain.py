@@ -177,8 +177,9 @@ def _lines(found: dict[str, Any], verbose: bool) -> list[str]:
         return [head, *(f"  {name}" for name in found.get("candidates", []))]
     batch_system = found.get("batch_system") or {}  # an older daemon asks none
     lines = [found.get("cause") or found["sentence"]]
-    if found.get("held_because") and found["held_because"] not in lines[0]:
-        lines.append(f"  held because: {found['held_because']}")
+    known = (lines[0], batch_system.get("code") or "")
+    if (why := found.get("held_because")) and not any(why in text for text in known):
+        lines.append(f"  held because: {why}")
     remedies = [*batch_system.get("remedies", []), *found.get("remedies", [])]
     lines += [f"  what would change it: {remedy}" for remedy in remedies]
     lines += [f"  no answer: {why}" for why in found.get("batch_system_errors", [])]
