@@ -18,6 +18,7 @@ from outrider.service.core.core import Core
 from outrider.service.views.over_time import OPEN, open_jobs, read_use
 from outrider.twin.observed import observe
 from tests.fixtures.cores import T, core_of
+from tests.fixtures.plain import plain
 
 HOUR_S: Final = 3_600.0
 END_S: Final = T + 24 * HOUR_S
@@ -140,7 +141,7 @@ async def test_the_page_draws_as_many_cpu_seconds_suspended_ones_included(
     recorded: Recorded,
 ) -> None:
     jobs = await open_jobs(recorded.core)
-    use = read_use("all", END_S, jobs, recorded.path, {})
+    use = plain(read_use("all", END_S, jobs, recorded.path, {}, "shadow"))
     step_s = use["time_s"][1] - use["time_s"][0]
     drawn_s = {fate: sum(means) * step_s for fate, means in use["cpus"].items()}
     with Journal(recorded.path, read_only=True) as journal:

@@ -16,9 +16,10 @@ from outrider.journal.records import RunRecord
 from outrider.model.errors import LedgerError
 from outrider.model.events import JOINED, STARTED, SUBMITTED
 from outrider.service.core.core import Core
-from outrider.service.views.over_time import BINS, OpenJob, UseOverTime, read_use
+from outrider.service.views.over_time import BINS, KeptUseOverTime, OpenJob, read_use
 from outrider.service.web.endpoints import over_time
 from tests.fixtures.cores import core_of
+from tests.fixtures.plain import plain
 
 T = 1_700_000_000.0
 
@@ -44,7 +45,7 @@ def test_what_is_used_in_all_parts_together_is_what_the_runs_used(tmp_path: Path
     path = tmp_path / "journal.sqlite"
     with Journal(path) as writing:
         writing.append(Entry(runs=runs))
-    told = read_use("1h", end_s, [*jobs, OpenJob("1.0", T, 0)], path, {})
+    told = plain(read_use("1h", end_s, [*jobs, OpenJob("1.0", T, 0)], path, {}, "shadow"))
     expected = dict.fromkeys(("completed", "thrown_away", "open"), 0.0)
     for run in runs:
         fate = "thrown_away" if run.reason else "completed"
@@ -62,7 +63,7 @@ def test_a_run_fills_the_parts_in_which_it_ran(tmp_path: Path) -> None:
     path = tmp_path / "journal.sqlite"
     with Journal(path) as writing:
         writing.append(Entry(runs=[ended(T + 900.0, T + 1_800.0, cpus=4)]))
-    told = read_use("1h", T + 3_600.0, [], path, {})
+    told = plain(read_use("1h", T + 3_600.0, [], path, {}, "shadow"))
     assert told["cpus"]["completed"] == pytest.approx([0.0] * 30 + [4.0] * 30 + [0.0] * 60)
     assert told["cpus"]["thrown_away"] == [0.0] * BINS
     assert told["starts"] == [0] * 30 + [1] + [0] * 89
@@ -79,7 +80,7 @@ def test_watts_are_those_of_the_table_for_the_seconds_at_work(tmp_path: Path) ->
         OpenJob("", T + 1_800.0, 2, 0, works=False),
         OpenJob("", T + 1_800.0, 2, 1, works=True),
     ]
-    told = read_use("1h", T + 3_600.0, jobs, path, {0: ("m1", 25.0)})
+    told = plain(read_use("1h", T + 3_600.0, jobs, path, {0: ("m1", 25.0)}, "shadow"))
     watts = told["table_w"]
     assert watts["thrown_away"] == pytest.approx([25.0] * 60 + [0.0] * 60), "half of it suspended"
     assert watts["completed"] == pytest.approx([0.0] * 30 + [100.0] * 30 + [0.0] * 60)
@@ -91,7 +92,7 @@ def test_watts_are_those_of_the_table_for_the_seconds_at_work(tmp_path: Path) ->
 def test_a_journal_without_runs_tells_of_the_jobs_that_are_here(tmp_path: Path) -> None:
     path = tmp_path / "journal.sqlite"
     Journal(path).close()
-    told = read_use("all", T, [OpenJob("", T - 30.0, 2)], path, {})
+    told = plain(read_use("all", T, [OpenJob("", T - 30.0, 2)], path, {}, "shadow"))
     assert (told["begin_s"], told["is_cut"]) == (T - 60.0, False)
     assert told["cpus"]["open"] == [0.0] * 60 + [2.0] * 60
 
@@ -133,20 +134,20 @@ def journal(tmp_path: Path) -> Path:
 
 
 async def test_the_journals_runs_and_those_that_go_on_are_told(core: Core, journal: Path) -> None:
-    told = await UseOverTime().of("1h", core, journal)
+    told = plain(await KeptUseOverTime().of("1h", core, journal))
     assert (told["begin_s"], told["end_s"], told["is_cut"]) == (T, T + 3_600.0, False)
     assert told["table_w"]["open"][-1] == pytest.approx(120.0)
     assert used_by(told) == pytest.approx(
         {"completed": 2_400.0, "thrown_away": 1_200.0, "open": 2_400.0}
     )
-    assert (await UseOverTime().of("all", core, journal))["begin_s"] == T - 9e5
+    assert (await KeptUseOverTime().of("all", core, journal)).begin_s == T - 9e5
 
 
 async def test_what_is_too_much_to_read_is_told_as_the_last_part(
     core: Core, journal: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(run_sums, "MAX_RUNS", 2)
-    told = await UseOverTime().of("all", core, journal)
+    told = plain(await KeptUseOverTime().of("all", core, journal))
     assert (told["is_cut"], told["begin_s"]) == (True, T + 1_800.0)
     assert used_by(told) == pytest.approx(
         {"completed": 0.0, "thrown_away": 1_200.0, "open": 2_400.0}
@@ -154,7 +155,7 @@ async def test_what_is_too_much_to_read_is_told_as_the_last_part(
 
 
 async def test_many_who_ask_at_once_have_it_read_once(core: Core, journal: Path) -> None:
-    history = UseOverTime()
+    history = KeptUseOverTime()
     told = await asyncio.gather(*(history.of("1h", core, journal) for _ in range(50)))
     assert len({id(answer) for answer in told}) == 1
     assert await history.of("1h", core, journal) is told[0]
@@ -176,18 +177,18 @@ def put_back(kept: Path) -> None:
 async def test_a_journal_that_cannot_be_read_is_told_and_asked_again(
     core: Core, damaged: Path
 ) -> None:
-    history, journal = UseOverTime(lambda: 0.0), damaged.with_name("journal.sqlite")
+    history, journal = KeptUseOverTime(lambda: 0.0), damaged.with_name("journal.sqlite")
     with pytest.raises(LedgerError):
         await history.of("1h", core, journal)
     put_back(damaged)
-    assert (await history.of("1h", core, journal))["is_cut"] is False
+    assert (await history.of("1h", core, journal)).is_cut is False
 
 
 async def test_a_journal_that_takes_long_to_fail_is_left_in_peace_for_a_while(
     core: Core, damaged: Path
 ) -> None:
     clock = iter([0.0, 5.0, 54.0, 56.0, 56.0, 56.0, 56.0])
-    history, journal = UseOverTime(lambda: next(clock)), damaged.with_name("journal.sqlite")
+    history, journal = KeptUseOverTime(lambda: next(clock)), damaged.with_name("journal.sqlite")
     with pytest.raises(LedgerError):
         await history.of("1h", core, journal)  # from 0 to 5 s
     put_back(damaged)
@@ -198,7 +199,7 @@ async def test_a_journal_that_takes_long_to_fail_is_left_in_peace_for_a_while(
 
 async def test_a_client_is_told_that_the_journal_cannot_be_read(core: Core, damaged: Path) -> None:
     journal = damaged.with_name("journal.sqlite")
-    view = SimpleNamespace(core=core, journal=journal, use_over_time=UseOverTime())
+    view = SimpleNamespace(core=core, journal=journal, use_over_time=KeptUseOverTime())
     call: Any = SimpleNamespace(query=over_time.UseQuery(), view=view)
     answer = await over_time.answer_use(call)
     assert isinstance(answer, web.Response)

@@ -14,11 +14,12 @@ from outrider.journal import Entry, Journal, RunRecord
 from outrider.model.errors import LedgerError
 from outrider.model.events import JOINED, STARTED, SUBMITTED
 from outrider.service.core.core import Core
-from outrider.service.shapes.jobs import JobsOverTime as Told
+from outrider.service.shapes.jobs import JobsOverTime
 from outrider.service.views import over_time as view_module
-from outrider.service.views.over_time import Curve, JobsOverTime
+from outrider.service.views.over_time import Curve, KeptJobsOverTime
 from outrider.service.web.endpoints.over_time import JobsOverTimeQuery, answer_jobs_over_time
 from tests.fixtures.cores import T, core_of, tell
+from tests.fixtures.plain import plain
 
 HOUR_S = 3600.0
 NOW_S = T + HOUR_S
@@ -50,9 +51,11 @@ def journal(tmp_path: Path) -> Path:
     return path
 
 
-async def asked(core: Core, journal: Path, window: Any, held: JobsOverTime | None = None) -> Any:
+async def asked(
+    core: Core, journal: Path, window: Any, held: KeptJobsOverTime | None = None
+) -> Any:
     """Return the answer, or its status and error."""
-    view = SimpleNamespace(core=core, journal=journal, jobs_over_time=held or JobsOverTime())
+    view = SimpleNamespace(core=core, journal=journal, jobs_over_time=held or KeptJobsOverTime())
     call: Any = SimpleNamespace(query=JobsOverTimeQuery(window=window), view=view)
     return await answer_jobs_over_time(call)
 
@@ -69,7 +72,7 @@ def test_a_curve_is_the_exact_mean_of_what_was_there() -> None:
 async def test_runs_on_record_and_jobs_that_are_here_make_one_picture(
     core: Core, journal: Path
 ) -> None:
-    told = msgspec.convert(await asked(core, journal, "1h"), Told)
+    told = msgspec.convert(plain(await asked(core, journal, "1h")), JobsOverTime)
     assert (told.begin_s, told.step_s, told.now_s) == (T, 60.0, NOW_S)
     assert told.running[:30] == [1.0] * 30
     assert told.running[30:] == [1.0] * 30
@@ -78,7 +81,7 @@ async def test_runs_on_record_and_jobs_that_are_here_make_one_picture(
 
 async def test_before_the_record_begins_nothing_is_known(core: Core, journal: Path) -> None:
     """Others may have run then, of which no word is left."""
-    told = msgspec.convert(await asked(core, journal, "7d"), Told)
+    told = msgspec.convert(plain(await asked(core, journal, "7d")), JobsOverTime)
     assert told.known_from_s <= T + 1800
     assert told.waiting[:166] == [None] * 166
     assert told.step_s == HOUR_S
@@ -88,7 +91,7 @@ async def test_before_the_record_begins_nothing_is_known(core: Core, journal: Pa
 async def test_all_of_a_new_journal_are_some_hours(core: Core, tmp_path: Path) -> None:
     path = tmp_path / "new.sqlite"
     Journal(path).close()
-    told = msgspec.convert(await asked(core, path, "all"), Told)
+    told = msgspec.convert(plain(await asked(core, path, "all")), JobsOverTime)
     assert told.step_s == 60.0
     assert told.running[-1] == 1.0
 
@@ -104,13 +107,13 @@ async def test_a_job_that_runs_again_waits_since_its_last_run_ended(
             "2.0", "all", "batch", "m2", 1, T + 2700, T + 2760, T + 3000, 240.0, "owner"
         )
         journal.append(Entry(runs=[lost]))
-    told = msgspec.convert(await asked(core, path, "1h"), Told)
+    told = msgspec.convert(plain(await asked(core, path, "1h")), JobsOverTime)
     assert told.waiting[50:] == [1.0] * 10
 
 
 async def test_an_answer_is_kept_for_a_while(core: Core, journal: Path) -> None:
     clock = [100.0]
-    held = JobsOverTime(lambda: clock[0])
+    held = KeptJobsOverTime(lambda: clock[0])
     first, at_once = await asyncio.gather(
         asked(core, journal, "1h", held), asked(core, journal, "1h", held)
     )
@@ -128,7 +131,7 @@ async def test_a_journal_that_cannot_be_read_is_told_without_its_path(
     assert answer.status == 503
     assert str(tmp_path) not in answer.text
     with pytest.raises(LedgerError):
-        await JobsOverTime().of("24h", core, tmp_path / "gone.sqlite")
+        await KeptJobsOverTime().of("24h", core, tmp_path / "gone.sqlite")
 
 
 async def test_a_disk_that_hangs_holds_up_no_client_for_long(
@@ -137,7 +140,7 @@ async def test_a_disk_that_hangs_holds_up_no_client_for_long(
     ends = threading.Event()
     monkeypatch.setattr(view_module, "PATIENCE_S", 0.05)
     monkeypatch.setattr(view_module, "read_jobs", lambda *_: ends.wait(60.0))
-    held = JobsOverTime()
+    held = KeptJobsOverTime()
     answers = await asyncio.gather(*(asked(core, journal, "1h", held) for _ in range(5)))
     threads = [one for one in threading.enumerate() if one.name == "jobs-over-time"]
     ends.set()

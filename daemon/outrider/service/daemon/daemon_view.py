@@ -29,7 +29,7 @@ from outrider.service.shapes.status import TrialShown
 from outrider.service.twin.watch import TwinWatch
 from outrider.service.views.expected_starts import ExpectedStarts
 from outrider.service.views.one_machine import MachineHistories
-from outrider.service.views.over_time import JobsOverTime, UseOverTime
+from outrider.service.views.over_time import KeptJobsOverTime, KeptUseOverTime
 from outrider.service.views.status import levers_shown, sentence
 from outrider.service.views.twin import saving_text, twin_shown
 from outrider.service.views.users_and_vos import user_rows
@@ -95,9 +95,9 @@ class DaemonView:
         self.mode_limit: Callable[[], ModeLimit | None] = lambda: None
         self.trial: Callable[[], TrialShown | None] = lambda: None
         self.start_s = 0.0
-        self.use_over_time = UseOverTime()
+        self.use_over_time = KeptUseOverTime()
         self.machine_histories = MachineHistories()
-        self.jobs_over_time = JobsOverTime()
+        self.jobs_over_time = KeptJobsOverTime()
         self.twin = TwinWatch(recording.folder, lambda: self.own_clock)
         self.show(core)
 

@@ -6,13 +6,16 @@ import time
 from collections.abc import Awaitable, Callable, Mapping
 from math import inf
 from pathlib import Path
-from typing import Any, Final, Generic, NamedTuple, TypeAlias, TypeVar
+from typing import Final, Generic, NamedTuple, TypeAlias, TypeVar
 
 from outrider.journal import Journal
 from outrider.journal.run_sums import FATES, AtBins
 from outrider.model.jobs import RUNNING, SUSPENDED_STATE
 from outrider.service.core.core import Core
 from outrider.service.host.own_thread import in_own_thread
+from outrider.service.shapes.jobs import JobsOverTime, Window
+from outrider.service.shapes.site import Cpus, TableWatts, Use
+from outrider.service.shapes.values import Mode
 
 # -- curves ----------------------------------------------------------------------------------------
 # How many there were over time, from when each came and went: jobs that are here, and runs.
@@ -103,7 +106,7 @@ BINS_OF_ALL: Final = 200
 SHORTEST_BIN_S: Final = 60.0
 
 
-class JobsOverTime:
+class KeptJobsOverTime:
     """The answers by window.
 
     Args:
@@ -111,9 +114,9 @@ class JobsOverTime:
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._kept = KeptAnswers[dict[str, Any]]("jobs-over-time", clock)
+        self._kept = KeptAnswers[JobsOverTime]("jobs-over-time", clock)
 
-    async def of(self, window: str, core: Core, journal: Path) -> dict[str, Any]:
+    async def of(self, window: Window, core: Core, journal: Path) -> JobsOverTime:
         """Return jobs over time in a window that ends now, for `api/v1/jobs-over-time`.
 
         The journal is read in a thread of its own, and the jobs that are here a few at a time.
@@ -128,17 +131,22 @@ class JobsOverTime:
             TimeoutError: its disk does not answer.
         """
 
-        async def prepare() -> Make[dict[str, Any]]:
+        async def prepare() -> Make[JobsOverTime]:
             jobs = await open_jobs(core)
-            now_s, since_s = core.now_s, core.accounting.begin_s
-            return lambda: read_jobs(window, now_s, since_s, jobs, journal)
+            now_s, since_s, mode = core.now_s, core.accounting.begin_s, core.config.mode
+            return lambda: read_jobs(window, now_s, since_s, jobs, journal, mode)
 
         return await self._kept.of(window, prepare)
 
 
 def read_jobs(
-    window: str, now_s: float, since_s: float | None, jobs: list[OpenJob], path: Path
-) -> dict[str, Any]:
+    window: Window,
+    now_s: float,
+    since_s: float | None,
+    jobs: list[OpenJob],
+    path: Path,
+    mode: Mode,
+) -> JobsOverTime:
     """Return the series, read from a journal; may take seconds. Raises `LedgerError`.
 
     Args:
@@ -147,6 +155,7 @@ def read_jobs(
         since_s: since when the daemon has counted; None: it has not begun.
         jobs: those that are here.
         path: of the journal.
+        mode: of the daemon.
     """
     with Journal(path, read_only=True) as journal:
         bins, step_s = JOB_WINDOWS.get(window) or _bins_of_all(journal, now_s)
@@ -171,15 +180,16 @@ def read_jobs(
     def shown(values: list[float]) -> list[float | None]:
         return [None] * unknown + values[unknown:]
 
-    return {
-        "window": window,
-        "now_s": now_s,
-        "begin_s": begin_s,
-        "step_s": step_s,
-        "known_from_s": known_from_s,
-        "waiting": shown(waiting.means()),
-        "running": shown(running.means()),
-    }
+    return JobsOverTime(
+        mode=mode,
+        window=window,
+        now_s=now_s,
+        begin_s=begin_s,
+        step_s=step_s,
+        known_from_s=known_from_s,
+        waiting=shown(waiting.means()),
+        running=shown(running.means()),
+    )
 
 
 def _bins_of_all(journal: Journal, now_s: float) -> tuple[int, float]:
@@ -203,7 +213,7 @@ SHORTEST_S: Final = 60.0
 OPEN: Final = "open"
 
 
-class UseOverTime:
+class KeptUseOverTime:
     """The answers by window.
 
     Args:
@@ -211,9 +221,9 @@ class UseOverTime:
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._kept = KeptAnswers[dict[str, Any]]("use-over-time", clock)
+        self._kept = KeptAnswers[Use]("use-over-time", clock)
 
-    async def of(self, window: str, core: Core, journal: Path) -> dict[str, Any]:
+    async def of(self, window: str, core: Core, journal: Path) -> Use:
         """Return CPU use in a window that ends now, for `api/v1/use`.
 
         Args:
@@ -226,10 +236,10 @@ class UseOverTime:
             TimeoutError: its disk does not answer.
         """
 
-        async def prepare() -> Make[dict[str, Any]]:
+        async def prepare() -> Make[Use]:
             jobs = await open_jobs(core)
-            now_s, watts = core.site.now, watts_each(core)
-            return lambda: read_use(window, now_s, jobs, journal, watts)
+            now_s, watts, mode = core.site.now, watts_each(core), core.config.mode
+            return lambda: read_use(window, now_s, jobs, journal, watts, mode)
 
         return await self._kept.of(window, prepare)
 
@@ -250,7 +260,8 @@ def read_use(
     jobs: list[OpenJob],
     path: Path,
     watts: Mapping[int, tuple[str, float]],
-) -> dict[str, Any]:
+    mode: Mode,
+) -> Use:
     """Return the series, read from a journal; may take seconds. Raises `LedgerError`.
 
     Suspended stretches count as use, but draw no watts: those of a run that has ended are spread
@@ -262,6 +273,7 @@ def read_use(
         jobs: those that are here.
         path: of the journal.
         watts: as `watts_each` tells them.
+        mode: of the daemon.
     """
     with Journal(path, read_only=True) as journal:
         begin_s, is_cut = _begin(journal, window, now_s)
@@ -292,17 +304,20 @@ def read_use(
                     power[OPEN].come(offset_s, job.cpus * watts[job.machine][1])
             if offset_s >= 0:
                 starts[min(int(offset_s / step_s), BINS - 1)] += 1
-    return {
-        "window": window,
-        "begin_s": begin_s,
-        "end_s": now_s,
-        "is_cut": is_cut,
-        "time_s": [begin_s + part * step_s for part in range(BINS)],
-        "cpus": {fate: curve.means() for fate, curve in curves.items()},
-        "starts": starts,
-        "table_w": {fate: curve.means() for fate, curve in power.items()},
-        "watts_known_ratio": cpu_s_with_watts / cpu_s if cpu_s else None,
-    }
+    cpus = {fate: curve.means() for fate, curve in curves.items()}
+    table_w = {fate: curve.means() for fate, curve in power.items()}
+    return Use(
+        mode=mode,
+        window=window,
+        begin_s=begin_s,
+        end_s=now_s,
+        is_cut=is_cut,
+        time_s=[begin_s + part * step_s for part in range(BINS)],
+        cpus=Cpus(**cpus),
+        starts=starts,
+        table_w=TableWatts(**table_w),
+        watts_known_ratio=cpu_s_with_watts / cpu_s if cpu_s else None,
+    )
 
 
 def _begin(journal: Journal, window: str, now_s: float) -> tuple[float, bool]:

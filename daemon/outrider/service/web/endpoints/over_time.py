@@ -5,12 +5,13 @@ from typing import Annotated, Literal
 import structlog
 from aiohttp import web
 from msgspec import Meta, Struct
+from msgspec.structs import replace
 
 from outrider.model.errors import LedgerError
 from outrider.service.shapes.jobs import JobsOverTime, Window
 from outrider.service.shapes.site import Use
 from outrider.service.shapes.values import Failure
-from outrider.service.web.endpoint import Answer, Call, Endpoint, json_response
+from outrider.service.web.endpoint import Call, Endpoint, json_response
 
 # -- jobs over time --------------------------------------------------------------------------------
 # Numbers of waiting and running jobs over time.
@@ -26,7 +27,7 @@ class JobsOverTimeQuery(Struct, frozen=True):
     ] = "24h"
 
 
-async def answer_jobs_over_time(call: Call[JobsOverTimeQuery]) -> Answer | web.Response:
+async def answer_jobs_over_time(call: Call[JobsOverTimeQuery]) -> JobsOverTime | web.Response:
     """Answer from the journal, read in a thread, or 503 if it cannot be read in time."""
     view = call.view
     try:
@@ -34,7 +35,7 @@ async def answer_jobs_over_time(call: Call[JobsOverTimeQuery]) -> Answer | web.R
     except (LedgerError, TimeoutError) as error:
         log.warning("jobs_over_time_failed", window=call.query.window, error=str(error))
         return json_response({"error": "the journal cannot be read now; see the log"}, 503)
-    return {"mode": view.core.config.mode, **series}
+    return replace(series, mode=view.core.config.mode)
 
 
 JOBS_OVER_TIME = Endpoint(
@@ -61,7 +62,7 @@ class UseQuery(Struct, frozen=True):
     ] = "24h"
 
 
-async def answer_use(call: Call[UseQuery]) -> Answer | web.Response:
+async def answer_use(call: Call[UseQuery]) -> Use | web.Response:
     """Answer from the journal, read in a thread; 503 if it cannot be read in time."""
     view = call.view
     try:
@@ -69,7 +70,7 @@ async def answer_use(call: Call[UseQuery]) -> Answer | web.Response:
     except (LedgerError, TimeoutError) as error:
         log.warning("use_over_time_failed", window=call.query.window, error=str(error))
         return json_response({"error": "the journal cannot be read now; see the log"}, 503)
-    return {"mode": view.core.config.mode, **series}
+    return replace(series, mode=view.core.config.mode)
 
 
 USE = Endpoint(
