@@ -83,6 +83,10 @@ def _states(pool: HTCondorPool) -> list[str]:
     return pool.run("root", "condor_status", "-af", "State").split()
 
 
+def _is_said(like: str, said: dict[str, Any]) -> bool:
+    return re.search(like, said["sentence"]) is not None
+
+
 def _of_queue(pool: HTCondorPool, cluster: int, attribute: str) -> str:
     return pool.run("root", "condor_q", f"{cluster}.0", "-af", attribute).strip()
 
@@ -221,6 +225,45 @@ def test_who_comes_before_is_as_the_pools_own_priorities_have_it(
     finally:
         for user in ("alice", "bob"):
             pool.run("root", "condor_userprio", "-setfactor", f"{user}@pool.test", "1000")
+
+
+OTHER_CAUSES: Final = {
+    "a time": ("deferral_time = 2000000000\n", "it starts at 2033-05-18 03:33:20 UTC at the earl"),
+    "cron": ("cron_minute = 0\ncron_month = 2\ncron_day_of_month = 28\n", "time of its cron_ set"),
+    "another system": ("universe = grid\ngrid_resource = batch slurm\n", "it is for batch slurm"),
+    "several": ("universe = parallel\nmachine_count = 2\n", "needs 2 slots together; 0 slots of"),
+    "a drained machine": ('requirements = regexp("m2@", Name)\n', "administrator .broken fan."),
+    "a ceiling": ("", "alice@pool.test uses 1 of at most 1 CPUs .its ceiling.; 4 of the pool's 4"),
+}
+"""Requests of jobs, and what keeps each; the negotiator's next cycles would not help."""
+
+
+def test_a_cause_other_than_machines_is_named_and_until_when(
+    htcondor_pool: HTCondorPool, daemon: DaemonProcess
+) -> None:
+    pool = htcondor_pool
+    pool.run("root", "condor_drain", "-reason", "broken fan", "slot1@m2@host.pool.test")
+    pool.run("root", "condor_userprio", "-setceil", "alice@pool.test", "1")
+    try:
+        pool.wait_until("the drain", lambda: "Drained" in _states(pool))
+        first = pool.submit(f"{SLEEP}request_memory = 64\nqueue\n")
+        pool.wait_until("its run", partial(_is, pool, first, "2"))
+        jobs = {
+            what: pool.submit(f"{SLEEP}request_memory = 64\n{text}queue\n")
+            for what, (text, _) in OTHER_CAUSES.items()
+            if what != "a drained machine"
+        }
+        for what, cluster in jobs.items():
+            said = why(daemon, cluster, partial(_is_said, OTHER_CAUSES[what][1]))
+            assert "negotiator's next cycles" not in said["batch_system"]["remedies"][0]
+        pool.run("root", "condor_userprio", "-setceil", "alice@pool.test", "-1")
+        drained = pool.submit(f"{SLEEP}{OTHER_CAUSES['a drained machine'][0]}queue\n", "bob")
+        said = why(daemon, drained, lambda said: "broken fan" in said["sentence"])
+        assert said["batch_system"]["remedies"][0].startswith("wait until an administrator opens")
+    finally:
+        pool.run("root", "condor_userprio", "-setceil", "alice@pool.test", "-1")
+        pool.run("root", "condor_drain", "-cancel", "slot1@m2@host.pool.test")
+        pool.wait_until("no drain", lambda: "Drained" not in _states(pool))
 
 
 def test_a_negotiator_that_was_stopped_is_said_everywhere(

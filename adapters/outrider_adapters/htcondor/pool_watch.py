@@ -132,6 +132,11 @@ class PoolWatch:
         for watch in self._points.values():
             watch.close()
 
+    @property
+    def now_s(self) -> float:
+        """Unix seconds now, by the pool's own clock."""
+        return self._clock()
+
     def look(self) -> Batch:
         """Return what happened since the last look, by time.
 

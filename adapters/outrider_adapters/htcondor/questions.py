@@ -1,24 +1,42 @@
 """Queries to a pool that explain why a job waits."""
 
+import datetime as dt
 import re
 from typing import Any, Final
 
 from outrider.api import PeerError, WaitingReason
 from outrider_adapters.htcondor.eligibility.matching import Matching
-from outrider_adapters.htcondor.pool_calls import ID_ATTRIBUTES, AccessPoint, PoolCalls, job_name
+from outrider_adapters.htcondor.job_steps import is_local
+from outrider_adapters.htcondor.lease_edits import HOLD, UNTIL
+from outrider_adapters.htcondor.pool_calls import (
+    ID_ATTRIBUTES,
+    AccessPoint,
+    Ad,
+    PoolCalls,
+    job_name,
+    number,
+    quote,
+)
 from outrider_adapters.htcondor.pool_watch import PoolWatch
 from outrider_adapters.htcondor.reasons import (
+    LEASE_ENDS,
     REASON_ATTRIBUTES,
     TURN_ATTRIBUTES,
     Now,
+    Obstacle,
     is_idle,
+    submitter_of,
     turn_of,
     waiting_reason,
 )
+from outrider_adapters.readers.htcondor.event_mapping import hold_reason
 from outrider_adapters.readers.htcondor.job_ads import machine_of_slot
 
 _NAME: Final = re.compile(r"(?P<schedd>.+)#(?P<cluster>\d{1,18})\.(?P<proc>\d{1,18})")
 _ATTRIBUTES: Final = dict.fromkeys([*ID_ATTRIBUTES, *REASON_ATTRIBUTES, *TURN_ATTRIBUTES])
+_DRAINED: Final = "DrainReason =!= undefined && DynamicSlot =!= true"
+_MAX_REASONS: Final = 3
+_MAX_REASON_CHARS: Final = 80
 _UNCLAIMED: Final = 'State == "Unclaimed" && DynamicSlot =!= true && Cpus > 0'
 
 
@@ -45,9 +63,11 @@ def ask_why(watch: PoolWatch, calls: PoolCalls, job: str) -> WaitingReason | Non
                 if job_name(ad, point.name) == job:
                     matching = watch.eligibility.matching(ad)
                     now = _now(watch, calls, matching)
-                    turn = turn_of(calls, point, ad) if is_idle(ad) else None
-                    problem = watch.negotiator.problem
-                    return waiting_reason(ad, point.name, matching, now, turn, problem)
+                    if not is_idle(ad):
+                        return waiting_reason(ad, point.name, matching, now)
+                    turn = turn_of(calls, point, ad)
+                    obstacle = obstacle_of(calls, ad, watch.now_s, watch.negotiator.problem)
+                    return waiting_reason(ad, point.name, matching, now, turn, obstacle)
     except calls.failure as error:
         raise PeerError(f"the pool does not answer: {error}") from error
     return None
@@ -73,5 +93,154 @@ def _now(watch: PoolWatch, calls: PoolCalls, matching: Matching | None) -> Now:
     ads = calls.collector.query(calls.slot_ads, constraint, ["Name"])
     free = {machine_of_slot(str(ad["Name"])) for ad in ads}
     seen = watch.slots.machines
-    owned = {name for name in matching.machines if name in seen and seen[name].owner}
-    return Now(free=len(matching.machines & free), owned=len(owned))
+    states = {name: seen[name] for name in matching.machines if name in seen}
+    owned = {name for name, state in states.items() if state.owner}
+    drained = {name for name, state in states.items() if state.draining} - owned
+    asleep = {name for name, state in states.items() if state.asleep} - owned - drained
+    closed = {name for name, state in states.items() if not state.usable}
+    closed -= owned | drained | asleep
+    return Now(
+        free=len((matching.machines & free) - drained - closed - asleep),
+        owned=len(owned),
+        drained=len(drained),
+        drain_reasons=_drain_reasons(calls, drained) if drained else (),
+        closed=len(closed),
+        asleep=len(asleep),
+    )
+
+
+def _drain_reasons(calls: PoolCalls, machines: set[str]) -> tuple[str, ...]:
+    """Return what administrators said when they drained these machines, a few at most."""
+    ads = calls.collector.query(calls.slot_ads, _DRAINED, ["Name", "DrainReason"])
+    found = {
+        hold_reason(str(ad.get("DrainReason") or ""))[:_MAX_REASON_CHARS]
+        for ad in ads
+        if machine_of_slot(str(ad["Name"])) in machines
+    }
+    return tuple(sorted(found - {""})[:_MAX_REASONS])
+
+
+# -- obstacles -------------------------------------------------------------------------------------
+# Causes for which the negotiator does not match a job, though machines may run it.
+
+_GRID, _PARALLEL = 9, 11
+_CRON: Final = ("CronMinute", "CronHour", "CronDayOfMonth", "CronMonth", "CronDayOfWeek")
+_QUOTA_ATTRIBUTES: Final = (
+    "Name", "AccountingGroup", "IsAccountingGroup", "Ceiling", "EffectiveQuota", "SurplusPolicy",
+    "WeightedResourcesUsed",
+)  # fmt: skip
+
+
+def obstacle_of(
+    calls: PoolCalls, ad: Ad, now_s: float, negotiator_problem: str = ""
+) -> Obstacle | None:
+    """Return why an idle job is not matched now, apart from the machines; None: unknown.
+
+    Args:
+        calls: calls to the pool.
+        ad: ad of the job, with `REASON_ATTRIBUTES` and `TURN_ATTRIBUTES`.
+        now_s: Unix seconds.
+        negotiator_problem: see `NegotiatorWatch`.
+
+    Raises:
+        HTCondorException: the pool does not answer (`PoolCalls.failure`).
+    """
+    if is_local(ad):
+        sentence = "it runs on its access point, once the schedd there starts it"
+        return Obstacle(sentence, "see START_LOCAL_UNIVERSE and START_SCHEDULER_UNIVERSE", True)
+    universe = int(number(ad, "JobUniverse"))
+    if universe == _GRID:
+        return _grid(ad)
+    if universe == _PARALLEL:
+        return _parallel(calls, ad)
+    if negotiator_problem:
+        sentence, _, remedy = negotiator_problem.rpartition("; ")
+        return Obstacle(sentence, remedy)
+    if number(ad, UNTIL) > now_s and ad.get(HOLD) is True:
+        sentence = (
+            f"Outrider keeps it in the queue until {_utc(number(ad, UNTIL))} UTC, and longer if "
+            "its policy renews that"
+        )
+        return Obstacle(sentence, LEASE_ENDS)
+    return _not_yet(ad, now_s) or _at_its_limit(calls, ad)
+
+
+def _grid(ad: Ad) -> Obstacle:
+    resource = hold_reason(str(ad.get("GridResource") or "")) or "another batch system"
+    sentence = f"it is for {resource}: no machine of the pool runs it"
+    away_s = number(ad, "GridResourceUnavailableTime")
+    if away_s:
+        sentence += f", and {resource} has not answered since {_utc(away_s)} UTC"
+    return Obstacle(sentence, "see GridmanagerLog of its access point, and that system", True)
+
+
+def _parallel(calls: PoolCalls, ad: Ad) -> Obstacle:
+    scheduler = str(ad.get("Scheduler") or "")
+    constraint = f"DedicatedScheduler =?= {quote(scheduler)}"
+    slots = len(calls.collector.query(calls.slot_ads, constraint, ["Name"]))
+    n = int(number(ad, "MaxHosts"))
+    sentence = (
+        f"it is of the parallel universe and needs {n:,} slots together; {slots:,} slots of the "
+        f"pool serve its dedicated scheduler {scheduler}"
+    )
+    if slots < n:
+        return Obstacle(sentence, "set DedicatedScheduler on more execute nodes", True)
+    return Obstacle(sentence, "wait until as many of these slots are free together", True)
+
+
+def _not_yet(ad: Ad, now_s: float) -> Obstacle | None:
+    """Return the deferral of a job to a time that its user set."""
+    at_s = number(ad, "DeferralTime")
+    if at_s - number(ad, "DeferralPrepTime") <= now_s:
+        return None
+    is_cron = any(name in ad for name in _CRON)
+    what = "the next time of its cron_ settings" if is_cron else "its deferral_time"
+    return Obstacle(f"it starts at {_utc(at_s)} UTC at the earliest, {what}", "wait until then")
+
+
+def _at_its_limit(calls: PoolCalls, ad: Ad) -> Obstacle | None:
+    """Return the ceiling of a job's submitter, or the quota of its group, that is used up."""
+    if calls.accounting_ads is None:
+        return None
+    ads = calls.collector.query(calls.accounting_ads, "true", list(_QUOTA_ATTRIBUTES))
+    known = {str(one.get("Name")): one for one in ads}
+    more = max(1.0, number(ad, "RequestCpus"))
+    submitter = submitter_of(ad)
+    own = known.get(submitter)
+    if own is not None:
+        used, most = number(own, "WeightedResourcesUsed"), own.get("Ceiling")
+        if isinstance(most, (int, float)) and 0 <= most < used + more:
+            sentence = f"{submitter} uses {used:g} of at most {most:g} CPUs (its ceiling)"
+            return Obstacle(sentence, _within(submitter, "ceiling", most >= more))
+    group = _group_of(ad, own)
+    while group:
+        found = known.get(group)
+        if found is not None and found.get("SurplusPolicy") == "no":
+            used, most = number(found, "WeightedResourcesUsed"), number(found, "EffectiveQuota")
+            if used + more > most:
+                sentence = f"its accounting group {group} uses {used:g} CPUs of a quota of {most:g}"
+                return Obstacle(sentence, _within(group, "quota", most >= more))
+        group = group.rpartition(".")[0]
+    return None
+
+
+def _within(whose: str, what: str, helps: bool) -> str:
+    """Return the remedy for a limit; to wait only helps if the limit is large enough."""
+    wait = f"wait until jobs of {whose} have ended, or " if helps else ""
+    return f"{wait}have the {what} of {whose} raised"
+
+
+def _group_of(ad: Ad, submitter: Any) -> str:
+    """Return a job's accounting group, by the negotiator or else by the job; empty: none."""
+    if submitter is not None and isinstance(submitter.get("AccountingGroup"), str):
+        name = str(submitter["AccountingGroup"])
+        return "" if name == "<none>" else name
+    named = ad.get("AccountingGroup")
+    return named.rpartition(".")[0] if isinstance(named, str) else ""
+
+
+def _utc(time_s: float) -> str:
+    try:
+        return dt.datetime.fromtimestamp(time_s, dt.UTC).strftime("%Y-%m-%d %H:%M:%S")
+    except (OverflowError, OSError, ValueError):  # users may write any number
+        return f"second {time_s:.0f}"

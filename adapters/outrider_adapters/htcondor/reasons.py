@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 from outrider.api import Clause, WaitingReason, removing_most
 from outrider_adapters.htcondor.eligibility.matching import START, AtMost, Matching
 from outrider_adapters.htcondor.job_steps import HELD, IDLE
-from outrider_adapters.htcondor.lease_edits import OWN_HOLD
+from outrider_adapters.htcondor.lease_edits import HOLD, OWN_HOLD, UNTIL
 from outrider_adapters.htcondor.pool_calls import (
     AccessPoint,
     Ad,
@@ -107,7 +107,9 @@ def _own_before(ad: Any) -> str:
 
 REASON_ATTRIBUTES: Final = (
     "JobStatus", "HoldReason", "HoldReasonCode", "HoldReasonSubCode", "LastRejMatchReason",
-    "RequestMemory", "MemoryUsage", "ResidentSetSize",
+    "RequestMemory", "MemoryUsage", "ResidentSetSize", "RequestCpus", "JobUniverse", "GridResource",
+    "GridResourceUnavailableTime", "Scheduler", "MaxHosts", "DeferralTime", "DeferralPrepTime",
+    "CronMinute", "CronHour", "CronDayOfMonth", "CronMonth", "CronDayOfWeek", UNTIL, HOLD,
 )  # fmt: skip
 """Attributes of a job ad that are read here."""
 _MAX_CLAUSES: Final = 3
@@ -119,7 +121,7 @@ _SPELLINGS: Final = {"memory": "Memory", "disk": "Disk", "cpus": "Cpus", "gpus":
 _LIMIT: Final = "concurrency limit "
 """Prefix of the negotiator's reason when a concurrency limit is reached."""
 _OUT_OF_RESOURCES: Final = 34
-_LEASE_ENDS: Final = "wait: it is released when its policy decides otherwise, or its lease ends"
+LEASE_ENDS: Final = "wait: it is released when its policy decides otherwise, or its lease ends"
 _RELEASE: Final = "release it: condor_release {job}"
 _FIX: Final = "fix what the reason names, then condor_release {job}"
 _REMEDIES: Final[Mapping[int, str]] = {
@@ -140,12 +142,34 @@ class Now(NamedTuple):
     """Current state of the machines that match a job.
 
     Attributes:
-        free: number with an unclaimed slot that is large enough.
+        free: number with an unclaimed slot that is large enough, and that are open to jobs.
         owned: number used by their owners.
+        drained: number that an administrator empties.
+        drain_reasons: why, as far as the administrators said.
+        closed: number whose START is false for every job now, though no owner is there.
+        asleep: number that sleep.
     """
 
     free: int
     owned: int
+    drained: int = 0
+    drain_reasons: tuple[str, ...] = ()
+    closed: int = 0
+    asleep: int = 0
+
+
+class Obstacle(NamedTuple):
+    """Cause other than the machines, for which a job is not matched now.
+
+    Attributes:
+        sentence: the cause.
+        remedy: what would change it.
+        is_alone: True if the machines do not matter.
+    """
+
+    sentence: str
+    remedy: str
+    is_alone: bool = False
 
 
 def waiting_reason(
@@ -154,7 +178,7 @@ def waiting_reason(
     matching: Matching | None,
     now: Now,
     turn: Turn | None = None,
-    problem: str = "",
+    obstacle: Obstacle | None = None,
 ) -> WaitingReason | None:
     """Return why a job is not running; None if it runs or has left.
 
@@ -164,7 +188,7 @@ def waiting_reason(
         matching: match of the job with the machines; None: unknown.
         now: current state of the machines that match.
         turn: jobs that come before it; None: unknown.
-        problem: why no job is matched at all; empty: none is known (`NegotiatorWatch`).
+        obstacle: a cause other than the machines; None: none is known.
     """
     status = int(number(ad, "JobStatus"))
     job = short_id(job_name(ad, schedd))
@@ -173,6 +197,8 @@ def waiting_reason(
     if status != IDLE:
         return None
     rejected = str(ad.get("LastRejMatchReason") or "").strip()
+    if obstacle is not None and (obstacle.is_alone or matching is None):
+        return WaitingReason(code="Idle", sentence=obstacle.sentence, remedies=(obstacle.remedy,))
     if matching is None:
         message = f": {rejected}" if rejected else ""
         return WaitingReason(
@@ -181,9 +207,9 @@ def waiting_reason(
     can_start = bool(matching.machines)
     sentence = _matched(matching, now, rejected, turn) if can_start else _unmatched(matching)
     remedies = _remedies(job, matching, now, rejected)
-    if problem and can_start:
-        what, _, remedy = problem.rpartition("; ")
-        sentence, remedies = f"{what}; {sentence}", [remedy, *remedies[1:]]
+    if obstacle is not None and can_start:
+        sentence = f"{obstacle.sentence}; {_may_run(matching)}"
+        remedies = [obstacle.remedy, *remedies[1:]]
     return WaitingReason(
         code="Idle",
         sentence=sentence,
@@ -201,7 +227,7 @@ def _held(ad: Ad, job: str) -> WaitingReason:
     message = hold_reason(str(ad.get("HoldReason") or "")) or "HTCondor gives no reason"
     if message == OWN_HOLD:
         sentence = "Outrider keeps it in the queue, and HTCondor shows it as held"
-        return WaitingReason(code=f"{code}.{subcode}", sentence=sentence, remedies=(_LEASE_ENDS,))
+        return WaitingReason(code=f"{code}.{subcode}", sentence=sentence, remedies=(LEASE_ENDS,))
     asked, used = number(ad, "RequestMemory"), number(ad, "MemoryUsage")
     if code == _OUT_OF_RESOURCES and used > asked > 0.0:
         message += f"; it asked for {asked:,.0f} MB of memory and used {used:,.0f} MB"
@@ -213,15 +239,31 @@ def _held(ad: Ad, job: str) -> WaitingReason:
 
 
 def _matched(matching: Matching, now: Now, rejected: str, turn: Turn | None) -> str:
-    n, pool = len(matching.machines), matching.pool
-    may = f"{n:,} of the pool's {pool:,} machines may run it"
+    may = _may_run(matching)
     if now.free:
         message = f"; HTCondor says: {rejected}" if rejected else ""
         free = f"{now.free:,} have room for it now, and the negotiator has given it none{message}"
         return f"{may}, {free}{_jobs_ahead(turn)}{_what_removes_most(matching)}"
-    owned = f", {now.owned:,} of them used by their owners" if now.owned else ""
-    full = f"and none of them has room for it now{owned}"
+    kept = [
+        f"{n:,} of them {what}"
+        for n, what in (
+            (now.owned, "used by their owners"),
+            (now.drained, f"drained by an administrator{_drain_reasons(now)}"),
+            (now.closed, "closed to all jobs now by their START"),
+            (now.asleep, "asleep"),
+        )
+        if n
+    ]
+    full = ", ".join(["and none of them has room for it now", *kept])
     return f"{may}, {full}{_jobs_ahead(turn)}{_what_removes_most(matching)}"
+
+
+def _may_run(matching: Matching) -> str:
+    return f"{len(matching.machines):,} of the pool's {matching.pool:,} machines may run it"
+
+
+def _drain_reasons(now: Now) -> str:
+    return f" ({', '.join(now.drain_reasons)})" if now.drain_reasons else ""
 
 
 def _jobs_ahead(turn: Turn | None) -> str:
@@ -269,13 +311,17 @@ def _remedies(job: str, matching: Matching, now: Now, rejected: str) -> list[str
     helps = [one for one in matching.at_most if one.machines > len(matching.machines)]
     remedies = [_ask_less(job, one) for one in helps]
     if matching.machines:
-        return [_wait(now, rejected), *remedies]
+        return [_wait(now, rejected, len(matching.machines)), *remedies]
     without = sorted(matching.clauses, key=lambda clause: -clause.without_it)
     least = [_ask_less(job, one) for one in matching.at_most if not one.machines]
     return remedies + [_drop(clause) for clause in without if clause.without_it] + least
 
 
-def _wait(now: Now, rejected: str) -> str:
+def _wait(now: Now, rejected: str, machines: int) -> str:
+    if now.drained == machines:
+        return f"wait until an administrator opens them again{_drain_reasons(now)}: condor_drain"
+    if now.closed + now.drained == machines:
+        return "wait until their START takes jobs again, or ask their administrators"
     if not now.free:
         return "wait for a machine to get free"
     if rejected.startswith(_LIMIT):

@@ -13,8 +13,13 @@ from outrider_adapters.htcondor.pool_calls import (
     JobAction,
     PoolCalls,
 )
-from outrider_adapters.htcondor.questions import ask_why
-from outrider_adapters.htcondor.reasons import STOPPED, NegotiatorWatch, Now, waiting_reason
+from outrider_adapters.htcondor.questions import ask_why, obstacle_of
+from outrider_adapters.htcondor.reasons import (
+    STOPPED,
+    NegotiatorWatch,
+    Now,
+    waiting_reason,
+)
 from tests.adapters.htcondor.test_eligibility import JOB, SLOT, Ads, changed
 from tests.adapters.htcondor.watched_pool import WatchedPool
 
@@ -308,7 +313,99 @@ def test_a_negotiator_that_is_gone_for_a_cycle_is_a_problem() -> None:
 def test_without_a_negotiator_nothing_is_to_be_waited_for() -> None:
     job = changed(JOB, Requirements="Memory >= 1")
     ad, found = ClassAd(changed(job, JobStatus="1")), matched(job, slots(Memory="1 1 1 1"))
-    said = waiting_reason(ad, "ap1", found, Now(4, 0), None, STOPPED)
+    said = waiting_reason(ad, "ap1", found, Now(4, 0), None, obstacle({}, [], STOPPED))
     assert said is not None
     assert said.sentence.startswith("the pool's negotiator does not run")
     assert said.remedies[0] == "use condor_on -negotiator on the central manager"
+
+
+# -- obstacles --------------------------------------------------------------------------------
+
+NOW_S = 1_795_942_000.0
+WAITS = {"JobStatus": 1, "JobUniverse": 5, "User": "ann@site", "RequestCpus": 2}
+
+
+def obstacle(job: dict[str, Any], ads: list[dict[str, Any]], problem: str = "") -> Any:
+    """Return what keeps a job from being matched, by the ads of the collector."""
+    collector = Collector()
+    collector.ads = ads
+    calls = PoolCalls(collector, "slots", HTCondorException, (), accounting_ads="accounting")
+    return obstacle_of(calls, WAITS | job, NOW_S, problem)
+
+
+def group(used: float, quota: float, surplus: str = "no") -> list[dict[str, Any]]:
+    """Return a group and a submitter of it, as HTCondor 23.9 publishes them."""
+    return [
+        {"Name": "physics", "EffectiveQuota": quota, "SurplusPolicy": surplus,
+         "WeightedResourcesUsed": used, "AccountingGroup": "<none>", "IsAccountingGroup": True},
+        {"Name": "physics.ann@site", "AccountingGroup": "physics", "Ceiling": -1,
+         "WeightedResourcesUsed": used, "IsAccountingGroup": False},
+    ]  # fmt: skip
+
+
+IN_GROUP = {"AccountingGroup": "physics.ann"}
+
+
+@pytest.mark.parametrize(
+    ("job", "ads", "sentence", "remedy"),
+    [
+        (IN_GROUP, group(9.0, 10.0), "its accounting group physics uses 9 CPUs of a quota of 10",
+         "wait until jobs of physics have ended, or have the quota of physics raised"),
+        (IN_GROUP, group(0.0, 1.0), "uses 0 CPUs of a quota of 1", "have the quota of physics"),
+        (IN_GROUP, group(9.0, 10.0)[:1], "accounting group physics", "wait until jobs of physics"),
+        ({}, [{"Name": "ann@site", "Ceiling": 3, "WeightedResourcesUsed": 2.0}],
+         "ann@site uses 2 of at most 3 CPUs (its ceiling)", "wait until jobs of ann@site"),
+        ({"DeferralTime": NOW_S + 4000, "DeferralPrepTime": 300}, [],
+         "it starts at 2026-11-29 09:53:20 UTC at the earliest, its deferral_time", "wait until"),
+        ({"DeferralTime": NOW_S + 4000, "CronMinute": "0"}, [], "time of its cron_", "wait until"),
+        ({"DeferralTime": 1e300}, [], "it starts at second 1", "wait until then"),
+        ({"JobUniverse": 9, "GridResource": "batch slurm",
+          "GridResourceUnavailableTime": NOW_S}, [],
+         "it is for batch slurm: .*has not answered since 2026-11-29 08:46:40 UTC", "see Gridm"),
+        ({"JobUniverse": 11, "Scheduler": "DedicatedScheduler@ap", "MaxHosts": 2}, [{}],
+         "needs 2 slots together; 1 slots of the pool serve", "set DedicatedScheduler on more"),
+        ({"JobUniverse": 7}, [], "it runs on its access point", "see START_LOCAL_UNIVERSE"),
+        ({"OutriderUntil": NOW_S + 100, "OutriderHold": True}, [],
+         "Outrider keeps it in the queue until 2026-11-29 08:48:20 UTC", "wait: it is released"),
+    ],
+)  # fmt: skip
+def test_what_keeps_a_job_though_machines_may_run_it(
+    job: dict[str, Any], ads: list[dict[str, Any]], sentence: str, remedy: str
+) -> None:
+    found = obstacle(job, ads)
+    assert found is not None
+    assert re.search(sentence.replace("(", r"\(").replace(")", r"\)"), found.sentence)
+    assert found.remedy.startswith(remedy)
+
+
+@pytest.mark.parametrize(
+    ("job", "ads"),
+    [
+        ({}, []),
+        (IN_GROUP, group(7.0, 10.0)),
+        (IN_GROUP, group(9.0, 10.0, surplus="byquota")),
+        ({}, [{"Name": "ann@site", "Ceiling": -1, "WeightedResourcesUsed": 2.0}]),
+        ({"DeferralTime": NOW_S + 200, "DeferralPrepTime": 300}, []),
+        ({"OutriderUntil": NOW_S - 1, "OutriderHold": True}, []),
+    ],
+)
+def test_limits_that_leave_room_and_times_that_have_passed_keep_nothing(
+    job: dict[str, Any], ads: list[dict[str, Any]]
+) -> None:
+    assert obstacle(job, ads) is None
+
+
+def test_why_a_machine_is_drained_and_that_start_is_false_is_said() -> None:
+    job = changed(JOB, Requirements="Memory >= 1")
+    ad, found = ClassAd(changed(job, JobStatus="1")), matched(job, slots(Memory="1 1 1 1"))
+    now = Now(0, 0, drained=3, drain_reasons=("broken fan",), closed=1)
+    said = waiting_reason(ad, "ap1", found, now)
+    assert said is not None
+    assert (
+        "none of them has room for it now, 3 of them drained by an administrator (broken fan), "
+        "1 of them closed to all jobs now by their START"
+    ) in said.sentence
+    assert said.remedies[0].startswith("wait until their START takes jobs again")
+    said = waiting_reason(ad, "ap1", found, Now(0, 0, 4, ("broken fan",)))
+    assert said is not None
+    assert said.remedies[0].startswith("wait until an administrator opens them again (broken fan)")
