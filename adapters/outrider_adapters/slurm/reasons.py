@@ -223,14 +223,11 @@ def _array_limit(asked: WaitingFacts, _: frozenset[str]) -> tuple[str, list[str]
     return sentence, [f"let more run: scontrol update JobId={array} ArrayTaskThrottle=N"]
 
 
-def _priority(asked: WaitingFacts, _: frozenset[str]) -> tuple[str, list[str]]:
+def _priority(asked: WaitingFacts, may_use: frozenset[str]) -> tuple[str, list[str]]:
     jobs, cpus, equal, first = asked.ahead
     where = " or ".join(asked.row.partitions)
     if not jobs:
-        return (
-            f"it is the next for {where}: no waiting job comes before it, and Slurm has not "
-            "considered it since"
-        ), ["wait for the next cycle of the scheduler"]
+        return _resources(asked, may_use)
     names = ", ".join(first)
     if not equal:
         sentence = (

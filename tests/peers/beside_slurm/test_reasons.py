@@ -156,6 +156,21 @@ def test_who_is_ahead(watched: Watched, folder: Path) -> None:
     )
 
 
+def test_once_nobody_is_before_it_a_job_is_the_next_in_line(watched: Watched, folder: Path) -> None:
+    slurm = watched.slurm
+    with full(slurm, folder):
+        before = submit(slurm, folder, "-n4")
+        job = submit(slurm, folder, "-n4")
+        assert why(watched, job, "Priority").ahead == 1
+        slurm.run("scancel", before)
+        watched.look()
+        reported = watched.why(job)  # Slurm's reason may still be that of its last cycle
+    assert reported.ahead == 0
+    assert reported.sentence.startswith(
+        "it is among the next in line, but what it asks for is not free: 1 nodes with 4 CPUs each"
+    )
+
+
 def test_jobs_of_equal_priority_go_by_their_number(watched: Watched, folder: Path) -> None:
     slurm = watched.slurm
     with full(slurm, folder):
