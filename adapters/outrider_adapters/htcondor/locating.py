@@ -1,11 +1,12 @@
 """Locate the daemons of a real pool: its collector, its access points, their event logs."""
 
 import os
+import re
 import socket
 from collections.abc import Callable, Iterable, Mapping
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from outrider.api import PeerError
 from outrider_adapters.htcondor.failed_calls import failed_query
@@ -90,8 +91,7 @@ def located(address: str | None, wanted: Iterable[str]) -> tuple[PoolCalls, dict
     """
     patterns = tuple(wanted)
     try:
-        collector = htcondor2.Collector(address) if address else htcondor2.Collector()
-        ads = {str(ad["Name"]): ad for ad in collector.locateAll(DaemonType.Schedd)}
+        collector, ads = _schedds(address)
     except HTCondorException as error:
         raise failed_query(address, error) from error
     ours = {name: ad for name, ad in ads.items() if _is_wanted(name, patterns)}
@@ -115,6 +115,73 @@ def located(address: str | None, wanted: Iterable[str]) -> tuple[PoolCalls, dict
         negotiator_ads=AdType.Negotiator,
     )
     return calls, ours
+
+
+def _schedds(address: str | None) -> tuple[Any, dict[str, Ad]]:
+    """Return the collector and the ads of the schedds. Raises `HTCondorException`: no answer.
+
+    Bindings from version 25 on refuse the FS authentication of daemons of earlier versions, which
+    do not put the address of their connection into the name of the folder. That protects from
+    another host that passes on what it is asked. On a pool of this host alone there is none.
+    """
+
+    def ask() -> tuple[Any, dict[str, Ad]]:
+        collector = htcondor2.Collector(address) if address else htcondor2.Collector()
+        return collector, {str(ad["Name"]): ad for ad in collector.locateAll(DaemonType.Schedd)}
+
+    try:
+        return ask()
+    except HTCondorException:
+        named = address or str(htcondor2.param.get("COLLECTOR_HOST") or "")
+        if _BINDING in htcondor2.param or not all(map(is_this_host, collector_hosts(named))):
+            raise
+    htcondor2.param[_BINDING] = "false"
+    found = ask()
+    if not all(is_this_host(host) for ad in found[1].values() for host in addresses(ad)):
+        htcondor2.param[_BINDING] = "true"
+    return found
+
+
+_BINDING: Final = "SEC_FS_ENFORCE_CHANNEL_BINDING"
+_ADDRESS: Final = re.compile(r"<(?:\[(?P<six>[^\]]+)\]|(?P<four>[^:>?]+)):\d+")
+
+
+def collector_hosts(collector: str) -> list[str]:
+    """Return the collectors' hosts in a COLLECTOR_HOST: ``cm1:9618, [::1]:9618, cm2``.
+
+    >>> collector_hosts("cm1:9618?sock=collector, [2001:db8::1]:9618 cm2")
+    ['cm1', '2001:db8::1', 'cm2']
+    """
+    words = (word.partition("?")[0] for word in re.split(r"[\s,]+", collector))
+    found = [
+        word[1:].partition("]")[0] if word.startswith("[") else word.partition(":")[0]
+        for word in words
+    ]
+    return [host for host in found if host]
+
+
+def addresses(ad: Ad) -> list[str]:
+    """Return the addresses in an ad of a daemon: ``<192.0.2.7:9618?addrs=...>``."""
+    return [found["six"] or found["four"] for found in _ADDRESS.finditer(str(ad.get("MyAddress")))]
+
+
+def is_this_host(host: str) -> bool:
+    """Return whether a name or an address is of this host: one can listen there."""
+    try:
+        found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError):
+        return False
+    return bool(found) and all(map(_is_own, found))
+
+
+def _is_own(one: tuple[Any, ...]) -> bool:
+    family, kind, *_, address = one
+    try:
+        with socket.socket(family, kind) as listener:
+            listener.bind(address)
+    except OSError:
+        return False
+    return True
 
 
 def answer_within(seconds: int) -> None:

@@ -1,7 +1,6 @@
 """Adapter of a real HTCondor pool: slots, queues, histories and event logs."""
 
 import os
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
@@ -18,8 +17,15 @@ from outrider.api import (
     WaitingReason,
 )
 from outrider_adapters.htcondor.lease_edits import LEASES_CONFIG, LeaseTerms, Wanted
-from outrider_adapters.htcondor.locating import event_log, event_logs_of, located
-from outrider_adapters.htcondor.pool_calls import AccessPoint, Ad, PoolCalls, htcondor2
+from outrider_adapters.htcondor.locating import (
+    addresses,
+    collector_hosts,
+    event_log,
+    event_logs_of,
+    is_this_host,
+    located,
+)
+from outrider_adapters.htcondor.pool_calls import AccessPoint, PoolCalls, htcondor2
 from outrider_adapters.htcondor.pool_process import (
     ATTRIBUTES,
     BEGIN,
@@ -310,9 +316,12 @@ class HTCondorAdapter(CondorAdapter):
 
 _VARIABLES: Final = ("CONDOR_CONFIG",)
 _TOKENS: Final = "SEC_TOKEN_DIRECTORY"
+_BY_FOLDERS: Final = (
+    "Without a token, HTCondor identifies users of its own host by a folder that they create in "
+    "/tmp (FS authentication)."
+)
 _NOWHERE: Final = "/dev/null"
 """Value that the bindings give to CONDOR_CONFIG if no pool is configured."""
-_ADDRESS: Final = re.compile(r"<(?:\[(?P<six>[^\]]+)\]|(?P<four>[^:>?]+)):\d+")
 HostsAndLogs: TypeAlias = tuple[dict[str, str], list[str]]
 """Addresses of access points, with what each is; paths of the event logs that can be read here."""
 
@@ -320,7 +329,7 @@ HostsAndLogs: TypeAlias = tuple[dict[str, str], list[str]]
 def hosts_and_logs(settings: HTCondorSettings) -> HostsAndLogs:
     """Return the hosts and logs that the pool names. Raises `PeerError`: no answer."""
     _, ads = located(settings.collector, settings.access_points)
-    hosts = {address: f"access point {n}" for n, ad in ads.items() for address in _addresses(ad)}
+    hosts = {address: f"access point {n}" for n, ad in ads.items() for address in addresses(ad)}
     return hosts, [p for log in event_logs_of(ads, settings).values() for p in log.paths]
 
 
@@ -333,11 +342,12 @@ def needs_of(settings: HTCondorSettings, ask: Callable[[], HostsAndLogs]) -> Ser
     """
     hosts = dict.fromkeys(collector_hosts(_collector(settings)), "HTCondor's collector")
     logs = [*settings.event_logs.values()]
-    notes: list[str] = []
+    unknown = ""
+    collectors = list(hosts)
     try:
         found = ask()
     except PeerError as error:
-        notes.append(f"addresses of access points are not known: {error}")
+        unknown = f"the addresses of HTCondor's access points are not known: {error}"
     else:
         hosts |= found[0]
         logs += found[1]
@@ -345,36 +355,20 @@ def needs_of(settings: HTCondorSettings, ask: Callable[[], HostsAndLogs]) -> Ser
     if environment.get("CONDOR_CONFIG") == _NOWHERE:
         del environment["CONDOR_CONFIG"]
     tokens = str(htcondor2.param.get(_TOKENS) or "")
+    has_token = _has_files(tokens)
     return ServiceNeeds(
         hosts=hosts,
         files=tuple(dict.fromkeys([*logs, *environment.values()])),
-        token_folders={tokens: f"_CONDOR_{_TOKENS}"} if _has_files(tokens) else {},
+        token_folders={tokens: f"_CONDOR_{_TOKENS}"} if has_token else {},
         environment=environment,
-        notes=tuple(notes),
+        shared_tmp=_BY_FOLDERS if not has_token and any(map(is_this_host, collectors)) else "",
+        unknown_hosts=unknown,
+        notes=(unknown,) if unknown else (),
     )
-
-
-def collector_hosts(collector: str) -> list[str]:
-    """Return the collectors' hosts in a COLLECTOR_HOST: ``cm1:9618, [::1]:9618, cm2``.
-
-    >>> collector_hosts("cm1:9618?sock=collector, [2001:db8::1]:9618 cm2")
-    ['cm1', '2001:db8::1', 'cm2']
-    """
-    words = (word.partition("?")[0] for word in re.split(r"[\s,]+", collector))
-    found = [
-        word[1:].partition("]")[0] if word.startswith("[") else word.partition(":")[0]
-        for word in words
-    ]
-    return [host for host in found if host]
 
 
 def _collector(settings: HTCondorSettings) -> str:
     return settings.collector or str(htcondor2.param.get("COLLECTOR_HOST") or "")
-
-
-def _addresses(ad: Ad) -> list[str]:
-    """Return the addresses in an ad of a daemon: ``<192.0.2.7:9618?addrs=...>``."""
-    return [found["six"] or found["four"] for found in _ADDRESS.finditer(str(ad.get("MyAddress")))]
 
 
 def _has_files(folder: str) -> bool:

@@ -329,13 +329,14 @@ def needs_of(settings: PBSSettings) -> ServiceNeeds:
     hosts = (
         [named] if named else [*_LINE.findall(_text_of(config)), *_text_of(_SERVER_NAME).split()]
     )
-    notes = () if hosts else (f"the server's address is unknown: {config} contains none",)
+    unknown = "" if hosts else f"the address of the PBS server is not known: {config} has none"
     files = [path for path in (config, settings.commands) if path and Path(path).exists()]
     return ServiceNeeds(
         hosts={host.partition(":")[0].partition("@")[0]: "PBS server" for host in hosts},
         files=tuple(files),
         environment=environment,
-        notes=notes,
+        unknown_hosts=unknown,
+        notes=(unknown,) if unknown else (),
     )
 
 

@@ -343,13 +343,13 @@ _UNSET: Final = ("", "(null)", "none")
 def needs_of(settings: SlurmSettings, commands: SlurmCommands) -> ServiceNeeds:
     """Return the hosts that are contacted and the files that the commands read, as far as known."""
     config = settings.config or os.environ.get("SLURM_CONF") or _DEFAULT_CONFIG
-    notes: list[str] = []
+    unknown = ""
     try:
         shown = commands.run("scontrol", "show", "config")
     except CommandError as error:
         shown = _text_of(Path(config))
         if not shown:
-            notes.append(f"addresses of controllers are unknown: {error}")
+            unknown = f"the addresses of Slurm's controllers are not known: {error}"
     environment = {}
     if settings.config is None and "SLURM_CONF" in os.environ:
         environment["SLURM_CONF"] = os.environ["SLURM_CONF"]
@@ -359,8 +359,9 @@ def needs_of(settings: SlurmSettings, commands: SlurmCommands) -> ServiceNeeds:
         files=(*files, *([settings.commands] if settings.commands else [])),
         environment=environment,
         helpers=() if settings.helper is None else (_helper(settings.helper, settings, shown),),
+        unknown_hosts=unknown,
         changes_last=settings.changes_last,
-        notes=tuple(notes),
+        notes=(unknown,) if unknown else (),
     )
 
 

@@ -39,6 +39,10 @@ class ServiceNeeds(Struct, frozen=True, kw_only=True):
             and the variable.
         environment: variables that it needs, as they are here.
         helpers: units that have to be there beside the daemon's.
+        shared_tmp: why it needs this host's ``/tmp``, where a service has one of its own; empty: it
+            does not.
+        unknown_hosts: why not all of its hosts are known, so that none may be denied; empty: they
+            are known.
         changes_last: whether a lever changes what does not lapse by itself (`Lever.lasts`).
         notes: what could not be found out, a sentence each.
     """
@@ -49,6 +53,8 @@ class ServiceNeeds(Struct, frozen=True, kw_only=True):
     token_folders: Mapping[str, str] = {}
     environment: Mapping[str, str] = {}
     helpers: tuple[HelperUnit, ...] = ()
+    shared_tmp: str = ""
+    unknown_hosts: str = ""
     changes_last: bool = False
     notes: tuple[str, ...] = ()
 

@@ -29,6 +29,11 @@ HANGS_AFTER_S: Final = patient(150.0)
 """Timeout of waits: they take seconds, but other tests can slow the machine down."""
 PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 UNITS: Final = "etc/systemd/system"
+_HERE: Final = Path("/")
+_LEGACY_GROUPS: Final = (
+    "systemd.unified_cgroup_hierarchy=0", "SYSTEMD_CGROUP_ENABLE_LEGACY_FORCE=1",
+)  # fmt: skip
+"""Words for systemd 256 and later, which refuses to boot on control groups of version 1."""
 _UNWANTED: Final = (
     "getty@.service", "console-getty.service", "serial-getty@.service", "systemd-logind.service",
     "systemd-networkd.service", "systemd-resolved.service", "systemd-timesyncd.service",
@@ -52,11 +57,11 @@ set -e
 mount --make-rprivate /
 mount -t tmpfs -o size=1g,mode=755 tmpfs "$1"
 mkdir "$1/up" "$1/work" "$1/root"
-mount -t overlay overlay -o "lowerdir=/,upperdir=$1/up,workdir=$1/work" "$1/root"
+mount -t overlay overlay -o "lowerdir=$2,upperdir=$1/up,workdir=$1/work" "$1/root"
 echo made
 read -r line
 [ "$line" = boot ]
-shift
+shift 2
 exec "$@"
 """
 
@@ -82,11 +87,13 @@ class Machine:
         root: its root folder as this process sees it, before and after it is booted.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, base: Path = _HERE) -> None:
         """Create its root; boot nothing yet.
 
         Args:
             folder: a new folder, for its root and what its console says.
+            base: folder of the system that it is made of, which stays as it is: this machine's own,
+                or another Debian with a systemd.
         """
         nspawn = program_path("systemd-nspawn")
         assert nspawn is not None, "ask missing_reason first"
@@ -98,7 +105,8 @@ class Machine:
             # were this process killed, nspawn would be told to power off, as at the end of a test
             self._nspawn = subprocess.Popen(
                 ["setpriv", "--pdeathsig", "TERM", "unshare", "--mount", "bash", "-c", _BEGIN,
-                 "begin", str(folder / "over"), str(nspawn), *_words(folder / "over/root")],
+                 "begin", str(folder / "over"), str(base), str(nspawn),
+                 *_words(folder / "over/root", base)],
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=console,
                 env={"PATH": PATH, "LANG": "C.UTF-8"},
             )  # fmt: skip
@@ -238,18 +246,20 @@ class Machine:
         return f"its console: {self._console.read_text(errors='replace')[-1500:]}"
 
 
-def _words(root: Path) -> list[str]:
+def _words(root: Path, base: Path) -> list[str]:
     """Return the arguments of nspawn."""
-    own = Path("/").stat().st_dev
+    own = _HERE.stat().st_dev
     binds = [
         f"--bind-ro={place}"
         for place in dict.fromkeys((REPOSITORY, Path(sys.prefix), Path(sys.base_prefix)))
-        if place.stat().st_dev != own or place.parts[1] in ("tmp", "run")
+        if base != _HERE or place.stat().st_dev != own or place.parts[1] in ("tmp", "run")
     ]  # what the overlay does not show, or what is hidden below what is mounted over it
+    legacy = _LEGACY_GROUPS if Path("/sys/fs/cgroup/systemd").is_dir() else ()
     return [
         "--quiet", f"--directory={root}", f"--machine=outrider-{os.getpid()}", "--register=no",
         "--keep-unit", "--private-network", "--kill-signal=SIGRTMIN+3", "--console=read-only",
         "--link-journal=no", *binds, "--boot", "systemd.unit=multi-user.target",
+        *legacy,
     ]  # fmt: skip
 
 

@@ -290,6 +290,13 @@ def check_unit(loaded: "LoadedConfig", root: Path = Path("/")) -> Iterator[Check
         for address in peer.addresses
         if unit.denies and not is_among(address, unit.allowed)
     ]
+    if needs.shared_tmp and unit.own_tmp:
+        yield Check(
+            "unit", "fail", f"{unit.path} has a /tmp of its own. {needs.shared_tmp}",
+            f"outrider install-service --config {shown(loaded.source)} writes the drop-in "
+            "outrider.service.d/50-tmp.conf. Then systemctl daemon-reload, and restart",
+        )  # fmt: skip
+        return
     if not blocked:
         yield Check("unit", "ok", f"{unit.path}: allows all hosts that the daemon connects to")
         return

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
+from outrider.model.printable import printable_line
 from outrider.service.unit.installed import HOMES
 from outrider.service.unit.needs import Helper, Peer, UnitNeeds
 
@@ -29,8 +30,19 @@ def socket_text(path: str) -> str:
     )
 
 
-def network_text(peers: Sequence[Peer]) -> str:
-    """Return a drop-in with the addresses beyond this host that the service may reach."""
+def network_text(peers: Sequence[Peer], unknown: str = "") -> str:
+    """Return a drop-in with the addresses beyond this host that the service may reach.
+
+    Args:
+        peers: hosts with known addresses.
+        unknown: why there are hosts with unknown ones: then every address is allowed, because the
+            service could otherwise never reach them.
+    """
+    if unknown:
+        return (
+            "# Every address: not all hosts were known when this file was written. Write it again\n"
+            f"# once they are. {printable_line(unknown)}\n[Service]\nIPAddressAllow=any\n"
+        )
     lines = [
         "# Hosts that Outrider connects to, with the addresses that their names had when this file",
         "# was written: systemd accepts no names. Write it again when an address changes.",
@@ -54,9 +66,28 @@ def reading_text(
     lines += [f"SupplementaryGroups={group}" for group in groups]
     if any(Path(path).is_relative_to(home) for path in hidden for home in HOMES):
         lines += ["# Empty homes, with only the paths bound below.", "ProtectHome=tmpfs"]
+    if any(Path(path).is_relative_to("/root") for path in hidden):  # systemd 256 keeps its mode
+        lines += ["# Root's may be entered.", "TemporaryFileSystem=/root:ro,mode=0755"]
     lines += [f"BindReadOnlyPaths=-{quoted(path)}" for path in hidden]
     lines += [f"Environment={quoted(f'{name}={value}')}" for name, value in environment.items()]
     return "\n".join(lines) + "\n"
+
+
+def tmp_text(user: str, why: str) -> str:
+    """Return a drop-in that lets the service use this host's ``/tmp``."""
+    return (
+        f"# This host's /tmp instead of an own one. {printable_line(why)}\n"
+        "# DynamicUser= always brings an own one: the user of sysusers.d/outrider.conf is used.\n"
+        f"[Service]\nDynamicUser=no\nUser={user}\nPrivateTmp=no\nReadWritePaths=/tmp\n"
+    )
+
+
+def user_text(user: str) -> str:
+    """Return a drop-in for a service that shares the state folder of a daemon with `tmp_text`."""
+    return (
+        "# The daemon's user. With DynamicUser= the state folder would be moved at each start.\n"
+        f"[Service]\nDynamicUser=no\nUser={user}\n"
+    )
 
 
 def secrets_text(credentials: Mapping[str, str], variables: Iterable[str]) -> str:
@@ -104,6 +135,7 @@ SYSTEM: Final = Path("/etc/systemd/system")
 _COMMAND: Final = "50-command.conf"
 _NETWORK: Final = "50-network.conf"
 _READING: Final = "50-reading.conf"
+_TMP: Final = "50-tmp.conf"
 Shipped = Callable[[str], str]
 """Maps the name of a unit to its text; raises `ConfigurationError` if the unit is missing."""
 
@@ -132,7 +164,12 @@ def release_texts(
 
 
 def twin_texts(
-    needs: UnitNeeds, command: Path, config: Path, drop_ins: Mapping[str, str], shipped: Shipped
+    needs: UnitNeeds,
+    command: Path,
+    config: Path,
+    drop_ins: Mapping[str, str],
+    shipped: Shipped,
+    user: str,
 ) -> dict[Path, str]:
     """Return the files of the twin's service; empty texts if the twin is never run.
 
@@ -142,14 +179,17 @@ def twin_texts(
         config: the configuration's file.
         drop_ins: the daemon's, by name: the twin reads the same, and connects to no host.
         shipped: returns the text of a unit.
+        user: user of the daemon, whose state folder the twin shares.
     """
     folder = SYSTEM / f"{TWIN}.d"
     if not needs.asks_twin:
-        return dict.fromkeys((SYSTEM / TWIN, folder / _COMMAND, folder / _READING), "")
+        names = (_COMMAND, _READING, _TMP)
+        return dict.fromkeys((SYSTEM / TWIN, *(folder / name for name in names)), "")
     return {
         SYSTEM / TWIN: shipped(TWIN),
         folder / _COMMAND: command_text((command, "run-twin", "--config", config)),
         folder / _READING: drop_ins[_READING],
+        folder / _TMP: user_text(user) if drop_ins[_TMP] else "",
     }
 
 

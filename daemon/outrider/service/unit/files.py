@@ -20,6 +20,7 @@ from outrider.service.unit.drop_ins import (
     release_texts,
     secrets_text,
     sysusers_text,
+    tmp_text,
     twin_texts,
     units_to_enable,
 )
@@ -176,7 +177,12 @@ def service_files(loaded: LoadedConfig) -> ServiceFiles:
     extra = [g for g in (loaded.config.socket_group,) if g != USER]
     runs = command_text((command, "run", "--config", config))
     allowed = {
-        "50-network.conf": network_text(needs.peers) if needs.peers else "",
+        "50-network.conf": (
+            network_text(needs.peers, needs.unknown_hosts)
+            if needs.peers or needs.unknown_hosts
+            else ""
+        ),
+        "50-tmp.conf": tmp_text(USER, needs.shared_tmp) if needs.shared_tmp else "",
         "50-reading.conf": _reading(reading, extra, needs),
         "50-secrets.conf": secrets,
     }
@@ -186,7 +192,7 @@ def service_files(loaded: LoadedConfig) -> ServiceFiles:
         DROP_INS / "50-command.conf": "" if (command, config) == _OWN_COMMAND else runs,
         **{DROP_INS / name: text for name, text in allowed.items()},
         **release_texts(needs, command, config, allowed, shipped),
-        **twin_texts(needs, command, config, allowed, shipped),
+        **twin_texts(needs, command, config, allowed, shipped, USER),
     }
     for helper in needs.helpers:
         texts |= helper_texts(helper, USER, shipped)

@@ -15,6 +15,9 @@ _PLACES: Final = (
 )  # fmt: skip
 """Unit folders in systemd's search order: the first unit counts, and the drop-ins of all."""
 _NAME: Final = "outrider.service"
+_WHOLE: Final = ("ExecStart", "PrivateTmp", "DynamicUser")
+"""Settings whose last value counts."""
+_READ: Final = (*_WHOLE, "IPAddressAllow", "IPAddressDeny")
 
 
 class InstalledUnit(NamedTuple):
@@ -25,12 +28,14 @@ class InstalledUnit(NamedTuple):
         config: the configuration that it runs; None if its command names none.
         allowed: the rules of ``IPAddressAllow=``.
         denies: true if there are rules of ``IPAddressDeny=``.
+        own_tmp: true if it has a ``/tmp`` of its own.
     """
 
     path: Path
     config: Path | None
     allowed: list[str]
     denies: bool
+    own_tmp: bool
 
 
 def installed_unit(root: Path = Path("/")) -> InstalledUnit | None:
@@ -38,17 +43,21 @@ def installed_unit(root: Path = Path("/")) -> InstalledUnit | None:
     path = next((p for place in _PLACES if (p := root / place / _NAME).is_file()), None)
     if path is None:
         return None
-    lists: dict[str, list[str]] = {"ExecStart": [], "IPAddressAllow": [], "IPAddressDeny": []}
+    lists: dict[str, list[str]] = {name: [] for name in _READ}
     for file in [path, *_drop_ins(root)]:
         for key, value in _settings(file):
             if key not in lists:
                 continue
             if value:
-                lists[key] += [value] if key == "ExecStart" else value.split()
+                lists[key] += [value] if key in _WHOLE else value.split()
             else:
                 lists[key].clear()
     return InstalledUnit(
-        path, _config_of(lists["ExecStart"]), lists["IPAddressAllow"], bool(lists["IPAddressDeny"])
+        path,
+        _config_of(lists["ExecStart"]),
+        lists["IPAddressAllow"],
+        bool(lists["IPAddressDeny"]),
+        any(lists[name][-1:] == ["yes"] for name in ("PrivateTmp", "DynamicUser")),
     )
 
 

@@ -51,6 +51,8 @@ class UnitNeeds(NamedTuple):
         credentials: names of systemd credentials, used as ``$CREDENTIALS_DIRECTORY/NAME``.
         environment: variables that it needs.
         helpers: further units.
+        shared_tmp: why it needs this host's ``/tmp``; empty: it does not.
+        unknown_hosts: why not all of its hosts are known; empty: they are.
         changes_last: true if a lever makes changes that do not expire by themselves.
         asks_twin: true if the shadow twin is ever run.
         notes: facts that could not be determined, a sentence each.
@@ -63,6 +65,8 @@ class UnitNeeds(NamedTuple):
     credentials: list[str]
     environment: dict[str, str]
     helpers: list[Helper]
+    shared_tmp: str
+    unknown_hosts: str
     changes_last: bool
     asks_twin: bool
     notes: list[str]
@@ -74,7 +78,9 @@ def needs_of(loaded: LoadedConfig) -> UnitNeeds:
     parts = [*_of_adapters(loaded), *([config.mqtt.needs] if config.mqtt is not None else [])]
     notes = [note for one in parts for note in one.notes]
     hosts = {host: what for one in parts for host, what in one.hosts.items()}
-    peers = _with_name_servers(_peers(hosts, notes))
+    unresolved: list[str] = []
+    peers = _with_name_servers(_peers(hosts, unresolved))
+    notes += unresolved
     named = [*_secrets(config), *(path for one in parts for path in one.secrets)]
     listen, _ = listen_address(config)
     if not (listen == "localhost" or is_loopback(listen)):
@@ -94,6 +100,8 @@ def needs_of(loaded: LoadedConfig) -> UnitNeeds:
             for one in parts
             for unit in one.helpers
         ],
+        shared_tmp="; ".join(filter(None, (one.shared_tmp for one in parts))),
+        unknown_hosts="; ".join([*filter(None, (one.unknown_hosts for one in parts)), *unresolved]),
         changes_last=any(one.changes_last for one in parts),
         asks_twin=twin_of(config).every_s > 0,
         notes=notes,
