@@ -8,7 +8,8 @@
 #   htcondor_pool.sh status RUN
 #   htcondor_pool.sh stop RUN
 #
-# Debian's minicondor lives in one pristine root folder below $OUTRIDER_PEERS. A pool never
+# Debian's minicondor lives in one pristine root folder below $OUTRIDER_PEERS, with a systemd for the
+# tests that boot it (as_a_service/). A pool never
 # writes there: what it writes (logs, queue, configuration) are folders of RUN, bound over the
 # root in a mount namespace of the pool's own. So each start is a fresh pool, several pools can
 # run side by side, and ending one process ends the whole pool, because it is pid 1 of its pid
@@ -18,6 +19,7 @@ set -euo pipefail
 HERE=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 PEERS=${OUTRIDER_PEERS:-/var/tmp/outrider-peers}
 ROOT=$PEERS/htcondor
+BOOTED="systemd systemd-sysv dbus iproute2 procps"
 SUITE=trixie # the first Debian release that carries HTCondor 23
 READY_WITHIN_S=90
 STOPPED_WITHIN_S=20
@@ -50,19 +52,23 @@ mirror() {
     apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' | grep -v security | sed -n 1p
 }
 
+is_whole() {
+    [ -x "$ROOT/usr/sbin/condor_master" ] && [ -x "$ROOT/lib/systemd/systemd" ]
+}
+
 bootstrap() {
-    [ ! -x "$ROOT/usr/sbin/condor_master" ] || return 0
+    ! is_whole || return 0
     need_root
     command -v mmdebstrap >/dev/null || die "mmdebstrap is not installed (apt-get install mmdebstrap)"
     mkdir -p "$PEERS"
     exec 9>"$PEERS/htcondor.lock"
     flock 9 # two checkouts may bootstrap at once: the second waits and finds it done
-    [ ! -x "$ROOT/usr/sbin/condor_master" ] || return 0
+    ! is_whole || return 0
 
     local uri
     uri=$(mirror) || die "apt has no package source that could serve Debian $SUITE"
     rm -rf --one-file-system "$ROOT.new"
-    mmdebstrap --variant=minbase --include=minicondor \
+    mmdebstrap --variant=minbase --include="minicondor $BOOTED" \
         --aptopt='Acquire::Languages "none"' --aptopt='Acquire::Retries "3"' \
         --dpkgopt='path-exclude=/usr/share/doc/*' --dpkgopt='path-exclude=/usr/share/man/*' \
         --customize-hook='chroot "$1" useradd --create-home --uid 2001 alice' \

@@ -1,14 +1,18 @@
 """Locate the daemons of a real pool: its collector, its access points, their event logs."""
 
+import atexit
 import os
 import re
+import shutil
 import socket
+import tempfile
 from collections.abc import Callable, Iterable, Mapping
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, Final
 
 from outrider.api import PeerError
+from outrider.model.deployment import TOKENS_PREFIX
 from outrider_adapters.htcondor.failed_calls import failed_query
 from outrider_adapters.htcondor.pool_calls import (
     AccessPoint,
@@ -142,6 +146,7 @@ def _schedds(address: str | None) -> tuple[Any, dict[str, Ad]]:
     return found
 
 
+TOKENS: Final = "SEC_TOKEN_DIRECTORY"
 _BINDING: Final = "SEC_FS_ENFORCE_CHANNEL_BINDING"
 _ADDRESS: Final = re.compile(r"<(?:\[(?P<six>[^\]]+)\]|(?P<four>[^:>?]+)):\d+")
 
@@ -188,6 +193,25 @@ def answer_within(seconds: int) -> None:
     """Set the timeout of this process's calls to a daemon (20 to 60 s by default)."""
     for knob in ("QUERY_TIMEOUT", "Q_QUERY_TIMEOUT"):
         htcondor2.param[knob] = str(seconds)
+
+
+def use_passed_tokens() -> None:
+    """Copy the tokens that systemd passed to the service, and let HTCondor use the copies.
+
+    HTCondor accepts a token of its own user alone, and what systemd passes belongs to root. The
+    copies are in a folder that ends with the service.
+    """
+    passed = os.environ.get("CREDENTIALS_DIRECTORY")
+    if not passed or os.environ.get(f"_CONDOR_{TOKENS}") != passed:
+        return
+    place = os.environ.get("RUNTIME_DIRECTORY", "").partition(":")[0] or tempfile.gettempdir()
+    folder = Path(tempfile.mkdtemp(prefix="htcondor-tokens-", dir=place))
+    for token in Path(passed).glob(f"{TOKENS_PREFIX}*"):
+        copied = folder / token.name
+        copied.touch(mode=0o600)
+        copied.write_bytes(token.read_bytes())
+    htcondor2.param[TOKENS] = str(folder)
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
 
 
 def event_logs_of(ads: Mapping[str, Ad], settings: HTCondorSettings) -> dict[str, LogtailSettings]:

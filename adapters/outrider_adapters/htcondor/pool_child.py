@@ -27,6 +27,7 @@ from outrider_adapters.htcondor.locating import (
     event_logs_of,
     located,
     setting_of,
+    use_passed_tokens,
 )
 from outrider_adapters.htcondor.pool_calls import (
     ID_ATTRIBUTES,
@@ -150,6 +151,7 @@ def main() -> None:
     settings: HTCondorSettings = connection.recv()
     answer_within(settings.answer_within_s)
     MESSAGES.keep()
+    use_passed_tokens()
     pool = _Pool(settings)
     answers: Final[dict[str, Callable[[Any], Any]]] = {
         BEGIN: pool.begin,

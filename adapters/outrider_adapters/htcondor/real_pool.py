@@ -18,6 +18,7 @@ from outrider.api import (
 )
 from outrider_adapters.htcondor.lease_edits import LEASES_CONFIG, LeaseTerms, Wanted
 from outrider_adapters.htcondor.locating import (
+    TOKENS,
     addresses,
     collector_hosts,
     event_log,
@@ -315,7 +316,6 @@ class HTCondorAdapter(CondorAdapter):
 # Needs of a service next to an HTCondor pool: its daemons' addresses, logs and tokens.
 
 _VARIABLES: Final = ("CONDOR_CONFIG",)
-_TOKENS: Final = "SEC_TOKEN_DIRECTORY"
 _BY_FOLDERS: Final = (
     "Without a token, HTCondor identifies users of its own host by a folder that they create in "
     "/tmp (FS authentication)."
@@ -354,12 +354,12 @@ def needs_of(settings: HTCondorSettings, ask: Callable[[], HostsAndLogs]) -> Ser
     environment = {name: os.environ[name] for name in _VARIABLES if os.environ.get(name)}
     if environment.get("CONDOR_CONFIG") == _NOWHERE:
         del environment["CONDOR_CONFIG"]
-    tokens = str(htcondor2.param.get(_TOKENS) or "")
+    tokens = str(htcondor2.param.get(TOKENS) or "")
     has_token = _has_files(tokens)
     return ServiceNeeds(
         hosts=hosts,
         files=tuple(dict.fromkeys([*logs, *environment.values()])),
-        token_folders={tokens: f"_CONDOR_{_TOKENS}"} if has_token else {},
+        token_folders={tokens: f"_CONDOR_{TOKENS}"} if has_token else {},
         environment=environment,
         shared_tmp=_BY_FOLDERS if not has_token and any(map(is_this_host, collectors)) else "",
         unknown_hosts=unknown,

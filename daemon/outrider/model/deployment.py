@@ -28,6 +28,10 @@ class HelperUnit(Struct, frozen=True, kw_only=True):
     socket: str
 
 
+TOKENS_PREFIX: Final = "tokens-"
+"""Beginning of the names of the credentials that are the files of a token folder."""
+
+
 class ServiceNeeds(Struct, frozen=True, kw_only=True):
     """Needs of a plugin that ``outrider install-service`` and ``doctor`` open in the unit.
 

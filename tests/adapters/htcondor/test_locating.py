@@ -14,6 +14,8 @@ from outrider_adapters.htcondor import locating
 from outrider_adapters.htcondor.pool_calls import HTCondorException
 from outrider_adapters.htcondor.settings import HTCondorSettings
 
+BINDING = "SEC_FS_ENFORCE_CHANNEL_BINDING"
+
 
 class Pool:
     """Bindings behind which there is a pool of these schedds; each ad is an address."""
@@ -60,6 +62,75 @@ def test_access_points_are_all_or_those_whose_names_match(pool: Pool) -> None:
         PeerError, match=r"no access point none\*; it knows ap1.test, ap2.test, other"
     ):
         locating.located(None, ["none*"])
+
+
+class Strict(Pool):
+    """Bindings that refuse the pool's FS authentication until the binding to a channel is off."""
+
+    def __init__(self, address: str) -> None:
+        super().__init__()
+        self.param: dict[str, str] = {}
+        self.bindings.param = self.param
+        self._address = address
+
+    def locateAll(self, kind: Any) -> list[dict[str, Any]]:  # noqa: N802 - the bindings' own name
+        if self.param.get(BINDING) != "false":
+            raise HTCondorException("Failed communication with collector.")
+        return [{**ad, "MyAddress": f"<{self._address}:9618>"} for ad in super().locateAll(kind)]
+
+
+@pytest.mark.parametrize(
+    ("collector", "schedds", "after"),
+    [
+        ("127.0.0.1:9618", "127.0.0.1", "false"),
+        ("localhost", "192.0.2.7", "true"),  # another host could pass on what it is asked
+        ("192.0.2.7:9618", "127.0.0.1", None),
+        ("127.0.0.1, 192.0.2.7", "127.0.0.1", None),
+    ],
+)
+def test_folders_of_older_daemons_are_accepted_on_a_pool_of_this_host_alone(
+    monkeypatch: pytest.MonkeyPatch, collector: str, schedds: str, after: str | None
+) -> None:
+    made = Strict(schedds)
+    monkeypatch.setattr(locating, "htcondor2", made.bindings)
+    if after is None:
+        with pytest.raises(PeerError, match="does not answer"):
+            locating.located(collector, [])
+    else:
+        locating.located(collector, [])
+    assert made.param.get(BINDING) == after
+
+
+def test_what_the_site_says_of_the_binding_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = Strict("127.0.0.1")
+    made.param[BINDING] = "true"
+    monkeypatch.setattr(locating, "htcondor2", made.bindings)
+    with pytest.raises(PeerError, match="does not answer"):
+        locating.located("127.0.0.1", [])
+    assert made.param == {BINDING: "true"}
+
+
+def test_tokens_that_systemd_passed_are_copied_for_the_services_own_user(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    param: dict[str, str] = {}
+    monkeypatch.setattr(locating, "htcondor2", SimpleNamespace(param=param))
+    passed, runtime = tmp_path / "passed", tmp_path / "run"
+    passed.mkdir()
+    runtime.mkdir()
+    (passed / "tokens-0_outrider").write_text("a token")
+    (passed / "http-token").write_text("no token of HTCondor")
+    monkeypatch.setenv("RUNTIME_DIRECTORY", str(runtime))
+    monkeypatch.setenv("CREDENTIALS_DIRECTORY", str(passed))
+    locating.use_passed_tokens()
+    assert param == {}, "the tokens are elsewhere"
+    monkeypatch.setenv("_CONDOR_SEC_TOKEN_DIRECTORY", str(passed))
+    locating.use_passed_tokens()
+    folder = Path(param["SEC_TOKEN_DIRECTORY"])
+    [copied] = folder.iterdir()
+    assert (copied.name, copied.read_text()) == ("tokens-0_outrider", "a token")
+    assert (folder.parent, folder.stat().st_mode & 0o777) == (runtime, 0o700)
+    assert copied.stat().st_mode & 0o777 == 0o600
 
 
 def test_a_schedd_that_listens_elsewhere_now_is_found_at_the_next_question(pool: Pool) -> None:

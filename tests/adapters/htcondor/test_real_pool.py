@@ -107,5 +107,7 @@ def test_a_pool_that_is_nowhere_fails_the_doctor_and_is_noted_for_the_service(
     needs = adapter.service_needs()
     assert needs.hosts == {collector.partition(":")[0]: "HTCondor's collector"}
     [note] = needs.notes
-    assert note.startswith("addresses of access points are not known: ")
+    assert note.startswith("the addresses of HTCondor's access points are not known: ")
+    assert needs.unknown_hosts == note
+    assert bool(needs.shared_tmp) == collector.startswith("127.")
     assert collector in note

@@ -7,7 +7,8 @@ import pytest
 
 from outrider.cli.doctor.checks import check_unit
 from outrider.service.config.loaded import check_config
-from outrider.service.unit.drop_ins import network_text, reading_text
+from outrider.service.unit import needs
+from outrider.service.unit.drop_ins import network_text, reading_text, tmp_text
 from outrider.service.unit.installed import installed_unit
 from outrider.service.unit.needs import Peer, nameservers, resolve
 
@@ -107,6 +108,33 @@ def test_an_address_is_allowed_once_and_told_for_what(tmp_path: Path) -> None:
         "IPAddressAllow=192.0.2.7",
         "IPAddressAllow=2001:db8::7",
     ]
+
+
+def test_every_address_is_allowed_while_a_host_is_unknown_and_the_file_says_why() -> None:
+    lines = network_text([Peer("cm", "collector", ("192.0.2.7",))], "cm:\n no answer").splitlines()
+    assert lines[-2:] == ["[Service]", "IPAddressAllow=any"]
+    assert "cm:  no answer" in lines[1]
+
+
+def test_roots_home_can_be_entered_where_something_in_it_is_read() -> None:
+    lines = reading_text([], ["/root/venv"], {}).splitlines()
+    assert "TemporaryFileSystem=/root:ro,mode=0755" in lines
+    assert "TemporaryFileSystem" not in reading_text([], ["/home/pool/log"], {})
+
+
+def test_the_doctor_finds_a_tmp_of_its_own_where_the_pool_needs_the_hosts(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loaded = check_config({"adapters": {"simulated": {}}}, str(CONFIG))
+    wants = needs.needs_of(loaded)._replace(shared_tmp="FS authentication.")
+    monkeypatch.setattr(needs, "needs_of", lambda _: wants)
+    add(root, "closed.conf", "[Service]\nDynamicUser=yes\nPrivateTmp=yes\n")
+    [check] = check_unit(loaded, root)
+    assert check.state == "fail"
+    assert "has a /tmp of its own. FS authentication." in check.found
+    add(root, "open.conf", tmp_text("outrider", wants.shared_tmp))
+    [check] = check_unit(loaded, root)
+    assert check.state == "ok"
 
 
 def test_homes_are_empty_and_not_closed_where_something_in_them_is_read() -> None:

@@ -54,6 +54,7 @@ def test_a_name_that_nobody_knows_is_a_note_with_what_it_is_for() -> None:
     assert found.peers == []
     [note] = found.notes
     assert note.startswith("MQTT broker: no.such.host.invalid: the name is not known")
+    assert found.unknown_hosts == note, "nothing is denied that may turn out to be needed"
 
 
 def test_who_listens_beyond_this_host_has_to_name_its_clients() -> None:

@@ -9,6 +9,7 @@ from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from outrider.model.deployment import TOKENS_PREFIX
 from outrider.model.errors import ConfigurationError
 from outrider.service.config.loaded import LoadedConfig
 from outrider.service.unit.drop_ins import (
@@ -231,7 +232,7 @@ def _secrets(loaded: LoadedConfig, needs: UnitNeeds, uid: int | None, notes: lis
     for folder, variable in needs.token_folders.items():
         inside = [str(path) for path in Path(folder).iterdir() if path.is_file()]
         if reading_of(inside, uid).unreadable or reading_of([folder], uid).hidden:
-            found[f"tokens-{len(variables)}"] = folder
+            found[f"{TOKENS_PREFIX}{len(variables)}"] = folder
             variables.append(variable)
     return secrets_text(found, variables) if found else ""
 

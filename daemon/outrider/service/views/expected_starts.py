@@ -156,6 +156,8 @@ class ExpectedStarts:
         return {name: reason for name, reason in why.items() if reason}
 
     def _stale(self, asked_s: float) -> str:
+        if asked_s <= 0.0:  # it was asked before the daemon had its first event
+            return _NONE_YET
         age_s = self._age_s(asked_s, self._now_s)
         if age_s > FRESH_S:
             return f"the last answer is {duration(age_s)} old"
