@@ -61,15 +61,21 @@ class Messages:
         htcondor2.param["TOOL_DEBUG"] = "D_ERROR"
         htcondor2.enable_debug()
 
-    def take(self) -> str:
-        """Return the messages since the last call; empty if they are not kept."""
+    def read(self) -> str:
+        """Return the messages that were not taken yet; empty if they are not kept."""
         if self._file is None:
             return ""
         size = os.fstat(self._file).st_size
         found = os.pread(self._file, _MOST_BYTES, max(0, size - _MOST_BYTES))
-        os.ftruncate(self._file, 0)
-        os.lseek(self._file, 0, os.SEEK_SET)  # descriptor 2 shares this position
         return found.decode(errors="replace").replace("\0", "")
+
+    def take(self) -> str:
+        """Return the messages since the last call; empty if they are not kept."""
+        found = self.read()
+        if self._file is not None:
+            os.ftruncate(self._file, 0)
+            os.lseek(self._file, 0, os.SEEK_SET)  # descriptor 2 shares this position
+        return found
 
 
 MESSAGES: Final = Messages()
@@ -123,6 +129,7 @@ _NOT_CONNECTED: Final = re.compile(
     re.MULTILINE,
 )
 _DENIED: Final = re.compile(r'Received "DENIED" from server for user (\S+) using method (\w+)')
+FOLDERS_REFUSED: Final = "Failed to authenticate using FS"
 _TRIED: Final = re.compile(r"Failed to authenticate using (\w+)")
 _NOT_ALLOWED: Final = (1, 13, 97)
 """EPERM, EACCES, EAFNOSUPPORT: this process may not connect, as in the sandbox of a service."""

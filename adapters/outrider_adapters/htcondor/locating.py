@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from outrider.api import PeerError
 from outrider.model.deployment import TOKENS_PREFIX
-from outrider_adapters.htcondor.failed_calls import failed_query
+from outrider_adapters.htcondor.failed_calls import FOLDERS_REFUSED, MESSAGES, failed_query
 from outrider_adapters.htcondor.pool_calls import (
     AccessPoint,
     Ad,
@@ -136,9 +136,12 @@ def _schedds(address: str | None) -> tuple[Any, dict[str, Ad]]:
     try:
         return ask()
     except HTCondorException:
-        named = address or str(htcondor2.param.get("COLLECTOR_HOST") or "")
-        if _BINDING in htcondor2.param or not all(map(is_this_host, collector_hosts(named))):
+        if _BINDING in htcondor2.param or FOLDERS_REFUSED not in MESSAGES.read():
             raise
+        named = address or str(htcondor2.param.get("COLLECTOR_HOST") or "")
+        if not all(map(is_this_host, collector_hosts(named))):
+            raise
+    MESSAGES.take()
     htcondor2.param[_BINDING] = "false"
     found = ask()
     if not all(is_this_host(host) for ad in found[1].values() for host in addresses(ad)):

@@ -11,6 +11,7 @@ pytest.importorskip("htcondor2", reason="outrider[htcondor] is not installed")
 
 from outrider.api import PeerError
 from outrider_adapters.htcondor import locating
+from outrider_adapters.htcondor.failed_calls import FOLDERS_REFUSED, Messages
 from outrider_adapters.htcondor.pool_calls import HTCondorException
 from outrider_adapters.htcondor.settings import HTCondorSettings
 
@@ -93,6 +94,7 @@ def test_folders_of_older_daemons_are_accepted_on_a_pool_of_this_host_alone(
 ) -> None:
     made = Strict(schedds)
     monkeypatch.setattr(locating, "htcondor2", made.bindings)
+    monkeypatch.setattr(Messages, "read", lambda _: FOLDERS_REFUSED)
     if after is None:
         with pytest.raises(PeerError, match="does not answer"):
             locating.located(collector, [])
@@ -101,10 +103,20 @@ def test_folders_of_older_daemons_are_accepted_on_a_pool_of_this_host_alone(
     assert made.param.get(BINDING) == after
 
 
+def test_any_other_failure_is_not_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = Strict("127.0.0.1")
+    monkeypatch.setattr(locating, "htcondor2", made.bindings)
+    monkeypatch.setattr(Messages, "read", lambda _: "timeout reading 5 bytes")
+    with pytest.raises(PeerError, match="does not answer"):
+        locating.located("127.0.0.1", [])
+    assert made.param == {}
+
+
 def test_what_the_site_says_of_the_binding_stays(monkeypatch: pytest.MonkeyPatch) -> None:
     made = Strict("127.0.0.1")
     made.param[BINDING] = "true"
     monkeypatch.setattr(locating, "htcondor2", made.bindings)
+    monkeypatch.setattr(Messages, "read", lambda _: FOLDERS_REFUSED)
     with pytest.raises(PeerError, match="does not answer"):
         locating.located("127.0.0.1", [])
     assert made.param == {BINDING: "true"}
