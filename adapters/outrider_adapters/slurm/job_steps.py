@@ -177,7 +177,8 @@ _NOT_PERMITTED: Final = (
 )  # fmt: skip
 """Beginnings of reasons that Slurm writes as a sentence."""
 _IN_LINE: Final = frozenset({"", "Priority", "Resources", DEFERRED})
-_HOLDS: Final = frozenset({"REQUEUE_HOLD", "SPECIAL_EXIT", "RESV_DEL_HOLD"})
+HOLDS: Final = frozenset({"REQUEUE_HOLD", "SPECIAL_EXIT", "RESV_DEL_HOLD"})
+"""States of jobs that were queued again, and held."""
 _LIMITS: Final = ("QOS", "Assoc", "MaxQOS")
 
 
@@ -193,7 +194,7 @@ def never_starts(reason: str) -> bool:
 
 def is_blocked(row: QueueRow, now_s: float) -> bool:
     """Return whether Slurm will not start a waiting job now, regardless of free resources."""
-    if row.state in _HOLDS or (row.eligible_s is not None and row.eligible_s > now_s):
+    if row.state in HOLDS or (row.eligible_s is not None and row.eligible_s > now_s):
         return True
     reason = row.reason.partition(",")[0].strip()
     if reason in _IN_LINE:

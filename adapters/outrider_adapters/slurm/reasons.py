@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 from outrider.api import Clause, WaitingReason, removing_most
 from outrider_adapters.slurm.acting.controller import DEFERRED
 from outrider_adapters.slurm.eligibility import Eligibility, JobKind
-from outrider_adapters.slurm.job_steps import NEVER, is_limit, never_starts
+from outrider_adapters.slurm.job_steps import HOLDS, NEVER, is_limit, never_starts
 from outrider_adapters.slurm.limits import Limit
 from outrider_adapters.slurm.nodes import Node, Partition, Reservation
 from outrider_adapters.slurm.queue_rows import QueueRow
@@ -115,14 +115,16 @@ def waiting_reason(asked: WaitingFacts, eligibility: Eligibility) -> WaitingReas
             f"; it starts together with {', '.join(asked.parts[:_MAX_NAMES])}, the other parts of "
             "its heterogeneous job"
         )
+    never = never_starts(asked.row.reason) or (asked.limit is not None and asked.limit.never)
+    is_planned = not never and asked.row.state not in HOLDS
     return WaitingReason(
         code=asked.code or "None",
         sentence=sentence,
-        never=never_starts(asked.row.reason) or (asked.limit is not None and asked.limit.never),
+        never=never,
         remedies=tuple(remedies),
         machines=len(may_use),
         clauses=clauses,
-        expected_start_s=asked.row.start_s,
+        expected_start_s=asked.row.start_s if is_planned else None,
         ahead=asked.ahead.jobs if asked.code in ("Priority", "Resources") else None,
         removes_most=None if most is None else most.text,
     )
@@ -130,6 +132,8 @@ def waiting_reason(asked: WaitingFacts, eligibility: Eligibility) -> WaitingReas
 
 def _words(asked: WaitingFacts, may_use: frozenset[str]) -> tuple[str, list[str]]:
     """Return a sentence that explains the reason, and possible fixes."""
+    if asked.row.state in HOLDS:
+        return _queued_again_and_held(asked)
     explained = _EXPLAINED.get(asked.code)
     if explained is not None:
         return explained(asked, may_use)
@@ -167,8 +171,20 @@ def _held_by_user(asked: WaitingFacts, _: frozenset[str]) -> tuple[str, list[str
     return sentence, [f"release it: scontrol release {asked.job}"]
 
 
+def _queued_again_and_held(asked: WaitingFacts) -> tuple[str, list[str]]:
+    if asked.row.state == "RESV_DEL_HOLD":
+        return "it is held: its reservation was deleted", [
+            f"leave it: scontrol update JobId={asked.job} ReservationName=",
+            f"release it: scontrol release {asked.job}",
+        ]
+    exit_word = ", marked as a special exit" if asked.row.state == "SPECIAL_EXIT" else ""
+    return f"it is held: it was queued again and held{exit_word} ({asked.row.reason})", [
+        f"release it: scontrol release {asked.job}"
+    ]
+
+
 def _held_by_admin(asked: WaitingFacts, _: frozenset[str]) -> tuple[str, list[str]]:
-    sentence = "it is held by an administrator, or has priority 0"
+    sentence = "it is held: by an administrator, or it has priority 0"
     return sentence, [f"ask an administrator to release it: scontrol release {asked.job}"]
 
 

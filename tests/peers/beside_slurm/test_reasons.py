@@ -58,6 +58,22 @@ def test_held_by_an_administrator(watched: Watched, folder: Path) -> None:
     assert "by an administrator" in reported.sentence
 
 
+def test_queued_again_and_held(watched: Watched, folder: Path) -> None:
+    slurm = watched.slurm
+    job = submit(slurm, folder, "--requeue", sleep_s=60)
+    watched.look_until("its start", lambda: "started" in watched.kinds_of(job))
+    slurm.run("scontrol", "requeuehold", "State=SpecialExit", job)
+    slurm.wait_until("it", lambda: of_slurm(slurm, job)["JobState"] == "SPECIAL_EXIT")
+    watched.look_until("its hold", lambda: "held" in watched.kinds_of(job))
+    reported = watched.why(job)
+    assert reported.sentence == (
+        "it is held: it was queued again and held, marked as a special exit (job requeued in held "
+        "state)"
+    )
+    assert reported.expected_start_s is None
+    assert reported.remedies == (f"release it: scontrol release {job}",)
+
+
 def test_waits_for_another_job_and_one_that_never_comes(watched: Watched, folder: Path) -> None:
     first = submit(watched.slurm, folder, "-H")
     job = submit(watched.slurm, folder, "-d", f"afterok:{first}")

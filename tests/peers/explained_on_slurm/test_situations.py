@@ -74,7 +74,7 @@ EXPLAINED: Final[dict[str, tuple[str, str | None, bool]]] = {
     "depends on another": ("it waits for other jobs: afterok:", "wait for these jobs", False),
     "depends on one that never comes": ("it never starts", "remove the dependency", True),
     "held by its user": ("is held: by its user", "release it: scontrol release", False),
-    "held by an administrator": ("held by an administrator", "ask an administrator", False),
+    "held by an administrator": ("is held: by an administrator", "ask an administrator", False),
     "begins later": (
         "its begin time is 2030-01-02 03:04:05 UTC", "let it begin now: scontrol", False),
     "longer than its partition gives": (
