@@ -218,8 +218,10 @@ def ask_why(watch: SlurmWatch, commands: SlurmCommands, name: str) -> WaitingRea
     # the whole queue: for a task alone squeue would omit how many tasks of its array may run
     queue = watch.recent.kept(("queue",), lambda: _queue(commands))
     mine = next((one for one in queue if job in one.row.jobs), None)
-    if mine is None or not is_waiting(mine.row):
+    if mine is None:
         return None
+    if not is_waiting(mine.row):
+        return _waits_no_more(mine.row) if watch.jobs.was_waiting(job) else None
     row = watch.jobs.as_its_user_left_it(mine.row)
     code = row.reason.partition(",")[0].strip()
     show = watch.recent.shown
@@ -244,6 +246,12 @@ def ask_why(watch: SlurmWatch, commands: SlurmCommands, name: str) -> WaitingRea
         licences=tuple(licences_in_use(mine.licences, licences)) if licences else (),
     )
     return waiting_reason(facts, watch.eligibility)
+
+
+def _waits_no_more(row: QueueRow) -> WaitingReason:
+    where = f" on {row.hosts}" if row.hosts else ""
+    sentence = f"not any more, since the last look Slurm shows it as {row.state.lower()}{where}"
+    return WaitingReason(code=row.state, sentence=sentence)
 
 
 def _queue(commands: SlurmCommands) -> list[_Queued]:

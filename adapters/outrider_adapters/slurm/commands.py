@@ -20,7 +20,9 @@ from outrider_adapters.slurm.settings import SlurmSettings
 
 SEPARATOR: Final = "\x1f"
 _KEPT_S: Final = 2.0
-"""Seconds for which an answer that explains jobs serves others, too."""
+"""Seconds for which an answer that explains jobs serves others, too, at least."""
+_REST: Final = 20.0
+"""The same as a multiple of the time that the answer took."""
 T = TypeVar("T")
 _OURS: Final = (
     "SQUEUE_", "SACCT_", "SINFO_", "SCONTROL_", "SBATCH_", "SLURM_CLUSTERS", "SLURM_TIME_FORMAT",
@@ -80,6 +82,9 @@ def rows_of(shown: str, word: str, fields_n: int) -> list[str]:
 class RecentAnswers:
     """Answers of Slurm that explain jobs, kept for a moment, which limits queries to it.
 
+    A slow answer is kept longer, so that however much is asked, the controller is busy with it for
+    a small share of the time.
+
     Args:
         commands: of the Slurm.
         clock: seconds that only grow.
@@ -90,25 +95,27 @@ class RecentAnswers:
     ) -> None:
         self._commands = commands
         self._clock = clock
-        self._kept: dict[tuple[str, ...], tuple[float, Any]] = {}
+        self._kept: dict[tuple[str, ...], tuple[float, bool, Any]] = {}
 
     def shown(self, *words: str) -> str:
         """Return the output of a command, at most a moment old. Raises `CommandError`."""
         return self.kept(words, lambda: self._commands.run(*words))
 
     def kept(self, key: tuple[str, ...], ask: Callable[[], T]) -> T:
-        """Return an answer, asked for again if it is older than a moment."""
-        now_s = self._clock()
-        at_s, answer = self._kept.get(key, (-inf, None))
-        if not 0.0 <= now_s - at_s < _KEPT_S:
+        """Return an answer; ask for it if there is none, or it is too old."""
+        began_s = self._clock()
+        until_s, _, answer = self._kept.get(key, (-inf, False, None))
+        if began_s >= until_s:
             answer = ask()
-            self._kept[key] = now_s, answer
+            now_s = self._clock()
+            rests_s = _REST * (now_s - began_s)
+            self._kept[key] = now_s + max(_KEPT_S, rests_s), rests_s > _KEPT_S, answer
         found: T = answer
         return found
 
     def forget(self) -> None:
-        """Forget all answers, so that the next ones are asked for."""
-        self._kept.clear()
+        """Forget the answers that came quickly; slow ones are kept for their time."""
+        self._kept = {key: kept for key, kept in self._kept.items() if kept[1]}
 
 
 # -- rights ----------------------------------------------------------------------------------------

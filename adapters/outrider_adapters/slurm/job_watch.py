@@ -156,6 +156,11 @@ class JobWatch:
         line = self._jobs.get(job)
         return None if line is None else line.kind
 
+    def was_waiting(self, job: str) -> bool:
+        """Return whether a job waited at the last look."""
+        known = self._known.get(job)
+        return known is not None and known.seen.status in (WAITING, HELD)
+
     def kinds(self) -> set[JobKind]:
         """Return the kinds of the jobs of the last look."""
         return {line.kind for line in self._lines.values()}

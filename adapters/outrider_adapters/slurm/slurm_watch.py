@@ -14,6 +14,7 @@ from outrider_adapters.polling import Asking, CommandError
 from outrider_adapters.readers.slurm import SacctReader
 from outrider_adapters.slurm.acting.fence_jobs import FencesLeftOut
 from outrider_adapters.slurm.commands import (
+    SEPARATOR,
     RecentAnswers,
     SlurmCommands,
     acting_users,
@@ -79,6 +80,8 @@ class SlurmWatch:
         self._consumes_memory = False
         self._is_busy = False
         self._rows_n = 0
+        self._excluded: dict[str, str] = {}
+        self._numbers: set[str] = set()
         self._looked_s = -inf
         self._shown_for_s = 0.0
         self._problem = ""
@@ -168,13 +171,16 @@ class SlurmWatch:
         looks_at_nodes = self._is_due("nodes", now_s, self._settings.nodes_s)
         nodes = self._look_at_nodes() if looks_at_nodes else self.nodes
         lines = self._fences.of(self._commands.rows(FIELDS, "-a", "-t", "all"))
-        # list all jobs: a job that waits in the rows above may have started or ended since
-        excluded = _excluded(self._commands.run("squeue", "-a", "-h", "-t", "all", "-o", "%i|%x"))
+        numbers = {line.partition(SEPARATOR)[0].partition("_")[0] for line in lines}
+        if looks_at_nodes or not numbers <= self._numbers:  # else only an edit would be missed
+            # list all jobs: a job that waits in the rows above may have started or ended since
+            shown = self._commands.run("squeue", "-a", "-h", "-t", "all", "-o", "%i|%x")
+            self._excluded, self._numbers = _excluded(shown), numbers
         self.eligibility.know(nodes, self.partitions, self._reserved)
         history = self._is_first and self._settings.start_at == "now"
         found = self.jobs.look(
             lines,
-            excluded,
+            self._excluded,
             now_s,
             lambda jobs: self._accounting.ends_of(jobs, self.jobs.name_of, now_s),
             leaves_out_ended=history,

@@ -12,7 +12,7 @@ import pytest
 from outrider.api import PeerError
 from outrider_adapters.polling import CommandError
 from outrider_adapters.slurm import SlurmAdapter
-from outrider_adapters.slurm.commands import SEPARATOR, SlurmCommands
+from outrider_adapters.slurm.commands import SEPARATOR, RecentAnswers, SlurmCommands
 from outrider_adapters.slurm.settings import SlurmSettings
 
 CONFIG = "ClusterName = c\\nAccountingStorageType = accounting_storage/none\\n"
@@ -146,3 +146,27 @@ def test_a_cursor_of_something_else_is_refused(tmp_path: Path, cursor: object) -
 
     with pytest.raises(ValueError, match="no cursor of the Slurm cluster 'c'"):
         asyncio.run(first())
+
+
+def test_a_slow_answer_is_kept_longer_and_over_a_look(tmp_path: Path) -> None:
+    now_s, asked, took_s = 100.0, 0, 0.0
+
+    def ask() -> int:
+        nonlocal asked, now_s
+        asked += 1
+        now_s += took_s
+        return asked
+
+    recent = RecentAnswers(commands(tmp_path), lambda: now_s)
+    assert recent.kept(("queue",), ask) == 1
+    now_s += 1.9
+    assert recent.kept(("queue",), ask) == 1
+    assert recent.kept(("nodes",), ask) == 2, "another question"
+    recent.forget()
+    took_s = 0.5
+    assert recent.kept(("queue",), ask) == 3, "a look has seen what is newer"
+    now_s += 9.0
+    recent.forget()
+    assert recent.kept(("queue",), ask) == 3, "for twenty times as long as it took"
+    now_s += 1.5
+    assert recent.kept(("queue",), ask) == 4

@@ -307,6 +307,20 @@ def test_a_limit_of_nodes(watched: Watched, folder: Path) -> None:
     assert "partition node limit" in reported.sentence
 
 
+def test_a_job_that_was_started_since_the_last_look(watched: Watched, folder: Path) -> None:
+    slurm = watched.slurm
+    with full(slurm, folder) as jobs:
+        job = submit(slurm, folder, "-w", "n2", "-n4", sleep_s=60)
+        watched.look()
+        slurm.run("scancel", *jobs)
+        slurm.wait_until("its run", lambda: job in slurm.jobs("R"))
+    assert watched.why(job).sentence == (
+        "not any more, since the last look Slurm shows it as running on n2"
+    )
+    watched.look()
+    assert watched.ask(f"outrider:{job}") is None
+
+
 def test_running_and_unknown_jobs_have_no_reason_to_wait(watched: Watched, folder: Path) -> None:
     job = submit(watched.slurm, folder, sleep_s=30)
     watched.look_until("its start", lambda: "started" in watched.kinds_of(job))
