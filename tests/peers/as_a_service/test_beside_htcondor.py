@@ -56,9 +56,10 @@ def machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machine]:
 
 @pytest.fixture(scope="module")
 def service(machine: Machine) -> Service:
-    """Provide Outrider, set up by its command on a host without a configuration."""
+    """Provide Outrider as its command sets it up without a configuration; it sees the pool."""
     service = Service(machine)
     service.install()
+    machine.wait_until("pool", partial(sees_pool, service), SEEN_WITHIN_S)
     return service
 
 
@@ -89,7 +90,6 @@ def explained(service: Service, job: str, user: str = "root") -> str:
 
 
 def test_the_documented_service_sees_the_pool_and_stays_closed(service: Service) -> None:
-    service.machine.wait_until("pool", partial(sees_pool, service), SEEN_WITHIN_S)
     assert adapter(service)["up"] is True
     shown = service.machine.run("systemd-analyze", "security", UNIT).splitlines()[-1]
     exposure = float(shown.partition(f"{UNIT}: ")[2].split()[0])
