@@ -5,8 +5,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
+from outrider.service.shapes.jobs import BatchSystem
+from outrider.service.shapes.values import JobStart, StartsShown
 from outrider.service.views.sentences import start_lines, starts_summary
 from tests.cli.running import outrider
 from tests.cli.test_asking import Stranger, serving
@@ -22,6 +25,7 @@ from tests.service.web.small_site import SmallSite
 
 SAID = {"answer": "interval", "start": START, "why": None}
 UNKNOWN = {"answer": "not_known", "start": None, "why": "a new kind of burst"}
+SLURM = msgspec.convert(BATCH_SYSTEM, BatchSystem)
 FACTS = "first fit run forward, computed 40 s ago"
 EVENING = "2026-11-21 18:20 UTC, between 17:50 and 20:05"
 NOW_START = {"answer": "next_pass", "start": dict.fromkeys(START, NOW - 40.0), "why": None}
@@ -31,9 +35,17 @@ TOLD: dict[str, Any] = {
 }  # fmt: skip
 
 
+def summary_of(shown: dict[str, Any]) -> str:
+    return starts_summary(msgspec.convert(shown, StartsShown), NOW)
+
+
+def start_of(told: dict[str, Any]) -> JobStart:
+    return msgspec.convert(told, JobStart)
+
+
 def lines(zone: str = "UTC", **fields: Any) -> list[str]:
     """Return the explanation of a job, by default without information from Slurm."""
-    return list(start_lines(TOLD | fields, None, NOW, zone))
+    return list(start_lines(start_of(TOLD | fields), None, NOW, zone))
 
 
 def test_the_start_has_its_interval_rule_and_age() -> None:
@@ -71,17 +83,17 @@ def test_each_policy_has_its_own_start_and_the_batch_system_its_own_too() -> Non
         "under": [{"policy": "survival", **SAID}, {"policy": "fifo", **NOW_START},
                   {"policy": "sjf", **UNKNOWN}],
     }  # fmt: skip
-    assert list(start_lines(told, BATCH_SYSTEM, NOW, "UTC"))[1:] == [
+    assert list(start_lines(start_of(told), SLURM, NOW, "UTC"))[1:] == [
         f"survival would start it {EVENING} (80 % interval, computed 3.0 min ago)",
         "fifo would start it now, in the next pass (computed 3.0 min ago)",
         "Start under sjf not known: a new kind of burst (computed 3.0 min ago)",
         "slurm itself expects it to start 2026-11-21 18:10:00 UTC",
     ]
     hidden = told | {"planned_s": NOW + 900.0}
-    assert list(start_lines(hidden, None, NOW, "UTC"))[-1] == (
+    assert list(start_lines(start_of(hidden), None, NOW, "UTC"))[-1] == (
         "The batch system itself expected it to start 2026-11-21 17:55:00 UTC"
     )
-    assert list(start_lines(None, BATCH_SYSTEM, NOW, "UTC")) == [
+    assert list(start_lines(None, SLURM, NOW, "UTC")) == [
         "slurm itself expects it to start 2026-11-21 18:10:00 UTC"
     ]
 
@@ -119,7 +131,7 @@ def test_the_command_prints_it_in_a_terminal_of_any_width(
     answer = SmallSite().explain("1042.0") | {"timezone": "UTC", "now_s": NOW}
     told = {
         "expected_start": TOLD,
-        "start_lines": list(start_lines(TOLD, BATCH_SYSTEM, NOW, "UTC")),
+        "start_lines": list(start_lines(start_of(TOLD), SLURM, NOW, "UTC")),
     }
     with telling(answer | told) as url:
         out = outrider("explain", "1042.0", "--url", url).out.splitlines()
@@ -132,7 +144,7 @@ def test_the_command_prints_it_in_a_terminal_of_any_width(
 
 def test_the_status_has_a_line_for_all_jobs(telling: Callable[[Any], Any]) -> None:
     shown = EXPECTED_STARTS | {"rule": "first_fit"}
-    starts = shown | {"summary": starts_summary(shown, NOW)}
+    starts = shown | {"summary": summary_of(shown)}
     with telling(STATUS | {"expected_starts": starts}) as url:
         out = outrider("status", "--url", url).out.splitlines()
     [line] = [line for line in out if line.startswith("starts     ")]
@@ -141,7 +153,7 @@ def test_the_status_has_a_line_for_all_jobs(telling: Callable[[Any], Any]) -> No
     )
     assert "predicted at submission, 81.0 % fell within the 80 % interval. For 320 jobs" in line
     none: dict[str, Any] = {**shown, "not_said": "no journal"}
-    none |= {"summary": starts_summary(none, NOW)}
+    none |= {"summary": summary_of(none)}
     with telling(STATUS | {"expected_starts": none}) as url:
         text = outrider("status", "--url", url).out
         assert "starts     Expected starts are not available: no journal.\n" in text

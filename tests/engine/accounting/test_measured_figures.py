@@ -13,6 +13,7 @@ from outrider.service.metrics import expose
 from outrider.service.metrics.exporter import MetricsExporter
 from outrider.service.views.status import status, utility
 from tests.fixtures.cores import T, core_of, tell
+from tests.fixtures.plain import plain
 
 RECORDING = {
     "rows": {}, "failures": 0, "lag_s": 0.0, "size_bytes": 0, "last_seq": 0,
@@ -65,7 +66,7 @@ def test_what_meters_measured_stands_beside_the_whole_in_every_figure() -> None:
     assert shown["energy_joules_total" + place] == pytest.approx(300 * 100.0 + 300 * 80.0)
     assert shown["energy_measured_joules_total" + place] == pytest.approx(300 * 80.0)
     said = status(core, {})
-    asked = utility(core)["site_utility"]
+    asked = plain(utility(core))["site_utility"]
     assert asked["energy_measured_wh"] == said["energy_measured_wh"]
     whole_wh, measured_wh = said["energy_wh"]["goodput"], said["energy_measured_wh"]["goodput"]
     assert (whole_wh, measured_wh) == pytest.approx((54_000 / 3600, 24_000 / 3600))

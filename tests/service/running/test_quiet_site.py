@@ -143,7 +143,7 @@ def test_before_the_first_event_now_is_the_wall_clock() -> None:
         status.status(core, {})["now_s"],
         jobs(core, 1)["now_s"],
         machines(core, 1).now_s,
-        utility(core)["now_s"],
+        utility(core).now_s,
     ):
         assert earliest_s <= now_s <= time.time()
 

@@ -18,6 +18,7 @@ from outrider.service.twin.starts_file import OneMoreForecast, StartsFile, Wait
 from outrider.service.twin.watch import FRESH_S, TwinWatch
 from outrider.service.views.status import utility
 from tests.fixtures.cores import T, core_of
+from tests.fixtures.plain import plain
 from tests.service.twin.conftest import MakeSite
 from tests.service.twin.test_starts_cycle import waiting_until_the_end
 from tests.service.twin.test_starts_shown import shown
@@ -133,7 +134,7 @@ def seen(folder: Path, now_s: float = T, **fields: Any) -> dict[str, Any]:
     watch = TwinWatch(folder)
     watch.look()
     starts = shown(watch, now_s)
-    told = utility(starts_core(now_s), starts)["one_more_job"]
+    told = plain(utility(starts_core(now_s), starts))["one_more_job"]
     assert isinstance(told, dict)
     return told
 

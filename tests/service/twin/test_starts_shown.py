@@ -19,6 +19,7 @@ from outrider.service.twin.starts_file import StartInterval, StartsFile
 from outrider.service.twin.watch import FRESH_S, TwinWatch
 from outrider.service.views.expected_starts import ExpectedStarts
 from tests.fixtures.cores import T, core_of, tell
+from tests.fixtures.plain import plain
 from tests.service.running.small_site import LOG_TABLE, SmallSite
 from tests.service.twin.watched_site import HANGS_AFTER_S
 from tests.service.web.shapes import numbers_in
@@ -50,13 +51,13 @@ def shown(
 
 def test_an_interval_the_next_pass_and_what_nobody_knows_are_told_apart(tmp_path: Path) -> None:
     starts = shown(written(tmp_path))
-    assert starts.of("a") == {"answer": "interval", "why": None, **SAID}
+    assert plain(starts.of("a")) == {"answer": "interval", "why": None, **SAID}
     now = {"low_s": T, "median_s": T, "high_s": T}
-    assert starts.of("b") == {"answer": "next_pass", "start": now, "why": None}
+    assert plain(starts.of("b")) == {"answer": "next_pass", "start": now, "why": None}
     unknown = {"answer": "not_known", "start": None, "why": "a new kind of burst"}
-    assert starts.of("new") == unknown
-    assert starts.of("later") == {"answer": "not_said", "start": None, "why": NOT_ASKED}
-    assert (starts.shown()["n"], starts.shown()["not_known_n"]) == (3, 1)
+    assert plain(starts.of("new")) == unknown
+    assert plain(starts.of("later")) == {"answer": "not_said", "start": None, "why": NOT_ASKED}
+    assert (starts.shown().n, starts.shown().not_known_n) == (3, 1)
 
 
 @pytest.mark.parametrize(
@@ -71,8 +72,8 @@ def test_an_interval_the_next_pass_and_what_nobody_knows_are_told_apart(tmp_path
 def test_what_is_old_is_not_said_any_more(tmp_path: Path, now_s: float, why: str) -> None:
     starts = shown(written(tmp_path), now_s)
     assert starts.not_said == why
-    assert starts.of("a")["answer"] == ("not_said" if why else "interval")
-    assert starts.of("a")["why"] == (why or None)
+    assert starts.of("a").answer == ("not_said" if why else "interval")
+    assert starts.of("a").why == (why or None)
 
 
 async def test_a_look_that_fails_does_not_end_the_watch(
@@ -112,7 +113,7 @@ def test_a_site_that_is_not_seen_any_more_has_no_expected_starts(tmp_path: Path)
     """The stopped clock would keep the old forecast fresh indefinitely."""
     starts = shown(written(tmp_path), own_clock=False)
     assert starts.not_said.startswith("the site was last seen ")
-    assert starts.of("b")["answer"] == "not_said"
+    assert starts.of("b").answer == "not_said"
     recently_s = time.time() - FRESH_S / 2
     watch = written(tmp_path, asked_s=recently_s)
     assert shown(watch, recently_s, own_clock=False).not_said == ""
@@ -126,8 +127,8 @@ def test_without_an_answer_it_is_said_why_there_is_none(tmp_path: Path) -> None:
     assert never.not_said.startswith("the configuration turns them off")
     (tmp_path / starts_file.STARTS_NAME).write_text("{")
     watch.look()
-    assert "starts.json: " in shown(watch).of("a")["why"]
-    assert shown(written(tmp_path, problem="no journal")).of("a")["why"] == "no journal"
+    assert "starts.json: " in (shown(watch).of("a").why or "")
+    assert shown(written(tmp_path, problem="no journal")).of("a").why == "no journal"
     (tmp_path / starts_file.STARTS_NAME).unlink()
     watch.look()
     assert shown(watch).not_said == "the twin process has not answered yet (outrider run-twin)"
@@ -137,7 +138,7 @@ def test_why_a_start_is_not_known(tmp_path: Path) -> None:
     codes = {"a": "no_room", "b": "no_history", "new": "new_burst"}
     jobs = dict.fromkeys((*codes, "old"))
     starts = shown(written(tmp_path, jobs=jobs, unknown=codes))
-    assert [starts.of(job)["why"] for job in jobs] == [
+    assert [starts.of(job).why for job in jobs] == [
         "no open machine has room for it",
         "too few jobs have ended yet of the users whose jobs run or wait before it",
         "a new kind of burst",
@@ -150,22 +151,22 @@ def test_each_policy_has_a_start_or_a_reason_why_not(tmp_path: Path) -> None:
     watch = written(tmp_path, candidates=under, candidates_asked_s=T)
     starts = shown(watch)
     assert list(starts.under("a")) == ["fifo", "sjf"], "in the order of the configuration"
-    assert starts.under("a")["fifo"]["answer"] == "next_pass"
-    assert starts.under("a")["sjf"]["why"] == "the twin process did not compute it"
-    assert starts.under("new")["fifo"]["why"] == "a new kind of burst"
-    assert starts.under("b")["fifo"]["why"] == "it may not start for weeks", "it is known otherwise"
-    assert starts.under("later")["fifo"]["answer"] == "not_said"
+    assert starts.under("a")["fifo"].answer == "next_pass"
+    assert starts.under("a")["sjf"].why == "the twin process did not compute it"
+    assert starts.under("new")["fifo"].why == "a new kind of burst"
+    assert starts.under("b")["fifo"].why == "it may not start for weeks", "it is known otherwise"
+    assert starts.under("later")["fifo"].answer == "not_said"
     old = shown(watch, T + FRESH_S + 1.0)
-    assert {told["answer"] for told in old.under("a").values()} == {"not_said"}
+    assert {told.answer for told in old.under("a").values()} == {"not_said"}
 
 
 def test_starts_under_policies_may_be_older_than_the_others(tmp_path: Path) -> None:
     asked_s = T - FRESH_S - 60.0
     starts = shown(written(tmp_path, candidates={"fifo": {}}, candidates_asked_s=asked_s))
-    assert starts.of("a")["answer"] == "interval"
-    assert starts.under("a")["fifo"]["why"] == "the last answer is 16 min old"
+    assert starts.of("a").answer == "interval"
+    assert starts.under("a")["fifo"].why == "the last answer is 16 min old"
     refused = shown(written(tmp_path, candidate_problems={"sjf": "it plans the whole queue"}))
-    assert refused.under("a")["sjf"]["why"] == "it plans the whole queue"
+    assert refused.under("a")["sjf"].why == "it plans the whole queue"
     assert shown(written(tmp_path)).under("a") == {}, "no policy was asked about"
     none_waited = shown(written(tmp_path, candidates={}, candidates_asked_s=T))
     assert none_waited.under_not_said == {}
@@ -178,20 +179,20 @@ def test_beside_a_simulated_site_starts_under_policies_are_as_old_as_its_clock_s
     written(tmp_path, candidates={"fifo": {"a": SOON}}, candidates_asked_s=T)
     watch = TwinWatch(tmp_path, own_clock=lambda: True)
     watch.look()
-    assert shown(watch, T + 3_000.0).under("a")["fifo"]["answer"] == "interval"
+    assert shown(watch, T + 3_000.0).under("a")["fifo"].answer == "interval"
     late = shown(watch, T + 7_200.0)
-    assert late.of("a")["answer"] == "interval"
-    assert late.under("a")["fifo"]["why"] == "the last answer is 2.0 h old"
+    assert late.of("a").answer == "interval"
+    assert late.under("a")["fifo"].why == "the last answer is 2.0 h old"
 
 
 def test_scores_are_those_of_the_file(tmp_path: Path) -> None:
     score = Score(1_240, 0.81, 90.0)
     told = shown(written(tmp_path, scores={"submission": score}, discipline="easy")).explained("a")
-    assert told["scores"] == {"submission": msgspec.structs.asdict(score)}
-    assert told["planned_s"] is None
+    assert told.scores == {"submission": score}
+    assert told.planned_s is None
     planned = shown(written(tmp_path, planned={"a": T + 30.0})).explained("a")
-    assert planned["planned_s"] == T + 30.0
-    assert (told["rule"], told["asked_s"], told["source"]) == ("easy", T, "starts.json")
+    assert planned.planned_s == T + 30.0
+    assert (told.rule, told.asked_s, told.source) == ("easy", T, "starts.json")
 
 
 def test_the_daemon_gives_the_start_of_a_job_among_its_facts(tmp_path: Path) -> None:

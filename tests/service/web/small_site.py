@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 import aiohttp
+import msgspec
 from aiohttp import web
 from msgspec import UNSET
 
@@ -17,6 +18,8 @@ from outrider.model.reasons import CODE_LABELS
 from outrider.service.core.user_privacy import PersonalVos, Pseudonyms, UserNames
 from outrider.service.daemon.daemon_view import SharedAnswers
 from outrider.service.metrics import MetricStore, Snapshot
+from outrider.service.shapes.jobs import BatchSystem
+from outrider.service.shapes.values import JobStart, StartsShown
 from outrider.service.views.sentences import (
     start_lines,
     starts_summary,
@@ -103,7 +106,11 @@ class SmallSite:
         if self.broken:
             raise RuntimeError("the site caught fire")
         starts = self.expected_starts
-        shown = None if starts is None else {**starts, "summary": starts_summary(starts, NOW)}
+        shown = (
+            None
+            if starts is None
+            else {**starts, "summary": starts_summary(msgspec.convert(starts, StartsShown), NOW)}
+        )
         answer = {"code_labels": dict(CODE_LABELS), "expected_starts": shown, **self.status_answer}
         zone = answer["timezone"]
         if twin := answer.get("twin"):
@@ -287,7 +294,12 @@ class SmallSite:
             "now_s": NOW,
             "expected_start": copy.deepcopy(JOB_START),
             "start_lines": list(
-                start_lines(JOB_START, BATCH_SYSTEM, NOW, self.status_answer["timezone"])
+                start_lines(
+                    msgspec.convert(JOB_START, JobStart),
+                    msgspec.convert(BATCH_SYSTEM, BatchSystem),
+                    NOW,
+                    self.status_answer["timezone"],
+                )
             ),
             "alike": {"total": 40, "ahead": 11},
             "waiting_s": 3600.0,

@@ -17,7 +17,7 @@ from outrider.model.errors import LedgerError
 from outrider.model.events import CHANGED, SUBMITTED, NamedEvent
 from outrider.model.jobs import HELD_STATE, JOB_STATE_NAMES
 from outrider.service.core.mode_limit import ModeLimit
-from outrider.service.shapes.site import OneMachine
+from outrider.service.shapes.site import OneMachine, Utility
 
 # -- pseudonyms ------------------------------------------------------------------------------------
 # Pseudonyms: users' names are personal data and are not needed to learn from their jobs.
@@ -149,7 +149,6 @@ class PersonalVos:
 # -- user names ------------------------------------------------------------------------------------
 # Display of users: by name to clients that may see names, by pseudonym to all others.
 
-_VO: Final = "vo"
 _WORD: Final = re.compile(r"\w[\w.@/+-]*(?<![.])")
 _HELD: Final = JOB_STATE_NAMES[HELD_STATE]
 _LOGIN: Final = re.compile(r"[\w-]+(?:\.[\w-]+)*")
@@ -267,13 +266,13 @@ class UserNames:
             "fairness": {**fairness, **hidden},
         }
 
-    def in_utility(self, answer: Mapping[str, Any]) -> Mapping[str, Any]:
+    def in_utility(self, answer: Utility) -> Utility:
         """Return the estimates for one more job of each VO, with VOs hidden if necessary."""
-        estimates = answer["one_more_job"]
+        estimates = answer.one_more_job
         if self.shown or estimates is None:
             return answer
-        kinds = [{**kind, _VO: self.vo(kind[_VO])} for kind in estimates["kinds"]]
-        return {**answer, "one_more_job": {**estimates, "kinds": kinds}}
+        kinds = [replace(kind, vo=self.vo(kind.vo)) for kind in estimates.kinds]
+        return replace(answer, one_more_job=replace(estimates, kinds=kinds))
 
     def in_explanation(self, answer: Mapping[str, Any], user: str) -> Mapping[str, Any]:
         """Return the explanation of a job as this client may see it.

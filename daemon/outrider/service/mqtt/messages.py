@@ -2,8 +2,7 @@
 
 import datetime as dt
 import time
-from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
@@ -13,6 +12,7 @@ from outrider.model.decisions import DecisionRow
 from outrider.model.reasons import reason_text, run_text
 from outrider.service.core.core import Core
 from outrider.service.core.user_privacy import UserNames
+from outrider.service.shapes.site import Utility
 from outrider.service.views.status import job_counts
 
 STATUS: Final = "status"
@@ -59,9 +59,9 @@ def health(core: Core, recording_failure: str | None) -> bytes:
     )
 
 
-def utility(answer: Mapping[str, Any]) -> bytes:
+def utility(answer: Utility) -> bytes:
     """Return the message of `utility`: the answer of GET /api/v1/utility with its time."""
-    return _encode({"time_s": time.time(), **answer})
+    return _encode({"time_s": time.time(), **msgspec.to_builtins(answer)})
 
 
 def _up(core: Core) -> list[bool]:

@@ -11,7 +11,7 @@ import contextlib
 import random
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
@@ -38,6 +38,7 @@ from outrider.service.mqtt.messages import (
     row_kind,
     row_message,
 )
+from outrider.service.shapes.site import Utility
 
 if TYPE_CHECKING:
     import aiomqtt
@@ -120,7 +121,7 @@ class Publisher:
         self,
         recording: Recording,
         core: Callable[[], Core],
-        utility: Callable[[], Mapping[str, Any]] | None = None,
+        utility: Callable[[], Utility] | None = None,
     ) -> None:
         self._recording = recording
         self._core = core

@@ -1,14 +1,24 @@
 """View of expected starts: the contents of `starts.json`, and whether they are valid now."""
 
 import time
-from typing import Any, Final
+from typing import Final
 
-import msgspec
+from msgspec import Struct
+from msgspec.structs import asdict
 
 from outrider.model.quantities import duration
 from outrider.service.config.declarations import twin_of
 from outrider.service.core.core import Core
-from outrider.service.twin.starts_file import STARTS_NAME, StartInterval
+from outrider.service.shapes.site import KindNow, OneMoreJob, WaitNow
+from outrider.service.shapes.values import (
+    ExpectedStart,
+    JobStart,
+    StartAnswer,
+    StartsShown,
+    StartsSummary,
+    StartUnder,
+)
+from outrider.service.twin.starts_file import STARTS_NAME, OneMoreForecast, StartInterval
 from outrider.service.twin.watch import FRESH_S, TwinWatch
 from outrider.service.views.sentences import starts_summary
 
@@ -27,6 +37,20 @@ _NONE_YET: Final = "the twin process has not answered yet (outrider run-twin)"
 _OFF: Final = "the configuration turns them off ([twin] every_s, starts_every_s)"
 _FAR: Final = "it may not start for weeks"
 _NOT_ASKED: Final = "the job came after the last answer, may not start yet, or fits on no machine"
+
+
+class Forecast(Struct, frozen=True):
+    """Answer about the start of a job.
+
+    Attributes:
+        answer: one of the four words.
+        start: the expected start; None without an interval.
+        why: why there is none; None if there is one.
+    """
+
+    answer: StartAnswer
+    start: ExpectedStart | None
+    why: str | None
 
 
 class ExpectedStarts:
@@ -64,17 +88,13 @@ class ExpectedStarts:
             self.not_said = self._file.problem or self._stale(self._file.asked_s)
         self.under_not_said = self._refused()
 
-    def of(self, job: str) -> dict[str, Any]:
-        """Return the answer about a job under the batch system's own rule.
-
-        Returns:
-            `answer` (one of the four words), `start` (null without an interval), `why` (null with).
-        """
+    def of(self, job: str) -> Forecast:
+        """Return the answer about a job under the batch system's own rule."""
         if self._file is None or self.not_said:
             return _not_said(self.not_said)
         return _answer(self._file.jobs, job, self._file.asked_s, self._why_unknown(job))
 
-    def under(self, job: str) -> dict[str, dict[str, Any]]:
+    def under(self, job: str) -> dict[str, Forecast]:
         """Return the same under each policy that was asked about, by its name."""
         file, refused = self._file, self.under_not_said
         if file is None:
@@ -94,28 +114,28 @@ class ExpectedStarts:
         code = "" if self._file is None else self._file.unknown.get(job, "")
         return _WHY_NOT_KNOWN.get(code, _NEW_KIND)
 
-    def shown(self) -> dict[str, Any]:
+    def shown(self) -> StartsShown:
         """Return what holds for all jobs: source, time, rule and scores."""
         file = self._file
         jobs = {} if file is None or self.not_said else file.jobs
-        return {
-            "source": STARTS_NAME,
-            "asked_s": None if file is None else file.asked_s,
-            "rule": None if file is None else file.discipline or None,
-            "not_said": self.not_said or None,
-            "n": len(jobs),
-            "not_known_n": sum(start is None for start in jobs.values()),
-            "scores": {} if file is None else msgspec.to_builtins(file.scores),
-            "under_asked_s": None if file is None else file.candidates_asked_s,
-            "under_not_said": self.under_not_said,
-        }
+        return StartsShown(
+            source=STARTS_NAME,
+            asked_s=None if file is None else file.asked_s,
+            rule=None if file is None else file.discipline or None,
+            not_said=self.not_said or None,
+            n=len(jobs),
+            not_known_n=sum(start is None for start in jobs.values()),
+            scores={} if file is None else file.scores,
+            under_asked_s=None if file is None else file.candidates_asked_s,
+            under_not_said=self.under_not_said,
+        )
 
-    def summarised(self) -> dict[str, Any]:
+    def summarised(self) -> StartsSummary:
         """Return the same with a summary in sentences."""
         shown = self.shown()
-        return {**shown, "summary": starts_summary(shown, self._now_s)}
+        return StartsSummary(**asdict(shown), summary=starts_summary(shown, self._now_s))
 
-    def one_more(self) -> dict[str, Any]:
+    def one_more(self) -> OneMoreJob:
         """Return the forecast for one more job of each kind, or why there is none."""
         file = self._file
         asked_s = None if file is None else file.one_more_asked_s
@@ -124,21 +144,28 @@ class ExpectedStarts:
             why = self._stale(asked_s) or self._behind(asked_s)
         if not why and asked_s is None:
             why = _NONE_YET
-        kinds = [] if file is None or why else msgspec.to_builtins(file.one_more)
-        return {"asked_s": asked_s, "not_said": why or None, "kinds": kinds}
+        kinds = [] if file is None or why else [_kind(one) for one in file.one_more]
+        return OneMoreJob(asked_s=asked_s, not_said=why or None, kinds=kinds)
 
-    def explained(self, job: str) -> dict[str, Any]:
+    def explained(self, job: str) -> JobStart:
         """Return the part `expected_start` of an explanation; its numbers are in the file."""
-        shown = self.shown()
-        of_all = ("source", "asked_s", "rule", "scores", "under_asked_s")
-        under = [{"policy": name, **answer} for name, answer in self.under(job).items()]
+        shown, forecast = self.shown(), self.of(job)
         plans = {} if self._file is None or self.not_said else self._file.planned
-        return {
-            **self.of(job),
-            **{key: shown[key] for key in of_all},
-            "planned_s": plans.get(job),
-            "under": under,
-        }
+        return JobStart(
+            answer=forecast.answer,
+            start=forecast.start,
+            why=forecast.why,
+            source=shown.source,
+            asked_s=shown.asked_s,
+            rule=shown.rule,
+            scores=shown.scores,
+            planned_s=plans.get(job),
+            under=[
+                StartUnder(policy=name, answer=one.answer, start=one.start, why=one.why)
+                for name, one in self.under(job).items()
+            ],
+            under_asked_s=shown.under_asked_s,
+        )
 
     def _refused(self) -> dict[str, str]:
         file = self._file
@@ -171,15 +198,28 @@ class ExpectedStarts:
 
 def _answer(
     starts: dict[str, StartInterval | None], job: str, asked_s: float, unknown: str
-) -> dict[str, Any]:
+) -> Forecast:
     if job not in starts:
         return _not_said(_NOT_ASKED)
     start = starts[job]
     if start is None:
-        return {"answer": NOT_KNOWN, "start": None, "why": unknown}
-    answer = AT_ONCE if start.high_s <= asked_s else INTERVAL
-    return {"answer": answer, "start": msgspec.to_builtins(start), "why": None}
+        return Forecast(NOT_KNOWN, None, unknown)
+    expected = ExpectedStart(start.low_s, start.median_s, start.high_s)
+    return Forecast(AT_ONCE if start.high_s <= asked_s else INTERVAL, expected, None)
 
 
-def _not_said(why: str) -> dict[str, Any]:
-    return {"answer": NOT_SAID, "start": None, "why": why}
+def _not_said(why: str) -> Forecast:
+    return Forecast(NOT_SAID, None, why)
+
+
+def _kind(one: OneMoreForecast) -> KindNow:
+    wait = one.wait_s
+    return KindNow(
+        vo=one.vo,
+        class_=one.job_class,
+        cpus=one.cpus,
+        estimate_s=one.estimate_s,
+        n=one.n,
+        wait_s=None if wait is None else WaitNow(wait.low, wait.median, wait.high),
+        utility=one.utility,
+    )

@@ -15,6 +15,7 @@ from outrider.model.jobs import HELD_STATE, JOB_STATE_NAMES, QUEUED, Job, stands
 from outrider.model.localtime import WEEK_S
 from outrider.service.config.declarations import Config
 from outrider.service.core.core import Core
+from outrider.service.shapes.jobs import BatchSystem
 from outrider.service.views.expected_starts import ExpectedStarts
 from outrider.service.views.job_runs import end_row, how_it_left
 from outrider.service.views.sentences import (
@@ -98,9 +99,9 @@ def explain(
         "sentence": _sentence(core, cause, job, policies, lease),
         "cause": cause,
         "held_because": None if withheld else job.held_because or None,
-        "batch_system": batch_system,
+        "batch_system": msgspec.to_builtins(batch_system),
         "batch_system_errors": list(answer.unanswered),
-        "expected_start": start,
+        "expected_start": msgspec.to_builtins(start),
         "start_lines": list(start_lines(start, batch_system, core.now_s, core.config.timezone)),
         "remedies": owner_hours_that_end(core, job) if job.state == QUEUED else [],
         "lease": lease,
@@ -183,11 +184,22 @@ def _alike(core: Core, job: Job) -> dict[str, int]:
     return {"total": len(waiting), "ahead": sum(1 for one in waiting if place_of(one) < place)}
 
 
-def _batch_system(answer: SystemAnswer) -> dict[str, Any] | None:
-    if answer.reason is None:
+def _batch_system(answer: SystemAnswer) -> BatchSystem | None:
+    reason = answer.reason
+    if reason is None:
         return None
-    built: dict[str, Any] = msgspec.to_builtins(answer.reason)
-    return {"adapter": answer.adapter, **built}
+    return BatchSystem(
+        adapter=answer.adapter,
+        code=reason.code,
+        sentence=reason.sentence,
+        never=reason.never,
+        remedies=list(reason.remedies),
+        machines=reason.machines,
+        clauses=list(reason.clauses),
+        expected_start_s=reason.expected_start_s,
+        ahead=reason.ahead,
+        removes_most=reason.removes_most,
+    )
 
 
 def _pending_decision(

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from outrider.model.quantities import change, clock, count, duration, number, percent
 from outrider.model.reasons import (
@@ -13,6 +13,16 @@ from outrider.model.reasons import (
     reason_text,
     run_text,
 )
+
+if TYPE_CHECKING:
+    from outrider.service.shapes.jobs import BatchSystem
+    from outrider.service.shapes.values import (
+        ExpectedStart,
+        JobStart,
+        Score,
+        StartsShown,
+        StartUnder,
+    )
 
 # -- policies --------------------------------------------------------------------------------------
 
@@ -123,8 +133,8 @@ _PREDICTED_WHEN: Final = {"submission": "at submission", "hourly": "while waitin
 
 
 def start_lines(
-    start: Mapping[str, Any] | None,
-    batch_system: Mapping[str, Any] | None,
+    start: "JobStart | None",
+    batch_system: "BatchSystem | None",
     now_s: float | None,
     zone: str,
 ) -> Iterator[str]:
@@ -140,61 +150,62 @@ def start_lines(
         zone: the site's, an IANA name.
     """
     if start is not None:
-        facts = _facts(start["rule"], now_s, start["asked_s"])
+        facts = _facts(start.rule, now_s, start.asked_s)
         yield _start_line("Expected to start", "Expected start", start, zone, facts)
-        under_facts = _facts(None, now_s, start["under_asked_s"])
-        for one in start["under"]:
-            name = one["policy"]
+        under_facts = _facts(None, now_s, start.under_asked_s)
+        for one in start.under:
+            name = one.policy
             yield _start_line(
                 f"{name} would start it", f"Start under {name}", one, zone, under_facts
             )
-    if batch_system is not None and batch_system["expected_start_s"] is not None:
-        when = clock(batch_system["expected_start_s"], zone)
-        yield f"{batch_system['adapter']} itself expects it to start {when}"
-    elif start is not None and start["planned_s"] is not None:
+    if batch_system is not None and batch_system.expected_start_s is not None:
+        when = clock(batch_system.expected_start_s, zone)
+        yield f"{batch_system.adapter} itself expects it to start {when}"
+    elif start is not None and start.planned_s is not None:
         # a client that may not see names gets no answer of the batch system, but its plan
-        when = clock(start["planned_s"], zone)
+        when = clock(start.planned_s, zone)
         yield f"The batch system itself expected it to start {when}"
     if start is not None:
-        yield from score_sentences(start["scores"])
+        yield from score_sentences(start.scores)
 
 
-def starts_summary(starts: Mapping[str, Any], now_s: float | None) -> str:
+def starts_summary(starts: "StartsShown", now_s: float | None) -> str:
     """Return what holds for the expected starts of all jobs, in sentences.
 
     Args:
         starts: what `ExpectedStarts.shown` returned.
         now_s: the time at the site, Unix seconds.
     """
-    if starts["not_said"] is not None:
-        return f"Expected starts are not available: {starts['not_said']}."
-    n, unknown_n = starts["n"], starts["not_known_n"]
+    if starts.not_said is not None:
+        return f"Expected starts are not available: {starts.not_said}."
+    n, unknown_n = starts.n, starts.not_known_n
     unknown = f", {count(unknown_n)} of them not known" if unknown_n else ""
-    facts = _facts(starts["rule"], now_s, starts["asked_s"])
+    facts = _facts(starts.rule, now_s, starts.asked_s)
     about = f" ({facts})" if facts else ""
     parts = [f"Expected starts of {count(n)} queued {'job' if n == 1 else 'jobs'}{unknown}{about}."]
-    parts += [f"{one}." for one in score_sentences(starts["scores"])]
-    parts += [f"No starts under {name}: {why}." for name, why in starts["under_not_said"].items()]
+    parts += [f"{one}." for one in score_sentences(starts.scores)]
+    parts += [f"No starts under {name}: {why}." for name, why in starts.under_not_said.items()]
     return " ".join(parts)
 
 
-def score_sentences(scores: Mapping[str, Mapping[str, Any]]) -> list[str]:
+def score_sentences(scores: "Mapping[str, Score]") -> list[str]:
     """Return how the answers turned out, a sentence each without its full stop; empty: no score.
 
-    >>> score_sentences({"submission": {"n": 1240, "coverage_ratio": 0.81}})
+    >>> from outrider.service.shapes.values import Score
+    >>> score_sentences({"submission": Score(1240, 0.81)})
     ['Of 1,240 starts predicted at submission, 81.0 % fell within the 80 % interval']
     """
     found = [
-        f"Of {count(scores[kind]['n'])} starts predicted {when}, "
-        f"{percent(scores[kind]['coverage_ratio'])} fell within the 80 % interval"
+        f"Of {count(scores[kind].n)} starts predicted {when}, "
+        f"{percent(scores[kind].coverage_ratio)} fell within the 80 % interval"
         for kind, when in _PREDICTED_WHEN.items()
-        if kind in scores and scores[kind]["n"]
+        if kind in scores and scores[kind].n
     ]
     plans, ours = scores.get("batch_system"), scores.get("beside_batch_system")
-    if plans and ours and plans["n"]:
+    if plans and ours and plans.n:
         found.append(
-            f"For {count(plans['n'])} jobs that the batch system planned, its mean loss is "
-            f"{duration(plans['pinball_s'])}, Outrider's {duration(ours['pinball_s'])}"
+            f"For {count(plans.n)} jobs that the batch system planned, its mean loss is "
+            f"{duration(plans.pinball_s)}, Outrider's {duration(ours.pinball_s)}"
         )
     return found
 
@@ -206,28 +217,31 @@ def _facts(rule: str | None, now_s: float | None, asked_s: float | None) -> str:
     return ", ".join(parts)
 
 
-def _start_line(verb: str, noun: str, answer: Mapping[str, Any], zone: str, facts: str) -> str:
-    kind, about = answer["answer"], f" ({facts})" if facts else ""
-    if kind == "interval":
+def _start_line(
+    verb: str, noun: str, answer: "JobStart | StartUnder", zone: str, facts: str
+) -> str:
+    kind, about = answer.answer, f" ({facts})" if facts else ""
+    if answer.start is not None and kind == "interval":
         more = f", {facts}" if facts else ""
-        return f"{verb} {_interval(answer['start'], zone)} (80 % interval{more})"
+        return f"{verb} {_interval(answer.start, zone)} (80 % interval{more})"
     if kind == "next_pass":
         return f"{verb} {START_ANSWER_TEXTS[kind]}{about}"
     about = about if kind == "not_known" else ""
-    return f"{noun} {START_ANSWER_TEXTS[kind]}: {answer['why']}{about}"
+    return f"{noun} {START_ANSWER_TEXTS[kind]}: {answer.why}{about}"
 
 
-def _interval(start: Mapping[str, float], zone: str) -> str:
+def _interval(start: "ExpectedStart", zone: str) -> str:
     """Return the median and both ends; day and zone are named once where they are the same.
 
-    >>> _interval({"low_s": 49800.0, "median_s": 51600.0, "high_s": 57900.0}, "UTC")
+    >>> from outrider.service.shapes.values import ExpectedStart
+    >>> _interval(ExpectedStart(low_s=49800.0, median_s=51600.0, high_s=57900.0), "UTC")
     '1970-01-01 14:20 UTC, between 13:50 and 16:05'
     """
-    ends = [clock(start[name], zone).split(" ") for name in ("median_s", "low_s", "high_s")]
+    ends = [clock(s, zone).split(" ") for s in (start.median_s, start.low_s, start.high_s)]
     if any(len(end) != 3 for end in ends):  # no date of any calendar
         median, low, high = (" ".join(end) for end in ends)
         return f"{median}, between {low} and {high}"
-    length = 8 if start["high_s"] - start["low_s"] < _SECONDS_BELOW_S else 5
+    length = 8 if start.high_s - start.low_s < _SECONDS_BELOW_S else 5
     dates, times, zones = zip(*ends, strict=True)
     median, low, high = (time[:length] for time in times)
     if len(set(dates)) == len(set(zones)) == 1:

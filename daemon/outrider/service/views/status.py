@@ -23,6 +23,8 @@ from outrider.model.localtime import time_zone
 from outrider.model.quantities import duration
 from outrider.service.commands.command import CommandPort
 from outrider.service.core.core import Core
+from outrider.service.shapes.site import SiteUtility, Utility
+from outrider.service.shapes.status import Energy
 from outrider.service.shapes.values import MachineState
 from outrider.service.views.expected_starts import ExpectedStarts
 from outrider.service.views.twin import NOT_ESTIMATED
@@ -362,7 +364,7 @@ def power_w(core: Core) -> Power:
 # For grid brokers: the utility of the site for one more job now.
 
 
-def utility(core: Core, starts: ExpectedStarts | None = None) -> dict[str, Any]:
+def utility(core: Core, starts: ExpectedStarts | None = None) -> Utility:
     """Return the utility of the site for one more job now.
 
     Args:
@@ -370,19 +372,19 @@ def utility(core: Core, starts: ExpectedStarts | None = None) -> dict[str, Any]:
         starts: what is said of jobs' starts; None: that is not asked.
     """
     figures = report(core.site, core.accounting)
-    return {
-        "mode": core.config.mode,
-        "now_s": core.now_s,
-        "site_utility": {
-            "free_machines": core.site.free_total,
-            "queued_jobs": job_counts(core)["queued"],
-            "mean_wait_s": figures["wait_s"]["all"]["mean"],
-            "fairness": figures["fairness"]["windowed"],
-            "energy_wh": figures["energy_wh"],
-            "energy_measured_wh": figures["energy_measured_wh"],
-        },
-        "one_more_job": None if starts is None else starts.one_more(),
-    }
+    return Utility(
+        mode=core.config.mode,
+        now_s=core.now_s,
+        site_utility=SiteUtility(
+            free_machines=core.site.free_total,
+            queued_jobs=job_counts(core)["queued"],
+            mean_wait_s=figures["wait_s"]["all"]["mean"],
+            fairness=figures["fairness"]["windowed"],
+            energy_wh=Energy(**figures["energy_wh"]),
+            energy_measured_wh=Energy(**figures["energy_measured_wh"]),
+        ),
+        one_more_job=None if starts is None else starts.one_more(),
+    )
 
 
 # -- commands --------------------------------------------------------------------------------------

@@ -170,12 +170,15 @@ def _job_row(core: Core, name: str, job: Job) -> dict[str, Any]:
 
 def _start(starts: ExpectedStarts, name: str, job: Job, candidates: bool) -> dict[str, Any]:
     waits = job.state == QUEUED
-    own = starts.of(name) if waits else {"start": None, "answer": None}
-    fields = {"expected_start": own["start"], "expected_start_answer": own["answer"]}
+    own = starts.of(name) if waits else None
+    fields: dict[str, Any] = {
+        "expected_start": own and own.start,
+        "expected_start_answer": own and own.answer,
+    }
     if not candidates:
         return fields
     under = starts.under(name).items() if waits else ()
-    by_policy = {policy: one["start"] for policy, one in under if one["answer"] != NOT_SAID}
+    by_policy = {policy: one.start for policy, one in under if one.answer != NOT_SAID}
     return {**fields, "expected_start_under": by_policy}
 
 

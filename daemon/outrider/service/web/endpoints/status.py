@@ -88,7 +88,7 @@ STATUS = Endpoint(
 # Figures for brokers.
 
 
-async def answer_utility(call: Call[NoQuery]) -> Answer:
+async def answer_utility(call: Call[NoQuery]) -> Utility:
     """Answer from memory, with VOs as this client sees them."""
     return call.names.in_utility(utility(call.view.core, call.view.expected_starts()))
 
