@@ -21,7 +21,7 @@ from outrider_adapters.slurm.settings import SlurmSettings
 SEPARATOR: Final = "\x1f"
 _KEPT_S: Final = 2.0
 """Seconds for which an answer that explains jobs serves others, too, at least."""
-_REST: Final = 20.0
+_REST: Final = 30.0
 """The same as a multiple of the time that the answer took."""
 T = TypeVar("T")
 _OURS: Final = (

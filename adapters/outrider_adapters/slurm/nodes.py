@@ -123,7 +123,9 @@ class Node(msgspec.Struct, frozen=True, array_like=True, gc=False):
         word = next((word for flag, word in _CLOSED_WORDS.items() if flag in flags), "closed")
         if flags & _BUSY and word == "drained":
             word = "draining, its jobs still run"
-        return f"{word} ({self.state}: {self.reason or 'no reason given'})"
+        otherwise = "" if word in ("reserved", "in maintenance") else "no reason given"
+        why = self.reason or otherwise
+        return f"{word} ({self.state}: {why})" if why else f"{word} ({self.state})"
 
     @property
     def kind(self) -> tuple[object, ...]:

@@ -355,21 +355,28 @@ def _closed_among(asked: WaitingFacts, may_use: frozenset[str]) -> frozenset[str
 
 
 def _closed(asked: WaitingFacts, may_use: frozenset[str]) -> tuple[str, list[str]]:
-    shut = sorted(_closed_among(asked, may_use))
     named = f"it names {asked.row.required}, and " if asked.row.required else ""
-    sentence = f"{named}{len(shut)} of the {len(may_use)} nodes that it may use are closed: "
-    sentence += "; ".join(f"{name} is {asked.nodes[name].why_closed}" for name in shut[:_MAX_NAMES])
-    if len(shut) > _MAX_NAMES:
-        sentence += f"; and {len(shut) - _MAX_NAMES} more"
+    sentence = f"{named}{_closed_words(asked, may_use)}"
     if asked.kind.nodes > 1:
         sentence += f"; it needs {asked.kind.nodes} nodes"
-    return sentence, ["wait until they are back, or ask for other nodes"]
+    kept = _reservations_on(asked, _closed_among(asked, may_use))
+    return f"{sentence}; {kept}" if kept else sentence, [
+        "wait until they are back, or ask for other nodes"
+    ]
+
+
+def _closed_words(asked: WaitingFacts, may_use: frozenset[str]) -> str:
+    shut = sorted(_closed_among(asked, may_use))
+    words = [f"{name} is {asked.nodes[name].why_closed}" for name in shut[:_MAX_NAMES]]
+    words += [f"and {len(shut) - _MAX_NAMES} more"] if len(shut) > _MAX_NAMES else []
+    of = f"{len(shut)} of the {len(may_use)} nodes that it may use are closed"
+    return f"{of}: {'; '.join(words)}"
 
 
 def _reserved(asked: WaitingFacts, may_use: frozenset[str]) -> tuple[str, list[str]]:
     sentence = f"Slurm reports: {asked.row.reason}"
-    if shut := _closed_among(asked, may_use):
-        sentence += f"; {_closed(asked, may_use)[0]}" if len(shut) else ""
+    if _closed_among(asked, may_use):
+        sentence += f"; {_closed_words(asked, may_use)}"
     if kept := _reservations_on(asked, may_use):
         sentence += f"; {kept}"
         return sentence, ["wait until they end, or ask for a time limit that ends before them"]
