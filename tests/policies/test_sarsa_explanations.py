@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from outrider_policies.sarsa.explanations import QueuePosition, best_few, why
-from outrider_policies.sarsa.guards import Guards
-from outrider_policies.sarsa.job_features import JobColumns, JobProperties
+from outrider_policies.sarsa.job_features import Guards, JobColumns, JobProperties
 
 NOW = 6_000.0
 JOBS = JobColumns.of_jobs(

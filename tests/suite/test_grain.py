@@ -19,7 +19,6 @@ APART: Final = {
     "outrider.cli.endings": "imported late, so that help is quick",
     "outrider.forecast.learned": "needs an extra",
     "outrider.service.demo.demo_broker": "needs an extra",
-    "outrider_adapters.htcondor.lease_setup": "its user is started by its name",
     "outrider_adapters.slurm.acting.helper.service": "systemd starts its user by name",
     "outrider_lab.commands.sweep_tables": "imported late, so that help is quick",
     "outrider_lab.comparison.comparison": "what `outrider.functions` names is its user",

@@ -20,7 +20,6 @@ from outrider_adapters.htcondor.lease_edits import (
     Wanted,
     values_of,
 )
-from outrider_adapters.htcondor.lease_setup import lease_finding
 from outrider_adapters.htcondor.locating import (
     LocatedSchedd,
     answer_within,
@@ -317,3 +316,42 @@ def _is_the_sites(name: str) -> bool:
 
 if __name__ == "__main__":
     main()
+
+
+# -- lease support ---------------------------------------------------------------------------------
+# An access point's support for leases, for ``outrider doctor``.
+
+TRANSFORM = "OutriderLeases"
+_INSTALLS = "`outrider levers htcondor` prints what to install"
+
+
+def lease_finding(point: AccessPoint, setting: Callable[[str], str]) -> Finding:
+    """Return the state of the leases at an access point, and how many jobs support them.
+
+    Args:
+        point: the access point.
+        setting: returns the value of a setting of its schedd; raises `AccessPoint.failure` if it
+            cannot be read.
+    """
+    what = f"leases at {point.name}"
+    try:
+        transforms = _words(setting("JOB_TRANSFORM_NAMES"))
+        protected = _words(setting("PROTECTED_JOB_ATTRS"))
+        superusers = _words(setting("QUEUE_SUPER_USERS"))
+        if TRANSFORM.lower() not in map(str.lower, transforms):
+            return what, "ok", f"not installed; canary and active need them: {_INSTALLS}", ""
+        waiting = point.schedd.query("JobStatus == 1", ["ClusterId"])
+        with_support = f'JobStatus == 1 && regexp("{UNTIL}", unparse(Requirements), "i")'
+        supporting = point.schedd.query(with_support, ["ClusterId"])
+    except point.failure as error:
+        return what, "warn", f"unknown: {error}", "let this host read (ALLOW_READ)"
+    open_to_users = [name for name in ALL if name.lower() not in map(str.lower, protected)]
+    if open_to_users:
+        found = f"users may edit {', '.join(open_to_users)}"
+        return what, "fail", found, f"name them in PROTECTED_JOB_ATTRS: {_INSTALLS}"
+    detail = f"installed; {len(supporting)} of {len(waiting)} waiting jobs support them"
+    return what, "ok", f"{detail}; may be set by {', '.join(superusers)}", ""
+
+
+def _words(text: str) -> list[str]:
+    return text.replace(",", " ").split()

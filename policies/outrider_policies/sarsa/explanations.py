@@ -5,8 +5,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from outrider_policies.sarsa.guards import Guards
-from outrider_policies.sarsa.job_features import JobColumns
+from outrider_policies.sarsa.job_features import Guards, JobColumns
 
 _SHOWN: Final = 4
 

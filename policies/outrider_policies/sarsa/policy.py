@@ -32,8 +32,7 @@ from outrider.api import (
 from outrider_policies.sarsa.experience import Decision, Experience, ReplayMemory
 from outrider_policies.sarsa.explanations import QueuePosition, best_few, why
 from outrider_policies.sarsa.features import SiteFeatures
-from outrider_policies.sarsa.guards import Guards
-from outrider_policies.sarsa.job_features import JobColumns, JobProperties, MeanRuns
+from outrider_policies.sarsa.job_features import Guards, JobColumns, JobProperties, MeanRuns
 from outrider_policies.sarsa.settings import LITERAL, SarsaSettings
 from outrider_policies.sarsa.site_state import Shares, fairness
 from outrider_policies.sarsa.training import make_training

@@ -1,7 +1,7 @@
 """Tests of the findings of doctor about leases at an access point."""
 
 from outrider_adapters.htcondor.lease_edits import ALL
-from outrider_adapters.htcondor.lease_setup import lease_finding
+from outrider_adapters.htcondor.pool_child import lease_finding
 from tests.adapters.htcondor.leased_pool import LeasedPool, site
 
 __all__ = ["site"]
