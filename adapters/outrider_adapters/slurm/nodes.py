@@ -34,6 +34,7 @@ _CLOSED_WORDS: Final = {
 }  # fmt: skip
 """Words for states; the first that applies is used."""
 _BUSY: Final = frozenset({"ALLOCATED", "MIXED", "COMPLETING"})
+_WAKING: Final = frozenset({"POWERING_UP", "POWER_UP"})
 _ASLEEP: Final = frozenset({"POWERED_DOWN"})
 _NOTHING: Final = frozenset({"", "(null)", "N/A", "None"})
 
@@ -119,12 +120,12 @@ class Node(msgspec.Struct, frozen=True, array_like=True, gc=False):
         """Reason that no job starts on it, with Slurm's own words; empty if it is open."""
         if self.usable:
             return ""
-        flags = set(self.state.replace("*", "+NOT_RESPONDING").upper().split("+"))
+        flags = _flags(self.state)
         word = next((word for flag, word in _CLOSED_WORDS.items() if flag in flags), "closed")
         if flags & _BUSY and word == "drained":
             word = "draining, its jobs still run"
-        otherwise = "" if word in ("reserved", "in maintenance") else "no reason given"
-        why = self.reason or otherwise
+        by_admin = word.startswith(("drain", "down", "fail"))
+        why = self.reason or ("no reason given" if by_admin else "")
         return f"{word} ({self.state}: {why})" if why else f"{word} ({self.state})"
 
     @property
@@ -153,10 +154,18 @@ def _lines(shown: str) -> Iterator[tuple[str, dict[str, str], str]]:
             yield pairs["NodeName"], pairs, line
 
 
+def _flags(state: str) -> set[str]:
+    """Return a node's state and its flags; one that wakes up does not respond yet."""
+    flags = set(
+        state.replace("*", "+NOT_RESPONDING").replace("#", "+POWERING_UP").upper().split("+")
+    )
+    return flags - {"NOT_RESPONDING"} if flags & _WAKING else flags
+
+
 def _node(
     name: str, pairs: dict[str, str], line: str, cluster_of: Callable[[str, tuple[str, ...]], str]
 ) -> Node:
-    flags = set(pairs["State"].replace("*", "+NOT_RESPONDING").upper().split("+"))
+    flags = _flags(pairs["State"])
     partitions = tuple(p for p in pairs.get("Partitions", "").split(",") if p not in _NOTHING)
     generic = pairs.get("Gres", "")
     features = pairs.get("ActiveFeatures", "")

@@ -59,9 +59,27 @@ def test_states_in_which_no_job_begins() -> None:
     for state in (
         "IDLE", "MIXED", "ALLOCATED", "COMPLETING", "IDLE+PLANNED", "IDLE+CLOUD",
         "IDLE+CLOUD+POWERED_DOWN", "IDLE+POWERING_UP", "ALLOCATED+COMPLETING",
+        "ALLOCATED+CLOUD+NOT_RESPONDING+POWERING_UP",
     ):  # fmt: skip
         assert node(state).usable, state
     assert node("IDLE+CLOUD+POWERED_DOWN").asleep
+
+
+def test_why_a_node_is_closed() -> None:
+    reason = "Reason=broken fan [root@2026-11-29T08:07:13]"
+    for state, words in {
+        "IDLE+DRAIN": "drained (IDLE+DRAIN: broken fan)",
+        "MIXED+DRAIN": "draining, its jobs still run (MIXED+DRAIN: broken fan)",
+        "DOWN*": "down (DOWN*: broken fan)",
+        "DOWN+DRAIN": "down (DOWN+DRAIN: broken fan)",
+        "IDLE+REBOOT_ISSUED": "rebooting (IDLE+REBOOT_ISSUED: broken fan)",
+        "IDLE": "",
+    }.items():
+        assert node(state, more=reason).why_closed == words
+    assert node("IDLE*").why_closed == "not responding (IDLE*)"
+    assert node("MIXED+DRAIN").why_closed.endswith("(MIXED+DRAIN: no reason given)")
+    assert node("IDLE+MAINT").why_closed == "in maintenance (IDLE+MAINT)"
+    assert node("IDLE+POWERING_DOWN").why_closed == "powering down (IDLE+POWERING_DOWN)"
 
 
 def test_an_administrators_words_are_no_pairs() -> None:
