@@ -314,10 +314,6 @@ def _is_the_sites(name: str) -> bool:
     return name not in _NAMES and not name.startswith(_BEGINNINGS)
 
 
-if __name__ == "__main__":
-    main()
-
-
 # -- lease support ---------------------------------------------------------------------------------
 # An access point's support for leases, for ``outrider doctor``.
 
@@ -355,3 +351,7 @@ def lease_finding(point: AccessPoint, setting: Callable[[str], str]) -> Finding:
 
 def _words(text: str) -> list[str]:
     return text.replace(",", " ").split()
+
+
+if __name__ == "__main__":
+    main()
