@@ -12,6 +12,7 @@ from tests.cli.running import Done, shell
 from tests.peers.pool import HTCondorPool, missing_reason
 from tests.peers.presence import require_peer
 from tests.peers.test_htcondor_adapter import CLIENT
+from tests.service.running.process import DaemonProcess
 
 pytest.importorskip("htcondor2", reason="outrider[htcondor] is not installed")
 pytestmark = pytest.mark.htcondor
@@ -117,3 +118,19 @@ def test_a_negotiator_that_was_stopped_fails(beside: Examined) -> None:
         beside.pool.run("root", "condor_on", "-daemon", "negotiator")
     assert "fail  adapter pool: negotiator: the collector knows none" in stopped
     assert "condor_on -daemon negotiator" in stopped
+
+
+def test_the_daemons_own_word_counts_where_one_runs(beside: Examined) -> None:
+    """A daemon without a token is down, and up again once it has one."""
+    (beside.tokens / "pool").unlink(missing_ok=True)
+    with DaemonProcess(beside.config, beside.environ) as daemon:
+        daemon.wait_until("its cause", lambda s: "wants a token" in s["adapters"][0]["problem"])
+        down = beside.doctor()
+        assert down.code == 1
+        assert "fail  adapter pool: the running daemon: down" in down.out
+        assert "it wants a token, and there is none in" in down.out
+        beside.token(beside.good)
+        daemon.wait_until("machines", lambda s: sum(c["machines"] for c in s["clusters"]) == 1)
+        up = beside.doctor()
+    assert up.code == 0, up
+    assert "ok    adapter pool: the running daemon: up" in up.out

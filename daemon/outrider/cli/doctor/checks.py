@@ -1,18 +1,21 @@
 """Checks of the daemon's surroundings: each returns what it found and how to fix it."""
 
 import asyncio
+import json
 import os
+import shlex
 import shutil
 import socket
+import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from outrider.cli.configuration import journal_path, load
 from outrider.cli.daemon import DaemonAddress
-from outrider.cli.doctor.sources import Check
+from outrider.cli.doctor.sources import Check, this_user
 from outrider.cli.printing import shown
 from outrider.model.errors import ConfigurationError, LedgerError, OutriderError, PeerError
 from outrider.model.quantities import clock, duration
@@ -25,11 +28,21 @@ LOW_FREE_BYTES: Final = 1024**3
 MAX_VERIFIED_BYTES: Final = 64 * 1024**2
 """Maximum size of a journal that is verified in full; a larger one is only opened and counted."""
 _CLOCK_SLACK_S: Final = 60.0
+AS_SERVICE: Final = "as the service"
+"""Name of the check whether the service's own permissions were examined."""
+_FIRST_ANSWERS_S: Final = 10.0
+_NEW: Final = ("no sign of life yet", "its last batch waits")
+"""Beginnings of what the daemon says of an adapter that has not answered yet."""
 _EARLIEST_S: Final = 1_767_225_600.0  # 2026-01-01: a clock before Outrider's first year is wrong
 
 
-def examine(config: Path) -> Iterator[Check]:
-    """Yield all checks, the configuration first, since the others need it."""
+def examine(config: Path, *, as_service: bool = False) -> Iterator[Check]:
+    """Yield all checks, the configuration first, since the others need it.
+
+    Args:
+        config: the daemon's configuration.
+        as_service: this process runs in the service's sandbox already.
+    """
     yield from check_plugins()
     try:
         loaded = load(config)
@@ -38,18 +51,33 @@ def examine(config: Path) -> Iterator[Check]:
         return
     yield Check("configuration", "ok", f"{shown(config)}: mode {loaded.config.mode}")
     journal = journal_path(loaded)
-    running_mode = running_daemon_mode(loaded)
-    yield check_state_folder(journal.parent)
+    daemon = running_daemon(loaded)
+    if daemon is None and not as_service and is_installed(loaded):
+        found = examined_in_unit(Path(loaded.source))
+        if not isinstance(found, str):
+            yield Check(AS_SERVICE, "ok", "examined with its user, in its sandbox")
+            yield from found
+            return
+        yield Check(
+            AS_SERVICE, "warn",
+            f"no daemon answers, and the service itself was not examined: {found}; what follows "
+            f"is what {this_user()} may do, outside of the service's sandbox",
+            f"run it as root: outrider doctor --config {shown(loaded.source)}",
+        )  # fmt: skip
+    if daemon is None:
+        yield check_state_folder(journal.parent)
+    else:
+        yield recorded_by(daemon, journal.parent)
     yield check_free_space(journal.parent)
-    yield check_journal(journal)
+    yield check_journal(journal, daemon is not None)
     yield check_clock(journal, loaded)
-    yield check_port(loaded, running_mode)
+    yield check_port(loaded, None if daemon is None else str(daemon.get("mode", "unknown")))
     from outrider.cli.doctor.secret_files import check_secret_files
 
     yield from check_secret_files(loaded)
     from outrider.cli.doctor.sources import check_sources
 
-    yield from check_sources(loaded)
+    yield from check_sources(loaded, daemon)
 
     yield from check_broker(loaded)
     yield check_systemd()
@@ -80,7 +108,14 @@ def check_plugins() -> Iterator[Check]:
 def check_state_folder(folder: Path) -> Check:
     """Check that the current user can write the state directory."""
     name = "state directory"
-    if not folder.is_dir():
+    try:
+        exists = folder.is_dir()
+    except PermissionError as error:
+        return Check(
+            name, "fail", f"{folder}: {this_user()} may not look there: {error.strerror}",
+            "run the doctor as root or as the daemon's user",
+        )  # fmt: skip
+    if not exists:
         parent = next((p for p in folder.parents if p.is_dir()), Path("/"))
         if os.access(parent, os.W_OK | os.X_OK):
             return Check(name, "ok", f"{folder}: does not exist yet; the daemon will create it")
@@ -99,9 +134,25 @@ def check_state_folder(folder: Path) -> Check:
     return Check(name, "ok", f"{folder}: can be written")
 
 
+def recorded_by(daemon: dict[str, Any], folder: Path) -> Check:
+    """Check that the running daemon can write its state directory.
+
+    Args:
+        daemon: status of the daemon.
+        folder: the directory.
+    """
+    name, journal = "state directory", daemon.get("ledger") or {}
+    if journal.get("failure"):
+        return Check(
+            name, "fail", f"{folder}: the running daemon cannot write there: {journal['failure']}",
+            "free some space, or make the daemon's user the folder's owner",
+        )  # fmt: skip
+    return Check(name, "ok", f"{folder}: the running daemon records there")
+
+
 def check_free_space(folder: Path) -> Check:
     """Check that the disk has free space for the journal."""
-    place = next(p for p in (folder, *folder.parents) if p.is_dir())
+    place = next(p for p in (folder, *folder.parents) if os.path.isdir(p))  # noqa: PTH112
     free = shutil.disk_usage(place).free
     found = f"{free / 1024**3:.1f} GB free at {place}"
     remedy = "free some space, or shorten retention_days"
@@ -112,14 +163,19 @@ def check_free_space(folder: Path) -> Check:
     return Check("free space", "ok", found)
 
 
-def check_journal(path: Path) -> Check:
-    """Check that the journal opens and is intact."""
+def check_journal(path: Path, is_recorded: bool = False) -> Check:
+    """Check that the journal opens and is intact.
+
+    Args:
+        path: the journal.
+        is_recorded: a running daemon writes it.
+    """
     from outrider.journal import Journal, verify
 
-    if not path.exists():
-        return Check("journal", "ok", f"{path}: none yet; the daemon will create it")
     remedy = "move it away and keep it; the daemon will create a new one"
     try:
+        if not path.exists():
+            return Check("journal", "ok", f"{path}: none yet; the daemon will create it")
         if path.stat().st_size <= MAX_VERIFIED_BYTES:
             report = verify(path)
             if report.problems:
@@ -130,7 +186,9 @@ def check_journal(path: Path) -> Check:
     except LedgerError as error:
         return Check("journal", "fail", str(error), remedy)
     except PermissionError as error:
-        return Check("journal", "fail", f"{path}: {error.strerror}", "run as the daemon's user")
+        state: Literal["warn", "fail"] = "warn" if is_recorded else "fail"
+        found = f"{path}: not examined: it is private to the daemon's user ({error.strerror})"
+        return Check("journal", state, found, "run the doctor as root or as the daemon's user")
     return Check(
         "journal", "ok",
         f"{path}: opens, {rows:,} rows so far; `outrider ledger verify` checks all of it",
@@ -178,13 +236,23 @@ def _own_clock(loaded: "LoadedConfig") -> bool:
     return any(load_adapter(kind).own_clock for kind in kinds)
 
 
-def running_daemon_mode(loaded: "LoadedConfig") -> str | None:
-    """Return the mode of the daemon that answers at the configured address, or None."""
+def running_daemon(loaded: "LoadedConfig") -> dict[str, Any] | None:
+    """Return the status of the daemon that answers at the configured address, or None.
+
+    A daemon that has just been started has some seconds for its adapters' first answers.
+    """
+    until_s = time.monotonic() + _FIRST_ANSWERS_S
     try:
-        answer: dict[str, Any] = DaemonAddress.configured(loaded).ask("/api/v1/status")
-    except (PeerError, ConfigurationError, OSError):
+        while True:
+            status = DaemonAddress.configured(loaded).ask("/api/v1/status")
+            waits = any(
+                not one["up"] and one["problem"].startswith(_NEW) for one in status["adapters"]
+            )
+            if not waits or time.monotonic() > until_s:
+                return status
+            time.sleep(0.5)
+    except (PeerError, ConfigurationError, OSError, KeyError):
         return None
-    return str(answer.get("mode", "unknown"))
 
 
 def check_port(loaded: "LoadedConfig", running_mode: str | None) -> Check:
@@ -274,7 +342,7 @@ def check_unit(loaded: "LoadedConfig", root: Path = Path("/")) -> Iterator[Check
     from outrider.service.unit.needs import is_among, needs_of
 
     unit = installed_unit(root)
-    if unit is None or unit.config is None or not _is_same(unit.config, Path(loaded.source)):
+    if unit is None or not is_installed(loaded, root):
         return
     needs = needs_of(loaded)
     for name in units_to_enable(needs):
@@ -309,8 +377,104 @@ def check_unit(loaded: "LoadedConfig", root: Path = Path("/")) -> Iterator[Check
     )  # fmt: skip
 
 
-def _is_same(one: Path, other: Path) -> bool:
-    return one.resolve() == other.resolve()
+def is_installed(loaded: "LoadedConfig", root: Path = Path("/")) -> bool:
+    """Return whether the installed systemd unit runs this configuration."""
+    from outrider.service.unit.installed import installed_unit
+
+    unit = installed_unit(root)
+    return (
+        unit is not None
+        and unit.config is not None
+        and unit.config.resolve() == Path(loaded.source).resolve()
+    )
+
+
+# -- as the service --------------------------------------------------------------------------------
+# The same checks in a transient unit: the daemon's unit and drop-ins, with another command.
+
+_UNIT: Final = "outrider.service"
+_EXAMINED_WITHIN_S: Final = 150
+_INSTEAD: Final = """
+[Service]
+Type=oneshot
+ExecStart=
+ExecStart={command}
+ExecReload=
+ExecStop=
+ExecStopPost=
+Restart=no
+WatchdogSec=0
+SuccessExitStatus=0 1
+TimeoutStartSec=120
+RuntimeDirectory=
+RuntimeDirectory=outrider-doctor
+StandardOutput=truncate:{output}
+StandardError=journal
+"""
+
+
+def examined_in_unit(config: Path, run: Path = Path("/run")) -> list[Check] | str:
+    """Return the checks by a process with the service's user and sandbox; a text: why not.
+
+    Args:
+        config: the configuration.
+        run: folder of runtime data, in which systemd looks for units.
+    """
+    if os.geteuid() != 0:
+        return f"only root may start a unit, and this is {this_user()}"
+    units = run / "systemd" / "system"
+    if not units.is_dir():
+        return "systemd does not run here"
+    name = f"outrider-doctor-{os.getpid()}.service"
+    folder = Path(tempfile.mkdtemp(prefix="outrider-doctor-", dir=run))
+    try:
+        text = _systemctl("cat", _UNIT)
+        output = folder / "checks.json"
+        command = _doctor_command(text, config)
+        user = "" if "\nUser=" in text else f"User={_UNIT.partition('.')[0]}\n"
+        unit = f"{text}{_INSTEAD.format(command=command, output=output)}{user}"
+        (units / name).write_text(unit, encoding="utf-8")
+        _systemctl("daemon-reload")
+        try:
+            _systemctl("start", name)
+        finally:
+            (units / name).unlink()
+            _systemctl("daemon-reload")
+        return [Check(**one) for one in json.loads(output.read_bytes())["checks"]]
+    except (OSError, ValueError, KeyError, TypeError, subprocess.SubprocessError) as error:
+        return f"a transient unit like {_UNIT} failed: {_why(error)}"
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _systemctl(*words: str) -> str:
+    done = subprocess.run(  # noqa: S603 - fixed words
+        ["systemctl", *words], capture_output=True, text=True, check=True,  # noqa: S607
+        timeout=_EXAMINED_WITHIN_S, stdin=subprocess.DEVNULL,
+    )  # fmt: skip
+    return done.stdout
+
+
+def _doctor_command(unit: str, config: Path) -> str:
+    """Return the doctor's command line, by the program that the unit runs.
+
+    Raises:
+        ValueError: the unit runs another program.
+    """
+    lines = [line.strip() for line in unit.replace("\\\n", " ").splitlines()]
+    commands = [line.removeprefix("ExecStart=") for line in lines if line.startswith("ExecStart=")]
+    words = shlex.split(commands[-1] if commands else "")
+    if "run" not in words:
+        raise ValueError("its ExecStart= is not `outrider run`")
+    program = words[: words.index("run")]
+    path = str(config.resolve())
+    return shlex.join([*program, "doctor", "--config", path, "--json", "--as-service"])
+
+
+def _why(error: Exception) -> str:
+    if isinstance(error, subprocess.CalledProcessError):
+        return str(error.stderr).strip() or str(error)
+    return str(error)
 
 
 # -- lever checks ----------------------------------------------------------------------------------

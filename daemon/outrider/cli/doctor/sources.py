@@ -2,9 +2,10 @@
 
 import asyncio
 import os
+import pwd
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import aclosing
 from functools import partial
 from glob import glob
@@ -52,42 +53,96 @@ MAX_BATCHES: Final = 20
 _NO_ANSWER: Final = f"no answer in {TIMEOUT_S:g} s; perhaps a dead mount"
 
 
-def check_sources(loaded: "LoadedConfig") -> Iterator[Check]:
+def check_sources(
+    loaded: "LoadedConfig", daemon: Mapping[str, Any] | None = None
+) -> Iterator[Check]:
     """Yield one or more checks for each adapter.
 
     An adapter may add its own checks: a method ``diagnose()`` that returns
     (what, state, found, remedy) for each thing it needs.
+
+    Args:
+        loaded: the configuration.
+        daemon: status of the daemon that runs; None: none does.
     """
+    known = {one["label"]: one for one in (daemon or {}).get("adapters", ())}
+    for label, table in loaded.config.adapters.items():
+        ours = _look_at(loaded, label, table)
+        if daemon is None:
+            yield from ours
+        else:
+            yield from _as_daemon(f"adapter {label}", known.get(label), list(ours))
+
+
+def _look_at(loaded: "LoadedConfig", label: str, table: Mapping[str, Any]) -> Iterator[Check]:
+    """Yield what this process finds about an adapter."""
     from outrider.service.config.declarations import adapter_of
 
-    for label, table in loaded.config.adapters.items():
-        kind, options = adapter_of(label, table)
-        name = f"adapter {label}"
-        try:
-            adapter = load_adapter(kind)
-            settings = build(adapter.settings_type, options, f"{loaded.source} [adapters.{label}]")
-            made = adapter(label, settings)
-            diagnose = getattr(made, "diagnose", None)
-            if diagnose is not None:
-                findings: Iterable[Any] = diagnose()
-                yield from (Check(f"{name}: {what}", *rest) for what, *rest in findings)
-            if _NO_ANSWER in _within_timeout(partial(adapter.check_source, settings)):
-                yield Check(name, "fail", _NO_ANSWER, "fix the mount, or set another log")
-                continue
-            absent = list(_check_files(name, getattr(settings, "paths", ())))
-            if absent:
-                yield from absent
-                continue
-            yield asyncio.run(_first_look(name, made, loaded.config.stale_after_s))
-        except OutriderError as error:
-            yield Check(name, "fail", str(error), "fix the source or its settings")
-        except Exception as error:  # noqa: BLE001 - a plugin's code; it must not hide the rest
-            yield Check(
-                name,
-                "fail",
-                f"{type(error).__name__}: {error}",
-                f"report it to the author of {kind}",
-            )
+    kind, options = adapter_of(label, table)
+    name = f"adapter {label}"
+    try:
+        adapter = load_adapter(kind)
+        settings = build(adapter.settings_type, options, f"{loaded.source} [adapters.{label}]")
+        made = adapter(label, settings)
+        diagnose = getattr(made, "diagnose", None)
+        if diagnose is not None:
+            findings: Iterable[Any] = diagnose()
+            yield from (Check(f"{name}: {what}", *rest) for what, *rest in findings)
+        if _NO_ANSWER in _within_timeout(partial(adapter.check_source, settings)):
+            yield Check(name, "fail", _NO_ANSWER, "fix the mount, or set another log")
+            return
+        absent = list(_check_files(name, getattr(settings, "paths", ())))
+        if absent:
+            yield from absent
+            return
+        yield asyncio.run(_first_look(name, made, loaded.config.stale_after_s))
+    except OutriderError as error:
+        yield Check(name, "fail", str(error), "fix the source or its settings")
+    except Exception as error:  # noqa: BLE001 - a plugin's code; it must not hide the rest
+        yield Check(
+            name,
+            "fail",
+            f"{type(error).__name__}: {error}",
+            f"report it to the author of {kind}",
+        )
+
+
+def _as_daemon(name: str, state: Mapping[str, Any] | None, ours: list[Check]) -> Iterator[Check]:
+    """Yield the running daemon's word about an adapter, then what this process found.
+
+    What only this process cannot read is a warning: the daemon's user may have other permissions.
+
+    Args:
+        name: name of the checks.
+        state: the adapter in the daemon's status; None: the daemon does not have it.
+        ours: what this process found.
+    """
+    word = f"{name}: the running daemon"
+    failed = [check for check in ours if check.state == "fail"]
+    if state is None:
+        yield Check(word, "warn", "does not have this adapter", "reload or restart the daemon")
+    elif state["up"]:
+        age = duration(state["input_age_s"])
+        events = count(sum(state["events"].values()))
+        found = f"up, {events} events so far, input {age} old"
+        yield Check(word, "ok", f"{found}; {state['note']}" if state.get("note") else found)
+        if len(failed) == len(ours):
+            why = f"the daemon reads it, and {this_user()} cannot: "
+            ours = [one._replace(state="warn", found=f"{why}{one.found}") for one in ours]
+    else:
+        remedy = f"{this_user()} can read it: compare the daemon's user, environment and sandbox"
+        if failed:
+            remedy = failed[0].remedy
+        yield Check(word, "fail", f"down: {state.get('problem') or 'no answer yet'}", remedy)
+    yield from ours
+
+
+def this_user() -> str:
+    """Return the user of this process, in words."""
+    try:
+        return f"the user {pwd.getpwuid(os.geteuid()).pw_name}"
+    except KeyError:
+        return f"the user {os.geteuid()}"
 
 
 def wrong_with_sources(loaded: "LoadedConfig") -> list[str]:
