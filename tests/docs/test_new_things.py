@@ -106,7 +106,7 @@ from outrider.service.core.source_state import StateWords
 from outrider.service.web.endpoints.jobs import Jobs, jobs, known_jobs
 tell(core, "log", [(T + 3, SUBMITTED, "1", job)], T + 9)
 page = jobs(core, 10, known_jobs(core))
-assert page["jobs"][0]["estimate_s"] == 90.0
+assert page.jobs[0].estimate_s == 90.0
 script = pathlib.Path(outrider.__file__).parent / "service/web/page/jobs.js"
 assert '"Estimate"' in script.read_text()
 """,

@@ -173,7 +173,7 @@ def _views(core: Core) -> Iterator[str]:
     for name, state in {**by_name, "held": HELD_STATE}.items():
         if shown["jobs"][name] != counts[state]:
             yield f"{name}: status says {shown['jobs'][name]}, there are {counts[state]}"
-    if jobs(core, 5)["total"] != len(site.jobs):
+    if jobs(core, 5).total != len(site.jobs):
         yield "the list of jobs has another total"
     there = sum(spec is not None for spec in site.specs)
     if sum(shown["machines"].values()) != there or machines(core, 5).total != there:

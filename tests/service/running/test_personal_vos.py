@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from outrider.api import Batch
 from outrider.model.events import CHANGED, COMPLETED, STARTED, SUBMITTED, NamedEvent
@@ -22,6 +23,7 @@ from outrider.service.metrics.store import MetricStore
 from outrider.service.mqtt.messages import row_message
 from outrider.service.twin import starts_file
 from outrider.service.twin.starts_file import OneMoreForecast, StartsFile
+from outrider.service.web.endpoints.jobs import JobRow, Jobs, in_jobs
 from outrider.service.web.endpoints.probes import shown_to
 from tests.fixtures.cores import T, core_of, tell
 from tests.service.running.process import DaemonProcess
@@ -234,13 +236,17 @@ def test_whole_answers_are_shown_as_they_are_or_with_each_personal_vo_hidden() -
         "wait_s": {"mean": 3.0, "by_vo": {NAME: 1.0, "physics": 5.0}},
         "fairness": {"windowed": 0.5, "share": {NAME: 0.25}, "target": {NAME: 0.5}},
     }
-    jobs = {"total": 1, "jobs": [{"job": "1.0", "user": NAME, "vo": NAME, "cpus": 4}]}
+    job = JobRow(
+        "1.0", "queued", NAME, NAME, "batch", 4, None, None, None, None, 0, 0.0, 0.0, pending={}
+    )
+    jobs = Jobs("shadow", 0.0, [job], 1)
     rows: list[dict[str, Any]] = [
         {"seq": 1, "scores": {f"batch {NAME}": 0.5}}, {"seq": 2, "scores": None},
     ]  # fmt: skip
     assert shown.vo(NAME) == NAME
-    for method, answer in (("in_status", status), ("in_jobs", jobs), ("in_rows", rows)):
+    for method, answer in (("in_status", status), ("in_rows", rows)):
         assert getattr(shown, method)(answer) is answer
+    assert in_jobs(jobs, shown) is jobs
     user, vo = hidden.user(NAME), hidden.vo(NAME)
     assert (vo.startswith("u-"), hidden.vo("physics")) == (True, "physics")
     assert hidden.in_status(status) == {
@@ -248,9 +254,7 @@ def test_whole_answers_are_shown_as_they_are_or_with_each_personal_vo_hidden() -
         "wait_s": {"mean": 3.0, "by_vo": {vo: 1.0, "physics": 5.0}},
         "fairness": {"windowed": 0.5, "share": {vo: 0.25}, "target": {vo: 0.5}},
     }
-    assert hidden.in_jobs(jobs) == {
-        "total": 1, "jobs": [{"job": "1.0", "user": user, "vo": vo, "cpus": 4}],
-    }  # fmt: skip
+    assert in_jobs(jobs, hidden) == replace(jobs, jobs=[replace(job, user=user, vo=vo)])
     assert hidden.in_rows(rows) == [{"seq": 1, "scores": {f"batch {vo}": 0.5}}, rows[1]]
 
 

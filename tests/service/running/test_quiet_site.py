@@ -58,9 +58,9 @@ def test_now_and_waits_and_open_runs_go_on_while_the_source_is_quiet(says: str) 
     quiet(core, T + HOUR_S, **seen)
     now_s = T + HOUR_S - 5.0  # less the lateness of the adapter
     assert status.status(core, {})["now_s"] == now_s
-    rows = {row["job"]: row for row in jobs(core, 10)["jobs"]}
-    assert rows["1"]["run_s"] == now_s - (T + 1)
-    assert rows["2"]["waiting_s"] == now_s - (T + 2)
+    rows = {row.job: row for row in jobs(core, 10).jobs}
+    assert rows["1"].run_s == now_s - (T + 1)
+    assert rows["2"].waiting_s == now_s - (T + 2)
     explained = explanation.explain(core, "2", [])
     assert explained is not None
     assert explained["waiting_s"] == now_s - (T + 2)
@@ -141,7 +141,7 @@ def test_before_the_first_event_now_is_the_wall_clock() -> None:
     for now_s in (
         core.now_s,
         status.status(core, {})["now_s"],
-        jobs(core, 1)["now_s"],
+        jobs(core, 1).now_s,
         machines(core, 1).now_s,
         utility(core).now_s,
     ):

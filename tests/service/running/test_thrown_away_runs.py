@@ -26,8 +26,8 @@ def told_after(events: list[NamedEvent]) -> dict[str, tuple[float, float]]:
     stream = core.take("log", Batch(events=events, cursor=None), T + 90_000)
     while core.step(stream, 100):
         pass
-    rows = jobs(core, 10)["jobs"]
-    return {row["job"]: (row["lost_s"], row["longest_lost_s"]) for row in rows}
+    rows = jobs(core, 10).jobs
+    return {row.job: (row.lost_s, row.longest_lost_s) for row in rows}
 
 
 def test_a_job_that_was_evicted_twice_lost_both_runs() -> None:
@@ -45,7 +45,7 @@ def test_a_job_waits_from_when_it_could_first_run() -> None:
     ]
     tell(core, "log", events, T + 60)
     now_s = core.site.now
-    waited = {row["job"]: row["waiting_s"] for row in jobs(core, 10)["jobs"]}
+    waited = {row.job: row.waiting_s for row in jobs(core, 10).jobs}
     assert waited == {"at once": now_s - T, "after another": max(0.0, now_s - (T + 40))}
     explained = explain(core, "after another", [])
     assert explained is not None

@@ -16,6 +16,7 @@ from outrider.service.web.endpoint import BadQueryError
 from outrider.service.web.endpoints import jobs
 from outrider.service.web.endpoints.jobs import JobsQuery
 from tests.fixtures.cores import core_of, tell
+from tests.fixtures.plain import plain
 
 T = 1_700_000_000.0
 
@@ -51,7 +52,7 @@ async def page(core: Core, **query: Any) -> Any:
     names = UserNames(Pseudonyms(b"key"), PersonalVos(), True)
     view = SimpleNamespace(core=core, expected_starts=lambda: None, state_words=StateWords(dict))
     call: Any = SimpleNamespace(query=JobsQuery(**query), view=view, names=names)
-    return await jobs.JOBS.handle(call)
+    return plain(await jobs.JOBS.handle(call))
 
 
 async def listed(core: Core, **query: Any) -> str:

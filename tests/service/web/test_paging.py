@@ -50,7 +50,7 @@ def with_starts(core: Core, limit: int, after: str | None) -> Any:
         candidates={runner.name: told for runner in policies.runners},
     )  # fmt: skip
     starts = ExpectedStarts(watch, policies, own_clock=True)
-    answer = jobs(core, limit, None, after, starts=starts, candidates=True)
+    answer = plain(jobs(core, limit, None, after, starts=starts, candidates=True))
     assert len(answer["jobs"][0]["expected_start_under"]) == 4
     assert len(msgspec.json.encode(answer["expected_starts"])) < 300
     return {**answer, "expected_starts": None}

@@ -15,7 +15,6 @@ from msgspec.structs import replace
 
 from outrider.model.errors import LedgerError
 from outrider.model.events import CHANGED, SUBMITTED, NamedEvent
-from outrider.model.jobs import HELD_STATE, JOB_STATE_NAMES
 from outrider.service.core.mode_limit import ModeLimit
 from outrider.service.shapes.site import OneMachine, Utility
 
@@ -150,7 +149,6 @@ class PersonalVos:
 # Display of users: by name to clients that may see names, by pseudonym to all others.
 
 _WORD: Final = re.compile(r"\w[\w.@/+-]*(?<![.])")
-_HELD: Final = JOB_STATE_NAMES[HELD_STATE]
 _LOGIN: Final = re.compile(r"[\w-]+(?:\.[\w-]+)*")
 _TEXTS: Final = ("cause", "sentence", "held_because", "batch_system_errors", "lease")
 """Fields of an explanation with words of the batch system."""
@@ -187,9 +185,10 @@ class UserNames:
 
     def sees(self, user: str) -> bool:
         """Return whether the client may read texts about a user's jobs."""
-        return self.shown or self._owns(user)
+        return self.shown or self.owns(user)
 
-    def _owns(self, user: str) -> bool:
+    def owns(self, user: str) -> bool:
+        """Return whether a user is the client's own."""
         return bool(self._own) and user in (self._own, self._pseudonyms.of(self._own))
 
     def user(self, name: str) -> str:
@@ -204,7 +203,7 @@ class UserNames:
             return vo
         user = self._personal.users.get(vo)
         if user is not None:
-            return vo if self._owns(user) else self._pseudonyms.in_vo(vo, user)
+            return vo if self.owns(user) else self._pseudonyms.in_vo(vo, user)
         return self.user(vo) if self._personal.is_full else vo
 
     @cached_property
@@ -213,18 +212,6 @@ class UserNames:
         return not self.shown and bool(self._personal.users)
 
     # -- whole answers --------------------------------------------------------------------------
-
-    def in_jobs(self, answer: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return a page of jobs as this client may see it."""
-        if self.shown:
-            return answer
-        return {**answer, "jobs": [self._in_job(row) for row in answer["jobs"]]}
-
-    def _in_job(self, row: Mapping[str, Any]) -> Mapping[str, Any]:
-        shown = {**row, "user": self.user(row["user"]), "vo": self.vo(row["vo"])}
-        if self._owns(row["user"]) and row["state"] == _HELD and row["reason"]:
-            shown |= {name: self._without_others(row[name]) for name in ("reason", "reason_text")}
-        return shown
 
     def in_machine(self, answer: OneMachine) -> OneMachine:
         """Return one machine, with its jobs and ended runs, as this client may see it."""
@@ -284,7 +271,7 @@ class UserNames:
         """
         if self.shown:
             return answer
-        if self._owns(user):
+        if self.owns(user):
             return self._in_own_explanation(answer)
         if (reason := answer.get("batch_system")) is not None:
             words = {key: self._in_reason(answer[key], user) for key in ("cause", "sentence")}
@@ -315,7 +302,7 @@ class UserNames:
     def _in_own_explanation(self, answer: Mapping[str, Any]) -> Mapping[str, Any]:
         replaced = {name: self._in_texts(answer[name]) for name in _TEXTS}
         policies = [
-            {**one, **{name: self._without_others(one[name]) for name in ("explanation", "text")}}
+            {**one, **{name: self.without_others(one[name]) for name in ("explanation", "text")}}
             for one in self.in_rows(answer["policies"])
         ]
         return {
@@ -329,14 +316,14 @@ class UserNames:
     def _in_texts(self, value: Any) -> Any:
         """Return plain data with the names of other users replaced in all texts."""
         if isinstance(value, str):
-            return self._without_others(value)
+            return self.without_others(value)
         if isinstance(value, Mapping):
             return {key: self._in_texts(one) for key, one in value.items()}
         if isinstance(value, (list, tuple)):
             return [self._in_texts(one) for one in value]
         return value
 
-    def _without_others(self, text: str) -> str:
+    def without_others(self, text: str) -> str:
         """Return a text with the names of other users, and VOs named for them, replaced."""
         if self.shown or self._personal.is_full:
             return text if self.shown else self._pseudonyms.of(text)

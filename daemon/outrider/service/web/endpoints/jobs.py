@@ -1,14 +1,16 @@
 """The endpoint of current jobs: filters, order, pages and expected starts."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Annotated, Any
+from typing import Annotated
 
 from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec.structs import replace
 
-from outrider.model.jobs import JOB_STATE_NAMES, QUEUED, Job, JobState
+from outrider.model.jobs import HELD_STATE, JOB_STATE_NAMES, QUEUED, Job, JobState
 from outrider.model.reasons import reason_text
 from outrider.service.core.core import Core
 from outrider.service.core.source_state import OURS
+from outrider.service.core.user_privacy import UserNames
 from outrider.service.shapes.values import (
     Count,
     ExpectedStart,
@@ -27,179 +29,7 @@ from outrider.service.views.job_list import (
     reasons_of,
 )
 from outrider.service.views.sentences import choice_text
-from outrider.service.web.endpoint import Answer, BadQueryError, Call, Endpoint, Limit, page_of
-
-
-class JobsQuery(Struct, frozen=True):
-    """Parameters of the list of jobs."""
-
-    limit: Limit = 200
-    after: Annotated[
-        Annotated[str, Meta(max_length=200)] | UnsetType,
-        Meta(description="Continue after this cursor: `next` of the previous page."),
-    ] = UNSET
-    sort: Annotated[
-        JobSort,
-        Meta(
-            description="Field to sort by, with a minus in descending order; `known`: the order in "
-            "which jobs became known. Jobs without a value come last."
-        ),
-    ] = KNOWN
-    state: Annotated[JobState | UnsetType, Meta(description="Only jobs in this state.")] = UNSET
-    user: Annotated[
-        str | UnsetType, Meta(description="Only jobs of this user, by the name in the answers.")
-    ] = UNSET
-    vo: Annotated[
-        str | UnsetType, Meta(description="Only jobs of this VO, by the name in the answers.")
-    ] = UNSET
-    group: Annotated[
-        str | UnsetType,
-        Meta(
-            description="Only jobs on a machine of this group, and jobs on no machine whose "
-            "requirements one of its machines meets."
-        ),
-    ] = UNSET
-    reason: Annotated[
-        str | UnsetType,
-        Meta(description="Only jobs whose `reason` contains this text, in any case."),
-    ] = UNSET
-    waiting_over_s: Annotated[
-        Annotated[float, Meta(ge=0)] | UnsetType,
-        Meta(description="Only jobs that have waited longer than this, seconds."),
-    ] = UNSET
-    candidates: Annotated[
-        bool,
-        Meta(description="Also return expected starts under each policy."),
-    ] = False
-
-    def filters(self) -> JobFilters:
-        """Return the given filters of the list."""
-        given = {name: getattr(self, name) for name in JobFilters.__struct_fields__}
-        return JobFilters(**{name: v for name, v in given.items() if v is not UNSET})
-
-
-def known_jobs(core: Core) -> list[Job]:
-    """Return all current jobs of the site."""
-    return list(core.site.jobs.values())
-
-
-def jobs(
-    core: Core,
-    limit: int,
-    found: Sequence[Job] | None = None,
-    after: str | None = None,
-    sort: str = KNOWN,
-    starts: ExpectedStarts | None = None,
-    candidates: bool = False,
-    sees: Callable[[str], bool] = lambda user: True,
-    state_words: Mapping[str, str] = OURS,
-) -> Mapping[str, Any]:
-    """Return a page of the jobs, all or some.
-
-    Args:
-        core: core of the daemon.
-        limit: most rows.
-        found: the jobs to list; None: all.
-        after: a cursor of the same order; None: from the first.
-        sort: one of `JOB_SORTS`.
-        starts: expected starts of waiting jobs; None: they are left out.
-        candidates: also include expected starts under each policy.
-        sees: returns whether to include texts about a user's jobs, which may name users.
-        state_words: the batch system's words for states, or Outrider's.
-
-    Raises:
-        CursorError: the cursor is not one of that order.
-    """
-    found = known_jobs(core) if found is None else found
-    job_names = core.merger.normaliser.job_names
-
-    def row(job: Job) -> dict[str, Any]:
-        name = job_names[job.number]
-        facts = _job_row(core, name, job)
-        (reason,) = reasons_of(core, [job], sees)
-        text = reason if job.state != QUEUED or reason is None else reason_text(reason)
-        facts |= {
-            "reason": reason,
-            "reason_text": text,
-            "state_word": state_words[facts["state"]],
-        }
-        return facts if starts is None else facts | _start(starts, name, job, candidates)
-
-    behind = JobOrder(sort).behind(after, found, core.site.now)
-    page, cursor = page_of(((place, row(job)) for place, job in behind), limit)
-    return {
-        "mode": core.config.mode,
-        "now_s": core.now_s,
-        "jobs": page,
-        "total": len(found),
-        "state_words": state_words,
-        "expected_starts": None if starts is None else starts.shown(),
-        "next": cursor,
-    }
-
-
-def _job_row(core: Core, name: str, job: Job) -> dict[str, Any]:
-    site, on = core.site, job.machine >= 0
-    queued = job.state == QUEUED
-    return {
-        "job": name,
-        "state": JOB_STATE_NAMES[job.state],
-        "user": job.spec.user,
-        "vo": job.spec.vo,
-        "class": job.spec.job_class,
-        "cpus": job.spec.cpus,
-        "submit_s": job.submit_s,
-        "waiting_s": job.wait_s(site.now) if queued else None,
-        "machine": core.merger.normaliser.machine_names[job.machine] if on else None,
-        "group": site.cluster_names[site.machine_cluster[job.machine]] if on else None,
-        "run_s": job.run_s(site.now) if on else None,
-        "runs": job.runs,
-        "lost_s": job.lost_s,
-        "longest_lost_s": job.consumed_s,
-        "pending": {
-            runner.name: {
-                "action": pending.action,
-                "reason": pending.reason,
-                "text": choice_text(pending.action, pending.reason),
-            }
-            for runner in core.runners
-            if (pending := runner.queue.waiting.get(job.number)) is not None
-        },
-    }
-
-
-def _start(starts: ExpectedStarts, name: str, job: Job, candidates: bool) -> dict[str, Any]:
-    waits = job.state == QUEUED
-    own = starts.of(name) if waits else None
-    fields: dict[str, Any] = {
-        "expected_start": own and own.start,
-        "expected_start_answer": own and own.answer,
-    }
-    if not candidates:
-        return fields
-    under = starts.under(name).items() if waits else ()
-    by_policy = {policy: one.start for policy, one in under if one.answer != NOT_SAID}
-    return {**fields, "expected_start_under": by_policy}
-
-
-async def handle(call: Call[JobsQuery]) -> Answer:
-    """Answer from memory with a page of jobs."""
-    query, core, names = call.query, call.view.core, call.names
-    found = query.filters().chosen(core, known_jobs(core), names)
-    after = None if query.after is UNSET else query.after
-    starts, candidates = call.view.expected_starts(), query.candidates
-    try:
-        page = jobs(
-            core, query.limit, found, after, query.sort, starts, candidates, names.sees,
-            call.view.state_words.now(),
-        )  # fmt: skip
-    except CursorError as error:
-        raise BadQueryError(str(error)) from error
-    return names.in_jobs(page)
-
-
-# -- jobs ------------------------------------------------------------------------------------------
-# The shape of a list of jobs. It follows the rules of `outrider.service.shapes.values`.
+from outrider.service.web.endpoint import BadQueryError, Call, Endpoint, Limit, page_of
 
 
 class PendingDecision(Struct):
@@ -286,6 +116,185 @@ class Jobs(Struct):
         str | None,
         Meta(description="Cursor to pass as `after` for the next page; null: last page."),
     ] = None
+
+
+class JobsQuery(Struct, frozen=True):
+    """Parameters of the list of jobs."""
+
+    limit: Limit = 200
+    after: Annotated[
+        Annotated[str, Meta(max_length=200)] | UnsetType,
+        Meta(description="Continue after this cursor: `next` of the previous page."),
+    ] = UNSET
+    sort: Annotated[
+        JobSort,
+        Meta(
+            description="Field to sort by, with a minus in descending order; `known`: the order in "
+            "which jobs became known. Jobs without a value come last."
+        ),
+    ] = KNOWN
+    state: Annotated[JobState | UnsetType, Meta(description="Only jobs in this state.")] = UNSET
+    user: Annotated[
+        str | UnsetType, Meta(description="Only jobs of this user, by the name in the answers.")
+    ] = UNSET
+    vo: Annotated[
+        str | UnsetType, Meta(description="Only jobs of this VO, by the name in the answers.")
+    ] = UNSET
+    group: Annotated[
+        str | UnsetType,
+        Meta(
+            description="Only jobs on a machine of this group, and jobs on no machine whose "
+            "requirements one of its machines meets."
+        ),
+    ] = UNSET
+    reason: Annotated[
+        str | UnsetType,
+        Meta(description="Only jobs whose `reason` contains this text, in any case."),
+    ] = UNSET
+    waiting_over_s: Annotated[
+        Annotated[float, Meta(ge=0)] | UnsetType,
+        Meta(description="Only jobs that have waited longer than this, seconds."),
+    ] = UNSET
+    candidates: Annotated[
+        bool,
+        Meta(description="Also return expected starts under each policy."),
+    ] = False
+
+    def filters(self) -> JobFilters:
+        """Return the given filters of the list."""
+        given = {name: getattr(self, name) for name in JobFilters.__struct_fields__}
+        return JobFilters(**{name: v for name, v in given.items() if v is not UNSET})
+
+
+def known_jobs(core: Core) -> list[Job]:
+    """Return all current jobs of the site."""
+    return list(core.site.jobs.values())
+
+
+def jobs(
+    core: Core,
+    limit: int,
+    found: Sequence[Job] | None = None,
+    after: str | None = None,
+    sort: str = KNOWN,
+    starts: ExpectedStarts | None = None,
+    candidates: bool = False,
+    sees: Callable[[str], bool] = lambda user: True,
+    state_words: Mapping[str, str] = OURS,
+) -> Jobs:
+    """Return a page of the jobs, all or some.
+
+    Args:
+        core: core of the daemon.
+        limit: most rows.
+        found: the jobs to list; None: all.
+        after: a cursor of the same order; None: from the first.
+        sort: one of `JOB_SORTS`.
+        starts: expected starts of waiting jobs; None: they are null.
+        candidates: also include expected starts under each policy.
+        sees: returns whether to include texts about a user's jobs, which may name users.
+        state_words: the batch system's words for states, or Outrider's.
+
+    Raises:
+        CursorError: the cursor is not one of that order.
+    """
+    found = known_jobs(core) if found is None else found
+    job_names = core.merger.normaliser.job_names
+
+    def row(job: Job) -> JobRow:
+        row = _job_row(core, job_names[job.number], job)
+        (reason,) = reasons_of(core, [job], sees)
+        row.reason = reason
+        row.reason_text = reason if job.state != QUEUED or reason is None else reason_text(reason)
+        row.state_word = state_words[row.state]
+        if starts is not None:
+            _add_start(row, starts, candidates)
+        return row
+
+    behind = JobOrder(sort).behind(after, found, core.site.now)
+    page, cursor = page_of(((place, row(job)) for place, job in behind), limit)
+    return Jobs(
+        mode=core.config.mode,
+        now_s=core.now_s,
+        jobs=page,
+        total=len(found),
+        state_words={state: state_words[state] for state in JOB_STATE_NAMES},
+        expected_starts=None if starts is None else starts.shown(),
+        next=cursor,
+    )
+
+
+def _job_row(core: Core, name: str, job: Job) -> JobRow:
+    site, on = core.site, job.machine >= 0
+    queued = job.state == QUEUED
+    return JobRow(
+        job=name,
+        state=JOB_STATE_NAMES[job.state],
+        user=job.spec.user,
+        vo=job.spec.vo,
+        class_=job.spec.job_class,
+        cpus=job.spec.cpus,
+        submit_s=job.submit_s,
+        waiting_s=job.wait_s(site.now) if queued else None,
+        machine=core.merger.normaliser.machine_names[job.machine] if on else None,
+        group=site.cluster_names[site.machine_cluster[job.machine]] if on else None,
+        run_s=job.run_s(site.now) if on else None,
+        runs=job.runs,
+        lost_s=job.lost_s,
+        longest_lost_s=job.consumed_s,
+        pending={
+            runner.name: PendingDecision(
+                action=pending.action,
+                reason=pending.reason,
+                text=choice_text(pending.action, pending.reason),
+            )
+            for runner in core.runners
+            if (pending := runner.queue.waiting.get(job.number)) is not None
+        },
+    )
+
+
+def _add_start(row: JobRow, starts: ExpectedStarts, candidates: bool) -> None:
+    waits = row.state == JOB_STATE_NAMES[QUEUED]
+    if waits:
+        own = starts.of(row.job)
+        row.expected_start, row.expected_start_answer = own.start, own.answer
+    if candidates:
+        under = starts.under(row.job).items() if waits else ()
+        row.expected_start_under = {
+            policy: one.start for policy, one in under if one.answer != NOT_SAID
+        }
+
+
+def in_jobs(page: Jobs, names: UserNames) -> Jobs:
+    """Return a page of jobs as a client may see it."""
+    if names.shown:
+        return page
+    return replace(page, jobs=[_in_job(row, names) for row in page.jobs])
+
+
+def _in_job(row: JobRow, names: UserNames) -> JobRow:
+    shown = replace(row, user=names.user(row.user), vo=names.vo(row.vo))
+    if names.owns(row.user) and row.state == JOB_STATE_NAMES[HELD_STATE] and row.reason:
+        shown.reason = names.without_others(row.reason)
+        shown.reason_text = shown.reason
+    return shown
+
+
+async def handle(call: Call[JobsQuery]) -> Jobs:
+    """Answer from memory with a page of jobs."""
+    query, core, names = call.query, call.view.core, call.names
+    found = query.filters().chosen(core, known_jobs(core), names)
+    after = None if query.after is UNSET else query.after
+    starts, candidates = call.view.expected_starts(), query.candidates
+    try:
+        page = jobs(
+            core, query.limit, found, after, query.sort, starts, candidates, names.sees,
+            call.view.state_words.now(),
+        )  # fmt: skip
+    except CursorError as error:
+        raise BadQueryError(str(error)) from error
+    return in_jobs(page, names)
 
 
 JOBS = Endpoint(
