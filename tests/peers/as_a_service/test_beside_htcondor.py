@@ -1,5 +1,6 @@
 """Tests of the service next to Debian's minicondor, with its own configuration and no token."""
 
+import sys
 from collections.abc import Iterator
 from functools import partial
 from typing import Any, Final
@@ -26,6 +27,11 @@ queue
 request_memory = 16
 hold = true
 queue
+"""
+ADD_USER: Final = """\
+import htcondor2
+htcondor2.param["SEC_FS_ENFORCE_CHANNEL_BINDING"] = "false"
+htcondor2.Schedd().addUserRec("outrider@machine")
 """
 DROP_INS: Final = "etc/systemd/system/outrider.service.d"
 
@@ -114,6 +120,20 @@ def test_a_stopped_pool_is_noticed_and_followed_again_without_a_restart(service:
     machine.wait_until("the pool", lambda: silent not in adapter(service)["note"], SEEN_WITHIN_S)
     machine.wait_until("its machine and jobs", partial(sees_pool, service), SEEN_WITHIN_S)
     assert service.pid() == pid
+
+
+def test_the_services_user_can_set_and_revoke_a_lease_once_the_site_allows_it(
+    service: Service,
+) -> None:
+    machine = service.machine
+    leases = machine.run(COMMAND, "levers", "htcondor")
+    machine.put("etc/condor/config.d/50-outrider-leases.config", leases)
+    machine.run("condor_reconfig")
+    machine.run(sys.executable, "-c", ADD_USER)
+    output = machine.run(
+        "runuser", "-u", "outrider", "--", COMMAND, "doctor", "--levers", "--config", CONFIG
+    )
+    assert "was held back by a lease, released and removed" in output, output
 
 
 def test_a_token_that_root_alone_may_read_serves_in_place_of_the_hosts_tmp(
