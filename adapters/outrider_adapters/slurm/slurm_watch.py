@@ -186,6 +186,7 @@ class SlurmWatch:
             leaves_out_ended=history,
             gapless=0.0 <= now_s - self._looked_s < self._shown_for_s,
         )
+        found = self._accounting.with_reasons(found)
         self._looked_s = now_s
         self.planned_starts = self.jobs.planned_starts(now_s)
         first_s = min((event[0] for event in found), default=now_s)
@@ -317,6 +318,28 @@ class Accounting:
         unknown = [name for job in jobs if (name := name_of(job)) not in ended]
         self.unknown_n += len(unknown)
         return found + [(now_s, events.REMOVED, name, "unknown") for name in unknown]
+
+    def with_reasons(self, found: list[NamedEvent]) -> list[NamedEvent]:
+        """Return the events, with the accounting's reason in evictions of an unknown one.
+
+        The queue shows that a job was queued again, but not that it was preempted. A reason that
+        the accounting does not have yet stays unknown.
+        """
+        unknown = {e[2] for e in found if e[1] == events.EVICTED and e[3] == "unknown"}
+        if not unknown or not self._has_accounting:
+            return found
+        jobs = [name.rpartition(":")[2] for name in unknown]
+        try:
+            recorded = self._queried(jobs[:_MAX_JOBS_PER_QUERY])
+        except CommandError:
+            return found
+        reasons = {(e[2], e[0]): e[3] for e in recorded if e[1] == events.EVICTED}
+        return [
+            (*e[:3], reasons.get((e[2], e[0]), e[3]))
+            if e[1] == events.EVICTED and e[3] == "unknown"
+            else e
+            for e in found
+        ]
 
     @property
     def note(self) -> str:

@@ -72,6 +72,24 @@ def test_without_a_database_nobody_is_asked(tmp_path: Path) -> None:
     assert not (tmp_path / "asked").exists()
 
 
+def test_an_eviction_has_the_reason_that_was_recorded(tmp_path: Path) -> None:
+    row = (
+        "c|9|PREEMPTED|1795441000|1795441000|1795441010|1795441100|2|2|alice|physics|staff|1:00|n1"
+    )
+    asked = accounting(tmp_path, printed(row))
+    known = (T, events.STARTED, "c:9", ("n1", 2))
+    found: list[NamedEvent] = [known, (T + 100, events.EVICTED, "c:9", "unknown")]
+    assert asked.with_reasons(found) == [known, (T + 100, events.EVICTED, "c:9", "preempted")]
+    earlier: list[NamedEvent] = [(T + 99, events.EVICTED, "c:9", "unknown")]
+    assert asked.with_reasons(earlier) == earlier, "another run"
+    told: list[NamedEvent] = [(T + 100, events.EVICTED, "c:9", "machine")]
+    assert asked.with_reasons(told) == told
+    silent = accounting(tmp_path, "exit 1")
+    assert silent.with_reasons(found) == found
+    none = accounting(tmp_path, printed(row), storage="accounting_storage/none")
+    assert none.with_reasons(found) == found
+
+
 def test_many_jobs_are_asked_for_in_turn(tmp_path: Path) -> None:
     asked = accounting(tmp_path, printed())
     asked.ends_of([str(n) for n in range(1_200)], "c:{}".format, T + 900)
