@@ -214,7 +214,7 @@ class Absence:
 # -- hosts -----------------------------------------------------------------------------------------
 
 UNRELATED_REASONS: Final = frozenset(
-    {"reboot", "preempted", "drained", "removed", "held", "killed"}
+    {"reboot", "preempted", "drained", "removed", "held", "killed", "requeued"}
 )
 """Reasons of a run's end that say nothing about the machine."""
 

@@ -152,7 +152,9 @@ class TextReader:
             account.not_reconnected(time_s, job)
         else:
             failed = number == meaning.EXECUTABLE_ERROR or meaning.FAILED_EXEC.encode() in body
-            account.lost(time_s, job, meaning.loss_reason(failed))
+            account.lost(
+                time_s, job, meaning.loss_reason(failed, meaning.REQUEUED.encode() in body)
+            )
 
     def _place(self, data: bytes, body: int, end: int) -> tuple[str, str]:
         """Return the machine of a 001, and the slot on it (empty if the record names none)."""
