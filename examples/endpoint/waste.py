@@ -4,7 +4,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from outrider.service.web.endpoint import Answer, Call, Endpoint
+from outrider.service.web.endpoint import Call, Endpoint
 
 
 class WasteQuery(Struct, frozen=True):
@@ -19,10 +19,10 @@ class Waste(Struct):
     badput_s: float
 
 
-async def handle(call: Call[WasteQuery]) -> Answer:
+async def handle(call: Call[WasteQuery]) -> Waste:
     """Return the answer from memory."""
     badput_s = call.view.core.accounting.badput_s
-    return {"badput_s": badput_s if badput_s >= call.query.least_s else 0.0}
+    return Waste(badput_s if badput_s >= call.query.least_s else 0.0)
 
 
 WASTE = Endpoint(

@@ -20,11 +20,11 @@ def test_a_lever_tells_what_stands_what_became_of_the_rest_and_why() -> None:
     runner.take([row("1"), row("2"), row("3")])
     assert wait_until(lambda: counts_of(runner, "noting").total() == 3)
     [told] = levers_shown(runner)
-    assert (told["adapter"], told["name"]) == ("pool", "noting")
-    assert told["standing"] == {"start": 2}
-    assert set(told["changes"]) == set(OUTCOMES)
-    assert {k: n for k, n in told["changes"].items() if n} == {"applied": 2, "refused": 1}
-    assert told["problem"] == "2: not yours"
+    assert (told.adapter, told.name) == ("pool", "noting")
+    assert told.standing == {"start": 2}
+    assert set(told.changes) == set(OUTCOMES)
+    assert {k: n for k, n in told.changes.items() if n} == {"applied": 2, "refused": 1}
+    assert told.problem == "2: not yours"
     stands, refused = lease_of(runner, "1"), lease_of(runner, "2")
     assert stands is not None
     assert refused is not None

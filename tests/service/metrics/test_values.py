@@ -12,6 +12,7 @@ from outrider.service.metrics.declarations import METRICS
 from outrider.service.metrics.exporter import MetricsExporter
 from outrider.service.metrics.exposition import expose
 from outrider.service.metrics.store import MetricStore
+from outrider.service.shapes.status import LeverStatus
 from tests.fixtures.cores import RECORDING, T, core_of, tell
 from tests.fixtures.small_figures import small_figures
 from tests.service.running.watched_campus import small_campus, watched
@@ -104,7 +105,7 @@ def test_every_metric_that_is_declared_is_told(monkeypatch: pytest.MonkeyPatch) 
     tell(core, "campus", [(now_s, STARTED, "never submitted", ("m1", 1))], now_s + 60)
     core.sources["campus"].rejected["malformed"] += 1
     recording = RECORDING | {"rows": {"decisions": 1}}
-    lever = {"adapter": "pool", "name": "mark", "standing": {"start": 1}, "changes": {"applied": 1}}
+    lever = LeverStatus("pool", "mark", ["start"], 60.0, {"start": 1}, {"applied": 1}, "")
     MetricsExporter(core).take(recording, 0.0, PUBLISHING, levers=[lever])
     assert [metric.name for metric in METRICS if metric.name not in told | BY_THE_STORE] == []
 

@@ -32,6 +32,7 @@ from outrider.service.metrics.declarations.evidence import (
 )
 from outrider.service.metrics.declarations.site import MACHINE_STATES
 from outrider.service.metrics.store import MetricStore, Snapshot
+from outrider.service.shapes.status import LeverStatus
 from outrider.service.twin.starts_file import StartsFile
 from outrider.service.twin.twin_file import TwinFile
 from outrider.service.twin.watch import TwinWatch
@@ -101,7 +102,7 @@ class MetricsExporter:
         publishing: Mapping[str, Any] | None = None,
         failed_requests: int = 0,
         start_s: float = 0.0,
-        levers: Sequence[Mapping[str, Any]] = (),
+        levers: Sequence[LeverStatus] = (),
         twin: TwinWatch | None = None,
     ) -> Snapshot:
         """Return the values of all metrics now. Call it on the event loop, which owns the core.
@@ -114,7 +115,7 @@ class MetricsExporter:
                 None if nothing is published.
             failed_requests: requests that ended in an internal error.
             start_s: duration of the start, seconds.
-            levers: ``adapter``, ``name``, ``standing`` and ``changes`` of each (`levers_shown`).
+            levers: the state of each.
             twin: the result files of the twin process; None: they are not watched.
         """
         for metric in METRICS:
@@ -128,10 +129,10 @@ class MetricsExporter:
         if publishing is not None:
             self._publishing(publishing)
         for lever in levers:
-            of = lever["adapter"], lever["name"]
-            for action, n in lever["standing"].items():
+            of = lever.adapter, lever.name
+            for action, n in lever.standing.items():
                 self._store.set("leases", n, *of, action)
-            for outcome, n in lever["changes"].items():
+            for outcome, n in lever.changes.items():
                 self._store.set("lever_changes_total", n, *of, outcome)
         core = self._core
         put_evidence(self._store, twin, core.config, now_s=time.time(), seen_s=core.now_s)

@@ -24,7 +24,7 @@ from outrider.model.quantities import duration
 from outrider.service.commands.command import CommandPort
 from outrider.service.core.core import Core
 from outrider.service.shapes.site import SiteUtility, Utility
-from outrider.service.shapes.status import Energy
+from outrider.service.shapes.status import Energy, LeverStatus
 from outrider.service.shapes.values import MachineState
 from outrider.service.views.expected_starts import ExpectedStarts
 from outrider.service.views.twin import NOT_ESTIMATED
@@ -416,7 +416,7 @@ def mode_shown(mode: str, configured: str, commands: CommandPort | None) -> dict
 # Levers, their active leases, and the outcome of their changes.
 
 
-def levers_shown(runner: LeverRunner | None) -> list[dict[str, Any]]:
+def levers_shown(runner: LeverRunner | None) -> list[LeverStatus]:
     """Return the changes and active leases of each lever; empty in a mode that never acts."""
     if runner is None:
         return []
@@ -425,15 +425,15 @@ def levers_shown(runner: LeverRunner | None) -> list[dict[str, Any]]:
         counts, standing = thread.counts, thread.standing
         by_action = Counter(decision.action for decision in standing.values())
         shown.append(
-            {
-                "adapter": thread.adapter,
-                "name": thread.lever.name,
-                "actions": list(thread.lever.actions),
-                "lease_s": thread.lever.lease_s,
-                "standing": {action: by_action[action] for action in thread.lever.actions},
-                "changes": {outcome: counts[outcome] for outcome in OUTCOMES},
-                "problem": thread.failure,
-            }
+            LeverStatus(
+                adapter=thread.adapter,
+                name=thread.lever.name,
+                actions=list(thread.lever.actions),
+                lease_s=thread.lever.lease_s,
+                standing={action: by_action[action] for action in thread.lever.actions},
+                changes={outcome: counts[outcome] for outcome in OUTCOMES},
+                problem=thread.failure,
+            )
         )
     return shown
 

@@ -36,7 +36,7 @@ def whole_status(view: DaemonView) -> dict[str, Any]:
     if mqtt is not None and mqtt["failure"]:
         notes.append(f"not publishing: {mqtt['failure']}")
     levers = levers_shown(view.levers())
-    notes += [f"lever {one['name']}: {one['problem']}" for one in levers if one["problem"]]
+    notes += [f"lever {one.name}: {one.problem}" for one in levers if one.problem]
     if view.twin.problem:
         notes.append(f"the twin's result is not shown: {view.twin.problem}")
     extra = {
