@@ -131,18 +131,34 @@ class SlotWatch:
         self._missing_since_s.clear()
 
     def _gone(self, now_s: float) -> list[NamedEvent]:
-        """Return the departures of machines whose ads have been missing for too long."""
+        """Return the departures of machines whose ads have been missing for too long.
+
+        A machine takes no job from when its ads are missing. A restarted collector lacks the ads of
+        most machines, and proves nothing.
+        """
         missing, found = self._missing_since_s, self._ads
         for name in [name for name in missing if name in found]:
             del missing[name]
         left: list[NamedEvent] = []
-        for name in [name for name in self.machines if name not in found]:
+        gone = [name for name in self.machines if name not in found]
+        are_few = 2 * len(gone) <= len(self.machines)
+        for name in gone:
+            if are_few and name not in missing:
+                left += self._closed_events(name, now_s)
             missing[name] = min(missing.get(name, now_s), now_s)  # the clock may have been set back
             if now_s - missing[name] >= self._settings.left_after_s:
                 del missing[name], self.machines[name], self._saved[name]
                 self._watts.forget(name)
                 left.append((now_s, events.LEFT, name, None))
         return left
+
+    def _closed_events(self, name: str, now_s: float) -> list[NamedEvent]:
+        """Return the end of a machine's use by jobs; its next ad opens it again."""
+        before = self.machines[name]
+        self.machines[name] = msgspec.structs.replace(before, usable=False)
+        self._saved[name] = msgspec.to_builtins(self.machines[name])
+        is_open = before.usable and not before.owner
+        return [(now_s, events.DRAINED, name, None)] if is_open else []
 
     def _cluster_of(self, machine: str, ad: Ad) -> str:
         named = ad.get(self._settings.cluster_attribute)

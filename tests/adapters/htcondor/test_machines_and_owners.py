@@ -87,7 +87,7 @@ def test_a_machine_has_left_when_its_ads_are_missing_for_long_enough(tmp_path: P
     site = WatchedPool(tmp_path, settings=WatchSettings(left_after_s=100))
     site.look()
     site.pool.leave("m4")
-    assert site.reported(10) == []
+    assert site.reported(10) == [("drained", "m4", None)], "switched off: nothing is free there"
     assert site.reported(60) == [], "70 s away, and gone already"
     assert site.reported(60) == [("left", "m4", None)]
     site.pool.join(Machine(name="m4", cluster="C", cpus=2))
@@ -99,9 +99,18 @@ def test_a_machine_that_comes_back_soon_has_not_left(tmp_path: Path) -> None:
     site = WatchedPool(tmp_path, settings=WatchSettings(left_after_s=100))
     site.look()
     site.pool.leave("m4")
-    site.look(60)
+    assert site.reported(60) == [("drained", "m4", None)]
     site.pool.join(Machine(name="m4", cluster="B"))
-    assert site.reported(60) == []
+    assert site.reported(60) == [("usable", "m4", None)]
+    site.close()
+
+
+def test_a_restarted_collector_closes_no_machine(tmp_path: Path) -> None:
+    site = WatchedPool(tmp_path, settings=WatchSettings(left_after_s=100))
+    site.look()
+    for name in site.names[1:]:
+        site.pool.leave(name)
+    assert site.reported(60) == [], "most ads are missing at once"
     site.close()
 
 
