@@ -29,6 +29,8 @@ SAME_CURSOR: Final = "as before"
 """Placeholder for a cursor that was sent before: a cursor may name thousands of machines."""
 PATIENCE_S: Final = 10.0
 """Seconds for the start of the process, name resolution and all daemons that do answer."""
+CONNECT_S: Final = 10.0
+"""Shortest time that the bindings wait for a connection, whatever the timeout of a call."""
 _CHILD: Final = "outrider_adapters.htcondor.pool_child"
 _FAILURES: Final[dict[str, type[Exception]]] = {"PeerError": PeerError, "ValueError": ValueError}
 
@@ -100,14 +102,14 @@ def asked_once(settings: HTCondorSettings, question: str, within_s: float | None
     Args:
         settings: settings of the adapter.
         question: a question that needs no argument.
-        within_s: the bound in seconds; None: `PATIENCE_S` longer than a daemon's silence.
+        within_s: the bound in seconds; None: `PATIENCE_S` longer than the bindings wait.
 
     Raises:
         PeerError: the pool does not answer, or not within some seconds.
         RuntimeError: the process failed otherwise.
     """
     if within_s is None:
-        within_s = settings.answer_within_s + PATIENCE_S
+        within_s = max(settings.answer_within_s, CONNECT_S) + PATIENCE_S
     process = PoolProcess(settings)
     try:
         return process.ask(question, within_s=within_s)
