@@ -245,15 +245,17 @@ def _priority(asked: WaitingFacts, may_use: frozenset[str]) -> tuple[str, list[s
     if not jobs:
         return _resources(asked, may_use)
     names = ", ".join(first)
+    one = jobs == 1
+    wants, wait = ("wants" if one else "want"), ("waits" if one else "wait")
     if not equal:
-        sentence = (
-            f"{jobs} jobs of higher priority, which want {cpus:,} CPUs, wait for {where}, too"
-        )
+        before = f"{_n(jobs, 'job')} of higher priority, which {wants} {_n(cpus, 'CPU')}"
+        sentence = f"{before}, {wait} for {where}, too"
     else:
         higher = f"{jobs - equal:,} of higher priority, " if jobs > equal else ""
         sentence = (
-            f"{jobs:,} jobs that wait for {where}, too, and want {cpus:,} CPUs come before it: "
-            f"{higher}{equal:,} of the same priority and a lower number"
+            f"{_n(jobs, 'job')} that {wait} for {where}, too, and {wants} {_n(cpus, 'CPU')} "
+            f"{'comes' if one else 'come'} before it: {higher}{equal:,} of the same priority and a "
+            "lower number"
         )
     return f"{sentence}; first {names}", [
         "wait; a shorter time limit helps it to start in a gap before them"
@@ -264,7 +266,8 @@ def _resources(asked: WaitingFacts, may_use: frozenset[str]) -> tuple[str, list[
     kind = asked.kind
     free = frozenset(name for name in may_use if _is_free(asked.nodes[name], kind))
     so_many = "so many CPUs and so much memory" if kind.memory_mib else "so many CPUs"
-    wants = f"{kind.nodes} nodes with {kind.cpus} CPUs each"
+    each = " each" if kind.nodes > 1 else ""
+    wants = f"{_n(kind.nodes, 'node')} with {_n(kind.cpus, 'CPU')}{each}"
     counted = f"{len(free)} of the {len(may_use)} nodes that it may use have {so_many} free"
     if len(free) >= kind.nodes:
         kept = _reservations_on(asked, free)
@@ -421,6 +424,10 @@ def _is_free(node: Node, kind: JobKind) -> bool:
         and node.cpus - node.allocated >= kind.cpus
         and node.memory_mib - node.allocated_mib >= kind.memory_mib
     )
+
+
+def _n(n: int, what: str) -> str:
+    return f"{n:,} {what}" if n == 1 else f"{n:,} {what}s"
 
 
 def _spelt(code: str) -> str:

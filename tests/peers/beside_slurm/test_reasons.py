@@ -149,7 +149,7 @@ def test_what_it_asks_for_is_not_free(watched: Watched, folder: Path) -> None:
         slurm = watched.slurm
         slurm.wait_until("a plan", lambda: of_slurm(slurm, job)["StartTime"] != "Unknown")
         reported = why(watched, job, "Resources")
-        assert "1 nodes with 2 CPUs each; 0 of the 2 nodes that it may use have so many" in (
+        assert "1 node with 2 CPUs; 0 of the 2 nodes that it may use have so many" in (
             reported.sentence
         )
         assert reported.machines == 2
@@ -184,7 +184,7 @@ def test_once_nobody_is_before_it_a_job_is_the_next_in_line(watched: Watched, fo
         reported = watched.why(job)  # Slurm's reason may still be that of its last cycle
     assert reported.ahead == 0
     assert reported.sentence.startswith(
-        "it is among the next in line, but what it asks for is not free: 1 nodes with 4 CPUs each"
+        "it is among the next in line, but what it asks for is not free: 1 node with 4 CPUs; "
     )
 
 

@@ -70,7 +70,7 @@ RUNS: Final = {
 EXPLAINED: Final[dict[str, tuple[str, str | None, bool]]] = {
     "running": ("is running on n1", None, False),
     "next in line": ("what it asks for is not free: .* 0 of the 1 nodes", "wait for jobs", False),
-    "others are ahead": ("1 jobs of higher priority, which want 2 CPUs", "wait", False),
+    "others are ahead": ("1 job of higher priority, which wants 2 CPUs, waits", "wait", False),
     "depends on another": ("it waits for other jobs: afterok:", "wait for these jobs", False),
     "depends on one that never comes": ("it never starts", "remove the dependency", True),
     "held by its user": ("is held: by its user", "release it: scontrol release", False),
