@@ -53,7 +53,8 @@ def command(config: Path, levers: bool, suggest: bool, as_service: bool, as_json
     from itertools import chain
 
     from outrider.cli.configuration import load
-    from outrider.cli.doctor.checks import AS_SERVICE, check_levers, examine
+    from outrider.cli.doctor.checks import AS_SERVICE, examine
+    from outrider.cli.doctor.sources import check_levers
 
     checks = []
     for check in chain(

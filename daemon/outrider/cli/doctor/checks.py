@@ -475,31 +475,3 @@ def _why(error: Exception) -> str:
     if isinstance(error, subprocess.CalledProcessError):
         return str(error.stderr).strip() or str(error)
     return str(error)
-
-
-# -- lever checks ----------------------------------------------------------------------------------
-# Tests of each lever on a test job.
-
-
-def check_levers(loaded: "LoadedConfig") -> Iterator[Check]:
-    """Yield the findings of all levers of all adapters, one by one."""
-    from outrider.service.config.reading import state_folder
-    from outrider.service.daemon.levers import make_levers
-    from outrider.service.daemon.sources import make_adapters
-
-    levers = make_levers(make_adapters(loaded, {}), state_folder(loaded))
-    if not levers:
-        yield Check("levers", "warn", "no configured adapter has a lever", "use mode shadow")
-    for label, of_adapter in levers.items():
-        for lever in of_adapter:
-            name = f"lever {label}: {lever.name}"
-            try:
-                found = [Check(f"{name}: {what}", *rest) for what, *rest in lever.prove()]  # type: ignore[arg-type]
-            except OutriderError as error:
-                found = [Check(name, "fail", str(error), "fix this error, then try again")]
-            except Exception as error:  # noqa: BLE001 - a plugin's code; it must not hide the rest
-                found = [Check(name, "fail", f"{type(error).__name__}: {error}", "report it")]
-            finally:
-                lever.close()
-            untried = "cannot be tested without a user's job"
-            yield from found or [Check(name, "warn", untried, "test it in mode canary")]
