@@ -6,7 +6,7 @@ the earlier ones are lost; the event log has all of them.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from math import ceil
+from math import ceil, inf
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -219,15 +219,15 @@ def has_begun(ad: Ad) -> bool:
     return had_begun(ad, number(ad, "JobCurrentStartDate"))
 
 
-def had_begun(ad: Ad, start_s: float) -> bool:
-    """Return whether a run of a start, or one after it, left a mark.
+def had_begun(ad: Ad, start_s: float, before_s: float = inf) -> bool:
+    """Return whether a run of a start, or one after it up to a time, left a mark.
 
     Jobs that run on their access point leave none.
     """
     if is_local(ad):
         return True
     marks = number(ad, "JobCurrentStartExecutingDate"), number(ad, "LastVacateTime")
-    return max(marks) >= start_s
+    return any(start_s <= mark < before_s for mark in marks)
 
 
 def held(time_s: float, job: str, ad: Ad) -> NamedEvent:

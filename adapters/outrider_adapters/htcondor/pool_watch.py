@@ -23,7 +23,6 @@ from outrider_adapters.htcondor.job_steps import (
     LostRun,
     access_points_of,
     had_begun,
-    has_begun,
     started,
 )
 from outrider_adapters.htcondor.lease_edits import OWN_HOLD
@@ -271,7 +270,8 @@ _OWNER_WITHIN_S: Final = 10.0
 
 _JOB_ATTRIBUTES: Final = (
     *ID_ATTRIBUTES, "User", "JobStatus", "JobUniverse", "VacateReasonCode", "LastVacateTime",
-    "LastRemoteHost", "JobCurrentStartDate", "JobCurrentStartExecutingDate", "RequestCpus",
+    "LastRemoteHost", "JobCurrentStartDate", "JobLastStartDate", "JobCurrentStartExecutingDate",
+    "RequestCpus",
 )  # fmt: skip
 _NO_RUN: Final = LostRun("")
 _PREEMPTIONS: Final = ("RecentJobRankPreemptions", "RecentJobUserPrioPreemptions")
@@ -380,9 +380,15 @@ def _lacks_cause(event: NamedEvent, now_s: float) -> bool:
 
 def _failed_start(event: NamedEvent, ad: Any) -> list[NamedEvent]:
     """Return the start and eviction of a run whose start is missing in the log."""
-    slot = "" if ad is None or has_begun(ad) else str(ad.get("LastRemoteHost") or "")
-    begun_s = 0.0 if ad is None else number(ad, "JobCurrentStartDate")
-    if not slot or begun_s > event[0]:  # that is the next attempt
+    if ad is None:
+        return []
+    slot = str(ad.get("LastRemoteHost") or "")
+    begun_s, next_s = number(ad, "JobCurrentStartDate"), inf
+    if begun_s > event[0]:  # that is the next attempt
+        begun_s, next_s = number(ad, "JobLastStartDate"), begun_s
+        if not begun_s:
+            return []
+    if not slot or begun_s > event[0] or had_begun(ad, begun_s, next_s):
         return []
     if begun_s == int(event[0]):
         begun_s = event[0]

@@ -171,6 +171,16 @@ def test_a_run_that_never_began_is_told_from_its_attempt_to_its_failure() -> Non
     assert start[0] == 990.4, "its whole seconds are cut off"
 
 
+def test_a_failed_attempt_is_told_though_the_queue_shows_the_next_one() -> None:
+    again = JOB | {"JobCurrentStartDate": 995, "JobLastStartDate": 985, "LastVacateTime": 700}
+    for ad in (again, again | {"JobCurrentStartExecutingDate": 996}):
+        assert [event[:2] for event in reported(Answering(ad), Answering(FREE), machine="")] == [
+            (985.0, events.STARTED), (LOST_S, events.EVICTED),
+        ]  # fmt: skip
+    ran = again | {"JobCurrentStartExecutingDate": 986}
+    assert reported(Answering(ran), Answering(FREE), machine="") == []
+
+
 def test_a_run_that_the_queue_alone_showed_failed_to_start_unless_its_program_left_a_mark() -> None:
     tried = JOB | {"JobCurrentStartDate": 985, "LastVacateTime": 700, "VacateReasonCode": 0}
     again = tried | {"JobCurrentStartDate": 990}  # the next attempt, in the second of the failure
