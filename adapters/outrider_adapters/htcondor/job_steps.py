@@ -32,7 +32,7 @@ STEP_ATTRIBUTES: Final = (
     "JobStatus", "JobUniverse", "QDate", "EnteredCurrentStatus", "NumShadowStarts",
     "NumJobReconnects", "JobRunCount", "JobCurrentStartDate", "JobCurrentStartExecutingDate",
     "JobLastStartDate", "LastVacateTime", "VacateReasonCode", "CompletionDate", "RemoteHost",
-    "LastRemoteHost", "CpusProvisioned", "RequestCpus", "HoldReason", "NumJobCompletions",
+    "LastRemoteHost", "CpusProvisioned", "RequestCpus", "HoldReason",
 )  # fmt: skip
 """Attributes of a job ad that are read here."""
 _ACCESS_POINT_SPEC: Final = MachineSpec(cluster="access points", inferred=True, usable=False)
@@ -160,8 +160,10 @@ def _runs(job: str, before: SeenJob, now: SeenJob, ad: Ad, began: int) -> list[N
             # the time of an eviction after the last start is that of the last run
             ended_s = vacated_s if max(run_s, 1.0) <= vacated_s <= start_s else start_s
             # `JobStatus` is "running" even if the shadow's program never began
-            why = "failed_start" if not had_begun(ad, run_s) else _loss_reason(ad, run_s)
-            new_events.append((ended_s, events.EVICTED, job, why))
+            failed = not had_begun(ad, run_s)
+            new_events.append(
+                (ended_s, events.EVICTED, job, "failed_start" if failed else UNKNOWN_REASON)
+            )
     last = "RemoteHost" if now.is_running else "LastRemoteHost"
     new_events.append(started(job, start_s, str(ad.get(last) or ""), ad))
     return new_events
@@ -200,15 +202,8 @@ def _lost(job: str, entered_s: float, ad: Ad) -> NamedEvent:
         ended_s,
         events.EVICTED,
         job,
-        REASONS.get(int(number(ad, "VacateReasonCode")), _loss_reason(ad, _start_s(ad))),
+        REASONS.get(int(number(ad, "VacateReasonCode")), UNKNOWN_REASON),
     )
-
-
-def _loss_reason(ad: Ad, start_s: float) -> str:
-    """Return why a run of this start was lost: an exit of its program is no vacated claim."""
-    is_vacated = number(ad, "LastVacateTime") >= start_s
-    has_ended = number(ad, "NumJobCompletions") > 0
-    return "requeued" if has_ended and not is_vacated else UNKNOWN_REASON
 
 
 def has_begun(ad: Ad) -> bool:

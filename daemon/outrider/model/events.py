@@ -103,7 +103,7 @@ MACHINE_KINDS: Final = frozenset(KIND_NUMBERS.values()) - JOB_KINDS - {TICK, ELI
 
 EVICTION_REASONS: Final = (
     "owner", "reboot", "preempted", "drained", "failed_start", "removed", "held", "killed",
-    "requeued", "unknown",
+    "unknown",
 )  # fmt: skip
 """Reasons for the early end of a run, a closed list; ``unknown`` if a source gives none."""
 

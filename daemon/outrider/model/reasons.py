@@ -16,7 +16,6 @@ RUN_TEXTS: Final[Mapping[str, str]] = {
     "removed": "removed from the queue",
     "held": "put on hold",
     "killed": "killed",
-    "requeued": "its program ended, and it was queued again",
     "unknown": "ended early, reason unknown",
 }
 """Ends of runs that did not complete their job, by eviction reason."""

@@ -13,7 +13,7 @@ from outrider.report.windows import Window
 
 WITHIN_S: Final = 300.0
 """A run that fails within so many seconds of its start counts as a failed start."""
-FAILING: Final = frozenset({"failed_start", "held", "killed", "requeued", "unknown"})
+FAILING: Final = frozenset({"failed_start", "held", "killed", "unknown"})
 """Reasons for which a machine may be to blame; owners, reboots, drains and users are not."""
 _ENDS: Final = (ev.COMPLETED, ev.EVICTED, ev.REMOVED)
 RUN_KINDS: Final = frozenset({ev.STARTED, *_ENDS})

@@ -214,7 +214,7 @@ class Absence:
 # -- hosts -----------------------------------------------------------------------------------------
 
 UNRELATED_REASONS: Final = frozenset(
-    {"reboot", "preempted", "drained", "removed", "held", "killed", "requeued"}
+    {"reboot", "preempted", "drained", "removed", "held", "killed"}
 )
 """Reasons of a run's end that say nothing about the machine."""
 

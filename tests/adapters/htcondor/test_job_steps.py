@@ -249,17 +249,3 @@ def test_a_job_beside_its_schedd_runs_on_the_access_point(
 def test_a_job_in_another_batch_system_runs() -> None:
     now = ad(RUNNING, 40) | {"JobUniverse": 9, "JobCurrentStartDate": 40}
     assert reported(NEW, now) == [(40, "started", UNKNOWN_HOST)]
-
-
-def test_a_retried_program_was_not_evicted() -> None:
-    """An ad with `max_retries` counts a completion, and the claim was not vacated."""
-    run = {"JobCurrentStartDate": 40, "JobCurrentStartExecutingDate": 41,
-           "LastRemoteHost": "slot1@m1", "NumJobCompletions": 1}  # fmt: skip
-    on_m1 = SeenJob(RUNNING, 1, "m1", 40.0)
-    assert reported(on_m1, ad(IDLE, 60, 1, **run)) == [(60, "evicted", "requeued")]
-    vacated = ad(IDLE, 60, 1, LastVacateTime=60, **run)
-    assert reported(on_m1, vacated) == [(60, "evicted", "unknown")]
-    again = run | {"JobLastStartDate": 40, "JobCurrentStartDate": 70, "RemoteHost": "slot1@m2"}
-    assert reported(on_m1, ad(RUNNING, 70, 2, **again)) == [
-        (70, "evicted", "requeued"), (70, "started", "m2"),
-    ]  # fmt: skip

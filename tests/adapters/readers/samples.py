@@ -137,8 +137,6 @@ def _xml_of(one: Ad, indent: str) -> str:
             body = _xml_of(value, indent + "    ")
         elif isinstance(value, str):
             body = f"<s>{html.escape(value, quote=False)}</s>"
-        elif isinstance(value, bool):
-            body = f'<b v="{"t" if value else "f"}"/>'
         else:
             body = f"<i>{value}</i>"
         lines.append(f'{indent}    <a n="{name}">{body}</a>')

@@ -152,17 +152,6 @@ def test_the_code_in_a_job_ad_tells_a_failed_start() -> None:
         assert told(form(ads)) == [(0, "evicted", "1.0", "failed_start")]
 
 
-def test_a_program_that_ended_and_was_queued_again_was_not_evicted() -> None:
-    why = "The job attribute OnExitRemove expression 'ExitCode =?= 0' evaluated to FALSE"
-    ads = [samples.ad(4, 0, "17:00", TerminatedAndRequeued=True, ReturnValue=1, Reason=why)]
-    for name in ("json", "xml"):
-        assert told(FORMS[name](ads)) == [(0, "evicted", "1.0", "requeued")]
-    text = FORMS["text"](ads).replace(
-        b"Job was evicted.", b"Job was evicted.\n\t(0) Job terminated and was requeued"
-    )
-    assert told(text) == [(0, "evicted", "1.0", "requeued")]
-
-
 def test_a_shadow_exception_and_a_failed_reconnection_end_the_run() -> None:
     assert told(record(7)) == [(0, "evicted", "1.0", "unknown")]
     assert told(record(7) + record(12))[0] == (0, "evicted", "1.0", "held")

@@ -175,7 +175,7 @@ def test_every_declared_series_is_present_from_the_start(accept: str) -> None:
         for suffix in suffixes.get(metric.kind, ("",)):
             assert metric.full_name + suffix in named
     evictions = [labels for name, labels in found if name == "outrider_evictions_total"]
-    assert len(evictions) == 10 * 2
+    assert len(evictions) == 9 * 2
     decisions = [labels for name, labels in found if name == "outrider_decisions_total"]
     assert len(decisions) == 2 * 7 * 4
     assert len(samples(parse(small_site(), accept))) == len(found)

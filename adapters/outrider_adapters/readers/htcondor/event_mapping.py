@@ -96,7 +96,6 @@ IGNORED_NAMES: Final = {
     47: "common_files",
 }
 FAILED_EXEC: Final = "Failed to execute"
-REQUEUED: Final = "Job terminated and was requeued"
 FAILED_EXEC_CODE: Final = 6  # HoldReasonCode and VacateReasonCode: FailedToCreateProcess
 _MAX_REASON: Final = 300
 _NO_REASON: Final = "Reason unspecified"
@@ -117,15 +116,8 @@ def ignored_name(number: int) -> str:
     return IGNORED_NAMES.get(number) or f"event_{number:03d}"
 
 
-def loss_reason(failed_exec: bool, requeued: bool = False) -> str:
-    """Return why a run was lost, as far as its own record shows.
-
-    Args:
-        failed_exec: its program could not be started.
-        requeued: its program ended, and the job's own policy queued it again (`max_retries`).
-    """
-    if requeued:
-        return "requeued"
+def loss_reason(failed_exec: bool) -> str:
+    """Return why a run was lost, as far as its own record shows."""
     return "failed_start" if failed_exec else "unknown"
 
 

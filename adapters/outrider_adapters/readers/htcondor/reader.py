@@ -363,8 +363,7 @@ def _add_event(number: int, time_s: float, job: str, ad: Ad, account: Account) -
     else:
         words = f"{_word(ad, 'Reason')}\n{_word(ad, 'Message')}"
         failed = meaning.FAILED_EXEC in words or number == meaning.EXECUTABLE_ERROR
-        requeued = ad.get("TerminatedAndRequeued") is True
-        account.lost(time_s, job, meaning.loss_reason(failed, requeued))
+        account.lost(time_s, job, meaning.loss_reason(failed))
 
 
 def _apply_job_ad(time_s: float, job: str, ad: Ad, account: Account) -> None:

@@ -152,9 +152,7 @@ class TextReader:
             account.not_reconnected(time_s, job)
         else:
             failed = number == meaning.EXECUTABLE_ERROR or meaning.FAILED_EXEC.encode() in body
-            account.lost(
-                time_s, job, meaning.loss_reason(failed, meaning.REQUEUED.encode() in body)
-            )
+            account.lost(time_s, job, meaning.loss_reason(failed))
 
     def _place(self, data: bytes, body: int, end: int) -> tuple[str, str]:
         """Return the machine of a 001, and the slot on it (empty if the record names none)."""

@@ -188,8 +188,8 @@ RUN_BINS: Final = (
     "0-0.25 h", "0.25-0.5 h", "0.5-1 h", "1-2 h", "2-4 h", "4-8 h", "8-16 h", "16-24 h", "24 h-",
 )  # fmt: skip
 WINDOWS: Final = ("all", "recent")
-BY_COMMAND: Final = frozenset({"removed", "held", "killed", "requeued"})
-"""Reasons of runs ended by a person or the program, which no policy has to predict.
+BY_COMMAND: Final = frozenset({"removed", "held", "killed"})
+"""Reasons of runs ended by a person, which no policy has to predict.
 
 A job that is gone for an unknown reason may be one of those: it is not scored either."""
 
