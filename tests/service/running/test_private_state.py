@@ -29,7 +29,8 @@ def modes(folder: Path) -> dict[str, str]:
 def check_closed(site: SmallSite) -> dict[str, str]:
     found = modes(site.state)
     for name, mode in found.items():
-        assert mode == ("drwx------" if mode.startswith("d") else "-rw-------"), (name, found)
+        closed = {"d": "drwx------", "s": "srw-------"}.get(mode[0], "-rw-------")
+        assert mode == closed, (name, found)
     return found
 
 
