@@ -1,9 +1,7 @@
 """Locate the daemons of a real pool: its collector, its access points, their event logs."""
 
-import atexit
 import os
 import re
-import shutil
 import socket
 import tempfile
 from collections.abc import Callable, Iterable, Mapping
@@ -202,19 +200,19 @@ def use_passed_tokens() -> None:
     """Copy the tokens that systemd passed to the service, and let HTCondor use the copies.
 
     HTCondor accepts a token of its own user alone, and what systemd passes belongs to root. The
-    copies are in a folder that ends with the service.
+    copies are in a folder that ends with the service. Each process of the service uses the same.
     """
     passed = os.environ.get("CREDENTIALS_DIRECTORY")
     if not passed or os.environ.get(f"_CONDOR_{TOKENS}") != passed:
         return
-    place = os.environ.get("RUNTIME_DIRECTORY", "").partition(":")[0] or tempfile.gettempdir()
-    folder = Path(tempfile.mkdtemp(prefix="htcondor-tokens-", dir=place))
+    place = os.environ.get("RUNTIME_DIRECTORY", "").partition(":")[0]
+    folder = Path(place) / "htcondor-tokens" if place else Path(tempfile.mkdtemp())
+    folder.mkdir(mode=0o700, exist_ok=True)
     for token in Path(passed).glob(f"{TOKENS_PREFIX}*"):
         copied = folder / token.name
         copied.touch(mode=0o600)
         copied.write_bytes(token.read_bytes())
     htcondor2.param[TOKENS] = str(folder)
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
 
 
 def event_logs_of(ads: Mapping[str, Ad], settings: HTCondorSettings) -> dict[str, LogtailSettings]:

@@ -170,6 +170,7 @@ def main() -> None:
         except (EOFError, OSError):
             return
         answer, failure = None, None
+        MESSAGES.take()  # those of earlier questions: they would pile up, and name wrong causes
         try:
             answer = answers[question](argument)
         except Exception as error:  # noqa: BLE001 - sent to the parent, which raises it

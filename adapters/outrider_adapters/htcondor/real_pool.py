@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Final, Self, TypeAlias
@@ -73,7 +72,6 @@ def diagnosed(
         yield "collector", "fail", f"does not answer: {error}", remedy
     else:
         yield "collector", "ok", f"knows {slots} slots", ""
-        yield from _negotiator(calls)
     for point in calls.access_points:
         what = f"access point {point.name}"
         try:
@@ -82,18 +80,6 @@ def diagnosed(
             yield what, "fail", f"does not answer: {error}", remedy
             continue
         yield what, *_source(point, jobs, event_logs.get(point.name), queue_s)
-
-
-def _negotiator(calls: PoolCalls) -> Iterator[Finding]:
-    if calls.negotiator_ads is None:
-        return
-    with suppress(calls.failure):
-        names = [ad["Name"] for ad in calls.collector.query(calls.negotiator_ads, "true", ["Name"])]
-        if names:
-            yield "negotiator", "ok", f"known to the collector: {', '.join(names)}", ""
-            return
-        found = "the collector knows none: no waiting job starts"
-        yield "negotiator", "fail", found, "on the central manager: condor_on -negotiator"
 
 
 def _source(

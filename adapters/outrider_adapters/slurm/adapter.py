@@ -314,7 +314,7 @@ def _ahead(queue: list[_Queued], mine: _Queued, job: str, watch: SlurmWatch) -> 
             key > mine_key
             or shares.isdisjoint(one.row.partitions)
             or seen(one.row, now_s).status != WAITING
-            or one.row.reason.startswith(NODES)  # holds nobody up
+            or one.row.reason.startswith(NODES)  # no other job waits for it
         ):
             continue
         for other in one.row.jobs:  # listed once for each of its partitions

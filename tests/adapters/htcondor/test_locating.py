@@ -139,6 +139,8 @@ def test_tokens_that_systemd_passed_are_copied_for_the_services_own_user(
     monkeypatch.setenv("_CONDOR_SEC_TOKEN_DIRECTORY", str(passed))
     locating.use_passed_tokens()
     folder = Path(param["SEC_TOKEN_DIRECTORY"])
+    locating.use_passed_tokens()  # the process was killed and begun again
+    assert [*runtime.iterdir()] == [folder]
     [copied] = folder.iterdir()
     assert (copied.name, copied.read_text()) == ("tokens-0_outrider", "a token")
     assert (folder.parent, folder.stat().st_mode & 0o777) == (runtime, 0o700)

@@ -8,6 +8,7 @@ import socket
 import time
 from collections.abc import Iterator
 from contextlib import aclosing
+from pathlib import Path
 
 import pytest
 
@@ -85,6 +86,20 @@ def test_a_look_before_the_beginning_fails_and_the_process_lives_on(mute: str) -
         with pytest.raises(RuntimeError, match=r"look\(\) before begin"):
             process.ask(LOOK)
     process.close()
+
+
+def test_messages_of_earlier_questions_do_not_pile_up(mute: str) -> None:
+    process = PoolProcess(HTCondorSettings(collector=mute))
+    kept = Path(f"/proc/{process._process.pid}/fd/2")
+    try:
+        for _ in range(2):
+            with pytest.raises(RuntimeError, match=r"look\(\) before begin"):
+                process.ask(LOOK)  # no call to the pool takes the messages
+            size = kept.stat().st_size
+            kept.write_text("an old message\n" * 1_000)
+        assert size < 1_000
+    finally:
+        process.close()
 
 
 def test_who_asks_once_waits_for_some_seconds_whatever_the_bindings_wait_for(mute: str) -> None:
