@@ -53,6 +53,35 @@ def test_a_job_on_fewer_cpus_runs_for_longer_and_a_preempted_one_keeps_its_work(
     assert list(events) == [(125.0, ev.COMPLETED, 0, None), (140.0, ev.COMPLETED, 1, None)]
 
 
+def test_a_run_that_is_suspended_already_can_be_preempted_and_loses_no_work() -> None:
+    site = site_of(Job(0, WIDE, 0.0))
+    events = site.events()
+    next(events)
+    site.start(0, 6)
+    assert next(events) == (0.0, ev.STARTED, 0, (6, 4))
+    for at_s in (50.0, 80.0):
+        site.wake_at(at_s)
+        assert next(events) == (at_s, ev.TICK, 0, None)
+        site.preempt(0)
+        assert next(events) == (at_s, ev.SUSPENDED, 0, ev.CPUS_GIVEN_BACK)
+    site.wake_at(90.0)
+    assert next(events) == (90.0, ev.TICK, 0, None)
+    site.resume(0, 4)
+    assert list(events) == [(90.0, ev.RESUMED, 0, (6, 4)), (140.0, ev.COMPLETED, 0, None)]
+
+
+def test_a_run_that_was_preempted_before_can_be_preempted_again() -> None:
+    job = running(0, 6)
+    job.gave_back = True
+    site = site_of(job)
+    events = site.events()
+    next(events)
+    site.preempt(0)
+    assert next(events) == (0.0, ev.SUSPENDED, 0, ev.CPUS_GIVEN_BACK)
+    site.resume(0, 1)
+    assert list(events) == [(0.0, ev.RESUMED, 0, (6, 1)), (60.0, ev.COMPLETED, 0, None)]
+
+
 def test_who_runs_goes_on_and_is_evicted_when_the_owner_comes() -> None:
     closure = Closure(7, 30.0, 500.0, OWNER)
     longer = Closure(7, 400.0, 700.0, OWNER)

@@ -5,6 +5,7 @@ import pytest
 from outrider.formats.workload import GridRules, SpeedChange
 from outrider.model.errors import PolicyError
 from outrider.model.utility import Linear
+from outrider.simulation.grid_site import Run
 from outrider.testing.fixtures import Asked
 from tests.fixtures.scripted import told
 
@@ -101,3 +102,15 @@ def test_a_preempted_job_can_become_hopeless_too() -> None:
     run = told(jobs, script, rules=rules, utilities=LINEAR)
     assert run.told[0][-1] == (15.0, "removed", "removed"), "5 s left, worth nothing from 20 s on"
     assert run.report["badput_s"] == pytest.approx(20.0)
+
+
+def test_a_run_works_at_its_rate_and_not_while_it_is_paused() -> None:
+    run = Run(machine=3, left_s=100.0)
+    assert run.pause(7.0) == 0.0  # it has not begun
+    run.cpus, run.rate, run.since_s = 2, 0.5, 10.0
+    assert run.end_s() == 210.0
+    assert run.pause(50.0) == 20.0
+    assert run.pause(90.0) == 0.0
+    assert run.left_s == 80.0
+    run.rate, run.since_s = 1.0, 100.0
+    assert run.end_s() == 180.0

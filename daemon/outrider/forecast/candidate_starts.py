@@ -6,7 +6,6 @@ from heapq import heappop, heappush
 from math import inf, nan
 from typing import Any, Final, NamedTuple
 
-import msgspec
 import numpy as np
 
 from outrider.forecast.closures import OWNER, REBOOT, Closure
@@ -21,6 +20,7 @@ from outrider.model.errors import OutriderError, PolicyError
 from outrider.model.events import Event
 from outrider.model.jobs import Job
 from outrider.model.localtime import DAY_S
+from outrider.simulation.grid_site import Run
 from outrider.twin.replicates import PolicyMaker
 
 MIN_REPLICATES: Final = 10
@@ -214,17 +214,6 @@ _CHECK_EVERY: Final = 256
 _CLOSES: Final = {OWNER: ev.OWNER_CAME, REBOOT: ev.REBOOTED}
 
 
-class _Run(msgspec.Struct, eq=False):
-    """Run with `left_s` seconds of work at `since_s`; `end_s` is inf while it is suspended."""
-
-    machine: int
-    cpus: int
-    rate: float
-    left_s: float
-    since_s: float
-    end_s: float = inf
-
-
 class SiteAhead:
     """Simulated site that executes decisions (`outrider.engine.ports.PlanActuator`).
 
@@ -270,7 +259,8 @@ class SiteAhead:
         self.starts_s: dict[int, float] = {}
         self._next_job = max(self._run_s, default=-1) + 1
         self._closed = dict(closed)
-        self._runs: dict[int, _Run] = {}
+        self._runs: dict[int, Run] = {}
+        self._ends_s: dict[int, float] = {}
         self._on: dict[int, dict[int, None]] = {}  # jobs by machine, in order
         self._started: list[Event] = []
         self._heap: list[tuple[float, int, int]] = []
@@ -290,15 +280,10 @@ class SiteAhead:
         is_suspended = job.gave_back
         rate = job.cpus / job.spec.cpus
         left_s = max(0.0, self._run_s[job.number] - job.run_s(self._now_s))
-        run = _Run(job.machine, 0 if is_suspended else job.cpus, rate, left_s * rate, self._now_s)
-        self._runs[job.number] = run
+        run = self._runs[job.number] = Run(job.machine, left_s * rate)
         self._on.setdefault(job.machine, {})[job.number] = None
         if not is_suspended:
-            self._schedule(job.number, run)
-
-    def _schedule(self, job: int, run: _Run) -> None:
-        run.end_s = max(self._now_s, run.since_s + run.left_s / run.rate)
-        heappush(self._heap, (run.end_s, ev.COMPLETED, job))
+            self._resume_run(job.number, run, job.cpus)
 
     # -- actuator -----------------------------------------------------------------------------
 
@@ -308,10 +293,9 @@ class SiteAhead:
 
     def _begin(self, job: int, machine: int, cpus: int) -> None:
         now_s = self._now_s
-        run = _Run(machine, cpus, cpus / self._asked[job], self._run_s[job], now_s)
-        self._runs[job] = run
+        run = self._runs[job] = Run(machine, self._run_s[job])
         self._on.setdefault(machine, {})[job] = None
-        self._schedule(job, run)
+        self._resume_run(job, run, cpus)
         if job in self._wanted:
             self._wanted.discard(job)
             self.starts_s[job] = now_s
@@ -327,13 +311,14 @@ class SiteAhead:
         if run is None:
             self._begin(job, machine, cpus)
             return
-        self._pause(run)
+        run.pause(self._now_s)
         self._resume_run(job, run, cpus)
         self._started.append((self._now_s, ev.RESIZED, job, cpus))
 
     def preempt(self, job: int) -> None:
-        """Suspend a running job, now."""
-        self._pause(self._runs[job])
+        """Suspend a run, now; one that is suspended already stays so."""
+        self._runs[job].pause(self._now_s)
+        self._ends_s.pop(job, None)
         self._started.append((self._now_s, ev.SUSPENDED, job, ev.CPUS_GIVEN_BACK))
 
     def resume(self, job: int, cpus: int) -> None:
@@ -342,13 +327,10 @@ class SiteAhead:
         self._resume_run(job, run, cpus)
         self._started.append((self._now_s, ev.RESUMED, job, (run.machine, cpus)))
 
-    def _pause(self, run: _Run) -> None:
-        run.left_s = max(0.0, run.left_s - (self._now_s - run.since_s) * run.rate)
-        run.end_s = inf
-
-    def _resume_run(self, job: int, run: _Run, cpus: int) -> None:
+    def _resume_run(self, job: int, run: Run, cpus: int) -> None:
         run.cpus, run.rate, run.since_s = cpus, cpus / self._asked[job], self._now_s
-        self._schedule(job, run)
+        self._ends_s[job] = run.end_s()
+        heappush(self._heap, (run.end_s(), ev.COMPLETED, job))
 
     # -- events -------------------------------------------------------------------------------
 
@@ -404,13 +386,13 @@ class SiteAhead:
 
     def _ends(self, job: int) -> bool:
         """End the run of a job if that is due now; return whether it was."""
-        run = self._runs.get(job)
-        if run is None or run.end_s != self._now_s:
+        if self._ends_s.get(job) != self._now_s:
             return False
         self._drop(job)
         return True
 
     def _drop(self, job: int) -> None:
+        self._ends_s.pop(job, None)
         del self._on[self._runs.pop(job).machine][job]
 
     def _submit(self, came: Arrival) -> Event:

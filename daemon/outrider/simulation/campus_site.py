@@ -39,6 +39,7 @@ from outrider.simulation.exogenous_events import (
     owner_intervals,
     reboot_times,
 )
+from outrider.simulation.grid_site import Run
 
 NO_RUN: Final = -1
 _GONE: Final = -2
@@ -228,42 +229,33 @@ def _known_w(watts: float) -> float | None:
 # whose year must replay in seconds, does not pay for them.
 
 
-class Run:
-    """Run of a job on its machine, with its remaining work.
+class DetailedRun(Run):
+    """Run of a job on a machine of a campus.
+
+    Its `rate` is the part of the requested CPUs that it has.
 
     Attributes:
-        machine: number of its machine.
         woke: whether its machine was woken for it.
-        setup_s: seconds of wake-up and data transfer before it works.
-        cpus: CPUs that it has; 0 while a policy has preempted it.
-        rate: of its work: the part of the requested CPUs that it has.
-        left_s: seconds that it still needs at `since_s` at rate 1; inf if it never ends by itself.
+        setup_s: seconds of wake-up and data transfer before it works, part of `left_s`.
         busy_s: seconds that it had run at rate 1, setup included, when it was last suspended.
-        since_s: when it started or was last resumed; inf while it is suspended.
         due: time and kind of its next event in the heap; other entries are outdated.
     """
 
-    __slots__ = (
-        "busy_s", "cpus", "due", "left_s", "machine", "rate", "setup_s", "since_s", "woke"
-    )  # fmt: skip
+    __slots__ = ("busy_s", "due", "setup_s", "woke")
 
     def __init__(self, machine: int, woke: bool, setup_s: float, work_s: float, now: float) -> None:
-        self.cpus = 0
-        self.rate = 1.0
+        super().__init__(machine, setup_s + work_s)
         self.due: tuple[float, int] | None = None
-        self.machine = machine
         self.woke = woke
         self.setup_s = setup_s
-        self.left_s = setup_s + work_s
         self.busy_s = 0.0
         self.since_s = now
 
-    def pause(self, now: float) -> None:
-        """Suspend the run and update its remaining work."""
-        went_s = max(0.0, now - self.since_s) * self.rate
-        self.busy_s += went_s
-        self.left_s -= went_s
-        self.since_s = inf
+    def pause(self, now: float) -> float:
+        """Suspend the run; return the seconds of work that it did since it began to work."""
+        worked_s = super().pause(now)
+        self.busy_s += worked_s
+        return worked_s
 
     def worked_s(self, now: float) -> float:
         """Return the seconds of work done by `now`, setup excluded."""
@@ -292,7 +284,7 @@ class DetailedSite(SimulatedSite):
         self._asked: list[int] = _cpus(campus.requests, len(campus.job_names))
         self._left: list[int] = _cpus(campus.capacities, len(campus.machine_names))
         self._runs_n = [0] * len(campus.machine_names)
-        self._running: dict[int, Run] = {}
+        self._running: dict[int, DetailedRun] = {}
         self._saved_s: dict[int, float] = {}
 
     # -- oracle -------------------------------------------------------------------------------
@@ -331,13 +323,13 @@ class DetailedSite(SimulatedSite):
         woke = self._sleeps(machine)
         setup_s = self.rules.transfer_s + (self.rules.wake_s if woke else 0.0)
         work_s = inf if isnan(self._run_s[job]) else self._run_s[job] - self.saved_s(job)
-        run = self._running[job] = Run(machine, woke, setup_s, work_s, now)
+        run = self._running[job] = DetailedRun(machine, woke, setup_s, work_s, now)
         self._give(job, run, cpus)
         self._schedule_next_event(job, run)
         self._place[job] = machine
         self._started.append((now, STARTED, job, (machine, cpus)))
 
-    def _give(self, job: int, run: Run, cpus: int) -> None:
+    def _give(self, job: int, run: DetailedRun, cpus: int) -> None:
         """Set the number of CPUs of a run from now on; 0: none."""
         machine = run.machine
         self._left[machine] += run.cpus - cpus
@@ -346,14 +338,16 @@ class DetailedSite(SimulatedSite):
         if not self._runs_n[machine]:
             self._idle_from[machine] = self.now
 
-    def _schedule(self, job: int, run: Run, time_s: float, kind: int, why: str | None) -> None:
+    def _schedule(
+        self, job: int, run: DetailedRun, time_s: float, kind: int, why: str | None
+    ) -> None:
         run.due = time_s, kind
         heappush(self._heap, (time_s, kind, job, why))
 
-    def _schedule_next_event(self, job: int, run: Run) -> None:
+    def _schedule_next_event(self, job: int, run: DetailedRun) -> None:
         """Schedule the first event of a run: its end, the next log-in or the reboot."""
         login, reboot = self._next_login(run.machine), self._reboot_after_now()
-        end = run.since_s + run.left_s / run.rate
+        end = run.end_s()
         if end <= login and end <= reboot:
             run.due = None
             if end < inf:
@@ -379,7 +373,7 @@ class DetailedSite(SimulatedSite):
         self._give(job, run, 0)
         return True
 
-    def _suspend(self, job: int, run: Run) -> None:
+    def _suspend(self, job: int, run: DetailedRun) -> None:
         """Suspend a run at a log-in; schedule its eviction, or its resumption if that is sooner."""
         run.pause(self.now)
         self._next_login(run.machine)
@@ -392,12 +386,12 @@ class DetailedSite(SimulatedSite):
         else:
             self._schedule(job, run, leaves, RESUMED, None)
 
-    def _resume(self, job: int, run: Run) -> None:
+    def _resume(self, job: int, run: DetailedRun) -> None:
         """Continue a suspended run."""
         run.since_s = self.now
         self._schedule_next_event(job, run)
 
-    def _save_work(self, kind: int, job: int, ended: Run) -> None:
+    def _save_work(self, kind: int, job: int, ended: DetailedRun) -> None:
         """Keep the work that checkpoints of an ended run hold; drop it if the job completed."""
         every_s = self.rules.checkpoint_every_s
         if kind == COMPLETED:
@@ -470,12 +464,12 @@ class SharedSite(DetailedSite):
         self._go_on(job, run, cpus)
         self._started.append((self.now, RESUMED, job, (run.machine, cpus)))
 
-    def _go_on(self, job: int, run: Run, cpus: int) -> None:
+    def _go_on(self, job: int, run: DetailedRun, cpus: int) -> None:
         self._give(job, run, cpus)
         run.since_s = self.now
         self._schedule_next_event(job, run)
 
-    def _refuse_too_many(self, job: int, run: Run, cpus: int) -> None:
+    def _refuse_too_many(self, job: int, run: DetailedRun, cpus: int) -> None:
         if cpus > self._left[run.machine] + run.cpus:
             raise ValueError(f"job {job} cannot have {cpus} CPUs at {self.now:g} s")
 

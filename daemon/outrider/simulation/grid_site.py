@@ -41,23 +41,48 @@ Half a year: a policy that explores once in a thousand hours still starts its la
 
 
 class Run:
-    """Run of a job, with its remaining work.
+    """Run of a job, with its remaining work: of a grid, a campus or a forecast.
 
     Attributes:
         machine: number of its machine.
-        cpus: CPUs it has; 0 while it is preempted.
-        left_s: work left at `since_s`, in seconds on all requested CPUs at speed 1.
-        since_s: the time to which `left_s` refers.
+        cpus: CPUs that it has; 0 before it works and while it is preempted.
+        rate: seconds of its work per second.
+        left_s: seconds of work left at `since_s` at rate 1; inf if it never ends by itself.
+        since_s: the time to which `left_s` refers; inf once `pause` was called.
+    """
+
+    __slots__ = ("cpus", "left_s", "machine", "rate", "since_s")
+
+    def __init__(self, machine: int, left_s: float) -> None:
+        self.machine = machine
+        self.cpus = 0
+        self.rate = 0.0
+        self.left_s = left_s
+        self.since_s = inf
+
+    def pause(self, now: float) -> float:
+        """Suspend the run; return the seconds of work that it did since it began to work."""
+        worked_s = max(0.0, now - self.since_s) * self.rate
+        self.left_s -= worked_s
+        self.since_s = inf
+        return worked_s
+
+    def end_s(self) -> float:
+        """Return when a run that works ends; inf if it never does."""
+        return self.since_s + max(0.0, self.left_s) / self.rate
+
+
+class GridRunningJob(Run):
+    """Run of a job on a grid.
+
+    Attributes:
         number: version of its scheduled end; entries of earlier versions are ignored.
     """
 
-    __slots__ = ("cpus", "left_s", "machine", "number", "since_s")
+    __slots__ = ("number",)
 
-    def __init__(self, machine: int, left_s: float, now: float) -> None:
-        self.machine = machine
-        self.cpus = 0
-        self.left_s = left_s
-        self.since_s = now
+    def __init__(self, machine: int, left_s: float) -> None:
+        super().__init__(machine, left_s)
         self.number = 0
 
 
@@ -90,7 +115,7 @@ class GridSite:
         self._next = 0
         self._first_start_s: list[float] = [inf] * len(self._submit_s)
         self._queued: set[int] = set()
-        self._runs: dict[int, Run] = {}
+        self._runs: dict[int, GridRunningJob] = {}
         self._sent: list[deque[int]] = [deque() for _ in workload.machines]
         self._schedules = 0
         self._heap: list[tuple[float, int, int, int, Any]] = [
@@ -117,7 +142,7 @@ class GridSite:
         if job not in self._queued:
             raise ValueError(f"job {job} is not queued at {self.now:g} s")
         self._queued.discard(job)
-        run = self._runs[job] = Run(machine, self._run_s[job], self.now)
+        run = self._runs[job] = GridRunningJob(machine, self._run_s[job])
         self._first_start_s[job] = self.now
         self._decided_events.append((self.now, STARTED, job, (machine, cpus)))
         if self.workload.rules.node_queues:
@@ -148,17 +173,16 @@ class GridSite:
 
     # -- work ---------------------------------------------------------------------------------
 
-    def _set_cpus(self, job: int, run: Run, cpus: int) -> None:
+    def _set_cpus(self, job: int, run: GridRunningJob, cpus: int) -> None:
         """Give the run `cpus` CPUs from now on and schedule its end."""
         if run.cpus:
-            run.left_s -= (self.now - run.since_s) * self._work_rate(job, run)
+            run.pause(self.now)
         run.since_s, run.cpus = self.now, cpus
+        run.rate = self._work_rate(job, run)
         self._schedules += 1
         run.number = self._schedules
-        rate = self._work_rate(job, run)
-        if rate > 0.0:
-            end_s = self.now + max(0.0, run.left_s) / rate
-            heapq.heappush(self._heap, (end_s, COMPLETED, job, run.number, None))
+        if run.rate > 0.0:
+            heapq.heappush(self._heap, (run.end_s(), COMPLETED, job, run.number, None))
 
     def _work_rate(self, job: int, run: Run) -> float:
         """Return seconds of work per second (Vengerov 2005, section 5).
@@ -170,13 +194,9 @@ class GridSite:
 
     def _change_speed(self, machine: int, speed: float) -> None:
         """Set the machine's speed and reschedule the ends of its runs."""
-        on_it = [(job, run) for job, run in self._runs.items() if run.machine == machine]
-        left = [(job, run, run.left_s - (self.now - run.since_s) * self._work_rate(job, run))
-                for job, run in on_it]  # fmt: skip
         self._speed[machine] = speed
-        for job, run, left_s in left:
-            run.left_s, run.since_s = left_s, self.now
-            if run.cpus:
+        for job, run in self._runs.items():
+            if run.machine == machine and run.cpus:
                 self._set_cpus(job, run, run.cpus)
 
     # -- oracle -------------------------------------------------------------------------------
@@ -286,9 +306,7 @@ class GridSite:
             sent = self._sent[run.machine]
             sent.popleft()
             if sent:
-                follower = self._runs[sent[0]]
-                follower.since_s = self.now
-                self._set_cpus(sent[0], follower, self._cpus[sent[0]])
+                self._set_cpus(sent[0], self._runs[sent[0]], self._cpus[sent[0]])
         return True
 
     def _schedule_withdrawal(self, job: int, left_s: float, number: int) -> None:

@@ -17,7 +17,7 @@ from outrider.model.localtime import TraceTime
 from outrider.model.utility import Rising, TimeUtility, make_utility
 from outrider.replay.run import ReplayDecisionLog, TraceRun, keep_nothing
 from outrider.simulation.generators.grids.workloads import CPUS, LONGEST_S, vengerov_grid
-from outrider.simulation.grid_site import GridSite, Run
+from outrider.simulation.grid_site import GridRunningJob, GridSite
 from outrider_lab.papers.vengerov.grid import (
     AGGRESSIVE,
     BAD,
@@ -41,14 +41,12 @@ _RECONSIDER_S: Final = 3600.0
 class WholeStepGrid(GridSite):
     """Grid on which runs end at whole steps: a step that is needed in part is used up."""
 
-    def _set_cpus(self, job: int, run: Run, cpus: int) -> None:
+    def _set_cpus(self, job: int, run: GridRunningJob, cpus: int) -> None:
         super()._set_cpus(job, run, cpus)
-        rate = self._work_rate(job, run)
-        if rate > 0.0:
-            end_s = self.now + max(0.0, run.left_s) / rate
+        if run.rate > 0.0:
             self._schedules += 1
             run.number = self._schedules  # the end that was put down before is void now
-            whole_s = float(ceil(end_s - _ROUNDING_S))
+            whole_s = float(ceil(run.end_s() - _ROUNDING_S))
             heapq.heappush(self._heap, (whole_s, COMPLETED, job, run.number, None))
 
 
