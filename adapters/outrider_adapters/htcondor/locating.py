@@ -1,9 +1,11 @@
 """Locate the daemons of a real pool: its collector, its access points, their event logs."""
 
 import os
+import queue
 import re
 import socket
 import tempfile
+import threading
 from collections.abc import Callable, Iterable, Mapping
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -24,6 +26,8 @@ from outrider_adapters.htcondor.pool_calls import (
 )
 from outrider_adapters.htcondor.settings import HTCondorSettings
 from outrider_adapters.logtail import LogtailSettings
+
+_NAMED_WITHIN_S: Final = 5.0
 
 
 class LocatedSchedd:
@@ -172,12 +176,25 @@ def addresses(ad: Ad) -> list[str]:
 
 
 def is_this_host(host: str) -> bool:
-    """Return whether a name or an address is of this host: one can listen there."""
+    """Return whether a name or an address is of this host: one can listen there.
+
+    False if no name server answers in time: a host knows its own name without one.
+    """
+    answers: queue.SimpleQueue[bool] = queue.SimpleQueue()
+
+    def look() -> None:
+        try:
+            found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+        except (OSError, UnicodeError):
+            answers.put(False)
+        else:
+            answers.put(bool(found) and all(map(_is_own, found)))
+
+    threading.Thread(target=look, name="resolve", daemon=True).start()
     try:
-        found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
-    except (OSError, UnicodeError):
+        return answers.get(timeout=_NAMED_WITHIN_S)
+    except queue.Empty:
         return False
-    return bool(found) and all(map(_is_own, found))
 
 
 def _is_own(one: tuple[Any, ...]) -> bool:

@@ -1,6 +1,7 @@
 """Finding the daemons of a pool, and finding them again."""
 
 import socket
+import threading
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -171,3 +172,19 @@ def test_a_log_is_found_on_this_host_alone_where_it_may_be_read_and_a_named_one_
     assert found() == named, "there is no such file"
     (tmp_path / "EventLog").write_text("")
     assert found() == {"ap1.test": (str(tmp_path / "EventLog"),)} | named
+
+
+def test_a_name_that_no_name_server_answers_in_time_is_not_of_this_host(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert locating.is_this_host("127.0.0.1")
+    may_go_on = threading.Event()
+
+    def hang(*asked: object, **more: object) -> list[object]:
+        may_go_on.wait(60)
+        return []
+
+    monkeypatch.setattr(socket, "getaddrinfo", hang)
+    monkeypatch.setattr(locating, "_NAMED_WITHIN_S", 0.05)
+    assert not locating.is_this_host("cm.example.org")
+    may_go_on.set()
