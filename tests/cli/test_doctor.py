@@ -3,13 +3,16 @@
 import json
 import socket
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
+from outrider.cli.configuration import load
+from outrider.cli.doctor import checks as doctor_checks
 from outrider.journal import Entry, Journal
 from outrider.model.decisions import DecisionRow
 from tests.cli.running import outrider, shell
+from tests.cli.test_asking import Stranger, serving
 from tests.free_port import free_port
 from tests.service.running.test_first_looks import BOARD_TABLE, installed
 
@@ -111,6 +114,52 @@ def test_a_running_daemon_is_recognised(site: Path, demo_url: str) -> None:
     _, found = checks(site)
     assert found["port"]["state"] == "ok"
     assert "a daemon answers there, in mode shadow" in found["port"]["found"]
+
+
+class Starting(Stranger):
+    """A daemon that reads its journal, then has no adapter yet, then has one that is up."""
+
+    answers: ClassVar[list[tuple[int, dict[str, object]]]] = []
+
+    def do_GET(self) -> None:  # noqa: N802 - as the base class names it
+        code, answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+        self.send_response(code)
+        self.end_headers()
+        self.wfile.write(json.dumps(answer).encode())
+
+
+UP = {"label": "pool", "up": True, "input_age_s": 0.0, "events": {}, "problem": ""}
+STARTS: tuple[int, dict[str, object]] = (503, {"error": "reading the journal: 40 %"})
+
+
+def starting_daemon(site: Path, *says: tuple[int, dict[str, object]]) -> dict[str, Any] | None:
+    """The status that the doctor takes from a daemon that gives these answers in turn."""
+    text = (site / "outrider.toml").read_text()
+    port = text.partition("127.0.0.1:")[2].partition('"')[0]
+    with serving(type("Answering", (Starting,), {"answers": list(says)})) as url:
+        (site / "outrider.toml").write_text(text.replace(port, url.rpartition(":")[2]))
+        return doctor_checks.running_daemon(load(site / "outrider.toml"))
+
+
+def test_a_daemon_that_has_just_started_is_waited_for(site: Path) -> None:
+    says: list[dict[str, object]] = [
+        {"mode": "shadow"},
+        {"mode": "shadow", "adapters": []},
+        {"mode": "shadow", "adapters": [UP]},
+    ]
+    assert starting_daemon(site, STARTS, *((200, one) for one in says)) == says[-1]
+
+
+def test_a_daemon_that_goes_on_starting_is_not_taken_for_none(
+    site: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(doctor_checks, "_FIRST_ANSWERS_S", 0.0)
+    found = starting_daemon(site, STARTS)
+    assert found is not None
+    [adapter] = found["adapters"]
+    assert (adapter["label"], adapter["up"]) == ("pool", False)
+    assert adapter["problem"].startswith("the daemon is still starting: ")
+    assert adapter["problem"].endswith("reading the journal: 40 %")
 
 
 def test_records_that_cannot_be_read_are_a_warning(site: Path) -> None:

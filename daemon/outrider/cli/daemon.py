@@ -77,6 +77,7 @@ class DaemonAddress(NamedTuple):
 
         Raises:
             UnknownJobError: the daemon does not know the job.
+            DaemonStartsError: it is still starting.
             PeerError: no daemon can be reached, or it gives no valid answer in time.
             ConfigurationError: the address is invalid, or the token cannot be read.
         """
@@ -95,6 +96,8 @@ class DaemonAddress(NamedTuple):
             raise _refusal(place, status, answer)
         if status in (300, 404) and "error" in answer and path.startswith(_EXPLAIN):
             raise UnknownJobError(str(answer["error"]), answer.get("candidates", []))
+        if status == 503:
+            raise DaemonStartsError(f"{place}{path}: answered 503: {answer.get('error', '')}")
         if status != 200:
             raise PeerError(f"{place}{path}: answered {status}: {answer.get('error', '')}")
         if "mode" not in answer:  # every answer that commands ask for contains it
@@ -175,6 +178,10 @@ class UnknownJobError(PeerError):
     def __init__(self, message: str, candidates: Sequence[str] = ()) -> None:
         super().__init__(message)
         self.candidates = list(candidates)
+
+
+class DaemonStartsError(PeerError):
+    """A daemon answers that it has not read its journal and its sources yet."""
 
 
 def explain_path(job: str) -> str:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from outrider.cli.configuration import journal_path, load
-from outrider.cli.daemon import DaemonAddress
+from outrider.cli.daemon import DaemonAddress, DaemonStartsError
 from outrider.cli.doctor.sources import Check, this_user
 from outrider.cli.printing import shown
 from outrider.model.errors import ConfigurationError, LedgerError, OutriderError, PeerError
@@ -239,20 +239,29 @@ def _own_clock(loaded: "LoadedConfig") -> bool:
 def running_daemon(loaded: "LoadedConfig") -> dict[str, Any] | None:
     """Return the status of the daemon that answers at the configured address, or None.
 
-    A daemon that has just been started has some seconds for its adapters' first answers.
+    A daemon that has just been started has some seconds to read its journal, and for its adapters'
+    first answers. After these its adapters are down because it is still starting.
     """
     until_s = time.monotonic() + _FIRST_ANSWERS_S
-    try:
-        while True:
+    status: dict[str, Any]
+    while True:
+        try:
             status = DaemonAddress.configured(loaded).ask("/api/v1/status")
-            waits = any(
-                not one["up"] and one["problem"].startswith(_NEW) for one in status["adapters"]
+        except DaemonStartsError as error:
+            down = {"up": False, "problem": f"the daemon is still starting: {error}"}
+            labels = loaded.config.adapters
+            status = {"mode": "not known yet", "adapters": [{"label": b, **down} for b in labels]}
+            waits = True
+        except (PeerError, ConfigurationError, OSError):
+            return None
+        else:
+            adapters = status.get("adapters") or ()
+            waits = not adapters or any(
+                not one["up"] and one["problem"].startswith(_NEW) for one in adapters
             )
-            if not waits or time.monotonic() > until_s:
-                return status
-            time.sleep(0.5)
-    except (PeerError, ConfigurationError, OSError, KeyError):
-        return None
+        if not waits or time.monotonic() > until_s:
+            return status
+        time.sleep(0.5)
 
 
 def check_port(loaded: "LoadedConfig", running_mode: str | None) -> Check:
