@@ -5,7 +5,8 @@ import threading
 
 import pytest
 
-from outrider.service.commands.reverting import LeverReverter, Reverted, revert_lever
+from outrider.model.errors import PeerError
+from outrider.service.commands.reverting import LeverReverter, Reverted, revert_each, revert_lever
 from outrider.service.host.own_thread import in_own_thread
 from tests.acting.levers import Noting
 
@@ -66,6 +67,21 @@ async def test_one_that_hangs_is_not_asked_again_until_it_has_answered() -> None
             await asyncio.sleep(0.01)
     await taking.take(levers)
     assert hanging.asked_n == 2
+
+
+def test_one_that_fails_does_not_keep_the_others_from_reverting() -> None:
+    books = [Book("a", PeerError("no answer")), Book("b", OSError("gone")), Book("c", 2)]
+    found = revert_each({book.name: book for book in books})
+    assert found == [
+        Reverted("a", None, "no answer"),
+        Reverted("b", None, "OSError: gone"),
+        Reverted("c", 2, ""),
+    ]
+    assert all(book.closed for book in books)
+    unreached = [Book("a", PeerError("no answer")), Book("b", PeerError("refused"))]
+    with pytest.raises(PeerError, match="no answer; refused"):
+        revert_each({book.name: book for book in unreached})
+    assert revert_each({}) == []
 
 
 def test_of_what_is_stale_only_that_is_taken_back_and_the_lever_is_closed_anyway() -> None:

@@ -1,7 +1,7 @@
 """``outrider release``: reverts Outrider's changes in the batch system immediately."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -20,6 +20,7 @@ from outrider.cli.daemon import (
 from outrider.cli.printing import echo
 
 if TYPE_CHECKING:
+    from outrider.service.commands.reverting import Reverted
     from outrider.service.config.loaded import LoadedConfig
 
 
@@ -69,16 +70,18 @@ def command(
         return 0 if answer is None else answer.exit_code
     nothing_lasts = stale and not _has_lasting(loaded)  # runs each minute, so load no more then
     released = [] if nothing_lasts else _by_ourselves(loaded, stale=stale)
+    failed = [one for one in released if one.problem]
     if as_json:
-        print_json({"by": "command", "command": "release", "outcome": "done", "released": released})
-        return 0
+        outcome = {"outcome": "failed" if failed else "done"}
+        print_json({"by": "command", "command": "release", **outcome, "released": released})
+        return int(bool(failed))
     for one in released:
-        echo(f"{one['lever']}: reverted for {one['jobs']:,} jobs.")
+        echo(f"{one.sentence}.")
     if nothing_lasts:
         echo("There are no changes that do not expire automatically.")
     elif not released:
         echo("No configured adapter has a lever.")
-    return 0
+    return int(bool(failed))
 
 
 def _asked(loaded: "LoadedConfig | None", socket_path: Path | None, why: str) -> "Answer | None":
@@ -108,9 +111,9 @@ def _has_lasting(loaded: "LoadedConfig") -> bool:
     return has_lasting(state_folder(loaded))
 
 
-def _by_ourselves(loaded: "LoadedConfig", *, stale: bool) -> list[dict[str, Any]]:
-    """Revert the changes without a daemon; return the number of jobs for each lever."""
-    from outrider.service.commands.reverting import revert_lever
+def _by_ourselves(loaded: "LoadedConfig", *, stale: bool) -> "list[Reverted]":
+    """Revert the changes without a daemon; return the result of each lever."""
+    from outrider.service.commands.reverting import revert_each
     from outrider.service.config.reading import state_folder
     from outrider.service.daemon.levers import UndoFile, make_levers
     from outrider.service.daemon.sources import make_adapters
@@ -121,11 +124,9 @@ def _by_ourselves(loaded: "LoadedConfig", *, stale: bool) -> list[dict[str, Any]
     adapters = make_adapters(loaded, {})
     for label, adapter in adapters.items():
         adapter.undo_log = UndoFile(folder, label)
-    return [
-        {"lever": f"{label}: {lever.name}", "jobs": revert_lever(lever, stale=stale), "problem": ""}
-        for label, levers in make_levers(adapters, folder).items()
-        for lever in levers
-    ]
+    made = make_levers(adapters, folder).items()
+    every = {f"{label}: {lever.name}": lever for label, levers in made for lever in levers}
+    return revert_each(every, stale=stale)
 
 
 def _why_not_by_the_daemon(loaded: "LoadedConfig", folder: Path) -> str:

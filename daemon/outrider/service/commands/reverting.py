@@ -8,6 +8,7 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from outrider.api.lever import Lever
+from outrider.model.errors import PeerError
 from outrider.service.host.own_thread import in_own_thread
 
 
@@ -39,6 +40,30 @@ def revert_lever(lever: Lever, *, stale: bool = False) -> int:
         return lever.withdraw_stale() if stale else lever.withdraw_all()
     finally:
         lever.close()
+
+
+def revert_each(levers: Mapping[str, Lever], *, stale: bool = False) -> list[Reverted]:
+    """Revert the changes of levers one after another; one that fails does not stop the others.
+
+    Args:
+        levers: by name, each created for this.
+        stale: as in `revert_lever`.
+
+    Raises:
+        PeerError: nothing was reverted, because no batch system did it.
+    """
+    found, unreached = [], []
+    for name, lever in levers.items():
+        try:
+            found.append(Reverted(name, revert_lever(lever, stale=stale), ""))
+        except PeerError as error:
+            unreached.append(error)
+            found.append(Reverted(name, None, str(error)))
+        except Exception as error:  # noqa: BLE001 - a plugin's code
+            found.append(Reverted(name, None, f"{type(error).__name__}: {error}"))
+    if unreached and len(unreached) == len(found):
+        raise PeerError("; ".join(map(str, unreached)))
+    return found
 
 
 class LeverReverter:
