@@ -76,7 +76,7 @@ def test_explain_tells_what_the_daemon_knows(demo_url: str) -> None:
     assert any(row["job"] == job for row in told["decisions"])
     people = outrider("explain", job, "--url", demo_url)
     assert people.out.startswith(f"{job} ")
-    assert "mode: shadow" in people.out
+    assert "in shadow mode" in people.out
     assert "would" in people.out
 
 
@@ -99,7 +99,8 @@ def test_explain_reads_the_ledger_where_no_daemon_answers(config: Path, journal:
     assert (policy["name"], policy["seq"]) == ("bandit", rows[-1]["seq"])
     assert policy["decided_s"] == rows[-1]["time_s"]
     assert policy["scores"] == rows[-1]["scores"]
-    assert "(source: ledger, mode: active" in outrider("explain", job, "--config", config).out
+    text = outrider("explain", job, "--config", config).out
+    assert "From the journal, whose last entry was written in active mode." in text
 
 
 def test_a_job_that_no_row_knows_is_a_no(config: Path, journal: Path) -> None:
@@ -232,7 +233,7 @@ def test_a_job_of_which_the_ledger_has_only_runs_is_explained_by_them(tmp_path: 
         "  ran on m1 from 2027-01-15 08:00:00 UTC for 2.0 h: evicted: the owner of the machine "
         "returned\n"
         "  ran on m2 from 2030-03-17 17:46:40 UTC for 60 s: completed\n"
-        "  (source: ledger, mode: not known; numbers: --verbose)\n"
+        "  From the journal. --verbose shows the numbers.\n"
     )
 
 
@@ -255,7 +256,7 @@ def test_explain_understands_an_older_daemon_that_sends_no_texts() -> None:
     assert done.code == 0
     assert done.out == (
         "9.0 waits.\n  waits for 13 h\n  waiting for 60 s\n"
-        "  (source: daemon, mode: shadow; numbers: --verbose)\n"
+        "  From the daemon, which runs in shadow mode. --verbose shows the numbers.\n"
     )
 
 

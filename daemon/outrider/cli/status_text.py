@@ -75,8 +75,9 @@ def evidence_lines(evidence: dict[str, Any], zone: str = "UTC") -> list[str]:
     ]
     lines += [f"twin       {line}" for line in _twin(evidence["twin"], zone)]
     lines += trial_lines(evidence.get("trial"), zone)
-    lines += [f"blocked    {why}" for why in evidence["against"]]
-    return lines if evidence["against"] else [*lines, "blocked    by nothing"]
+    if not evidence["against"]:
+        return [*lines, "Nothing blocks the next step."]
+    return lines + [f"blocked    {why}" for why in evidence["against"]]
 
 
 def _policy(one: dict[str, Any]) -> str:

@@ -38,9 +38,9 @@ DECISION_TEXTS: Final[Mapping[str, str]] = {
     # from policies
     "any": "any machine will do",
     "first": "it is the first in the queue that fits",
-    "best": "it is the choice with the best score",
+    "best": "this choice has worked best so far",
     "explore": "the policy tries a random choice from time to time, to learn",
-    "hold": "waiting has the best score",
+    "hold": "waiting has worked best so far",
     "full": "the chosen machine group has no free machine",
     "automaton": "the learning automaton drew this machine",
     "greedy": "the machine has the highest capacity per job",

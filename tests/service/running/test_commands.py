@@ -110,7 +110,7 @@ def test_promote_shows_the_evidence_and_climbs_back(site: SmallSite) -> None:
     config = ("--config", site.config)
     outrider("mode", "observe", *config)
     looked = outrider("promote", "--dry-run", *config)
-    assert (looked.code, "blocked    by nothing" in looked.out) == (0, True)
+    assert (looked.code, "Nothing blocks the next step." in looked.out) == (0, True)
     climbed = outrider("promote", "--why", "done", *config)
     assert (climbed.code, site.daemon.status()["mode"]) == (0, "shadow")
     assert "the mode was observe and is shadow" in climbed.out

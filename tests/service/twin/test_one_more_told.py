@@ -152,7 +152,7 @@ def test_the_endpoint_tells_it_for_as_long_as_it_holds(tmp_path: Path) -> None:
     old = seen(tmp_path, T + FRESH_S + 60.0, one_more_asked_s=T)
     assert old == {"asked_s": T, "not_said": "the last answer is 16 min old", "kinds": []}
     never = seen(tmp_path, one_more_asked_s=None)
-    assert never["not_said"] == "the twin process has not answered yet (outrider run-twin)"
+    assert never["not_said"] == "no forecast has been computed yet"
     assert never["kinds"] == []
     broken = seen(tmp_path, one_more_asked_s=T, problem="the journal is damaged")
     assert (broken["not_said"], broken["kinds"]) == ("the journal is damaged", [])

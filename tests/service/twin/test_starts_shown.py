@@ -122,7 +122,7 @@ def test_a_site_that_is_not_seen_any_more_has_no_expected_starts(tmp_path: Path)
 def test_without_an_answer_it_is_said_why_there_is_none(tmp_path: Path) -> None:
     watch = TwinWatch(tmp_path)
     watch.look()
-    assert shown(watch).not_said == "the twin process has not answered yet (outrider run-twin)"
+    assert shown(watch).not_said == "no forecast has been computed yet"
     never = shown(watch, twin={"starts_every_s": 0.0})
     assert never.not_said.startswith("the configuration turns them off")
     (tmp_path / starts_file.STARTS_NAME).write_text("{")
@@ -131,7 +131,7 @@ def test_without_an_answer_it_is_said_why_there_is_none(tmp_path: Path) -> None:
     assert shown(written(tmp_path, problem="no journal")).of("a").why == "no journal"
     (tmp_path / starts_file.STARTS_NAME).unlink()
     watch.look()
-    assert shown(watch).not_said == "the twin process has not answered yet (outrider run-twin)"
+    assert shown(watch).not_said == "no forecast has been computed yet"
 
 
 def test_why_a_start_is_not_known(tmp_path: Path) -> None:

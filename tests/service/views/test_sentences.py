@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from outrider.api import NOWHERE, Choice, JobSpec, MachineSpec
+from outrider.api import NOWHERE, Choice, JobSpec, MachineSpec, WaitingReason
 from outrider.engine.accounting.report import report
 from outrider.journal.job_lookup import JobEnd
 from outrider.journal.records import decode_extra, encode_extra
@@ -20,6 +20,7 @@ from outrider.service.views.explanation import (
 from outrider.service.views.job_runs import MOST_RUNS
 from outrider.service.views.sentences import decision_text
 from outrider.service.views.status import measured_ratio, sentence, status
+from outrider.service.views.waiting_reasons import SystemAnswer
 from tests.fixtures.cores import T, core_of, run_of, tell
 from tests.fixtures.small_figures import small_figures
 
@@ -203,6 +204,29 @@ def test_why_a_job_is_held_outlives_a_restart_by_journal_and_by_snapshot() -> No
     assert Job.restore(job.save()).held_because == "no such file"
 
 
+def test_policies_that_wait_for_a_machine_share_a_line() -> None:
+    core = core_of("log", policies={"fifo": {}, "sjf": {}, "best_fit": {}})
+    events: list[NamedEvent] = [
+        (T, JOINED, "m1", MachineSpec("lab", 1)),
+        (T + 1, SUBMITTED, "1", JobSpec()),
+        (T + 2, STARTED, "1", ("m1", 1)),
+        (T + 3, SUBMITTED, "2", JobSpec()),
+    ]
+    tell(core, "log", events, T + 60)
+    told = explained(core, "2")
+    assert told["policy_lines"] == ["fifo, sjf, best_fit: no free machine can take it"]
+    assert told["sentence"].count("no free machine") == 1
+
+
+def test_a_reason_that_says_that_the_job_waits_is_not_said_to_wait_twice() -> None:
+    core = core_of("log")
+    tell(core, "log", [(T, SUBMITTED, "5", JobSpec())], T + 1)
+    reason = WaitingReason("Dependency", "it waits for other jobs: 4")
+    told = explain(core, "5", [], SystemAnswer("slurm", reason))
+    assert told is not None
+    assert told["cause"] == "5 waits for other jobs: 4."
+
+
 def test_who_waits_for_a_machine_and_who_fits_on_none_is_told_apart() -> None:
     core = core_of("log", policies={"fifo": {}})
     events: list[NamedEvent] = [
@@ -234,8 +258,8 @@ def test_a_job_that_left_is_told_from_the_last_of_its_rows() -> None:
     ]
     told = explain_from_rows(core.config, "9.0", rows)
     assert told["sentence"] == (
-        "9.0 is not in the queue any more: the last decision about it: bandit would start it: "
-        "it is the choice with the best score."
+        "9.0 is not in the queue any more. When last asked, bandit would start it: "
+        "this choice has worked best so far."
     )
     assert (told["state"], told["source"], told["decisions"]) == (None, "ledger", rows)
 
@@ -259,7 +283,7 @@ def test_a_job_that_left_is_told_from_its_runs(lost_because: list[str | None], s
     row = {"policy": "fifo", "action": "defer", "reason": "no_machine"}
     both = explain_from_rows(core.config, "9.0", [row], runs)["sentence"]
     assert said in both
-    assert both.endswith("; the last decision about it: fifo: no free machine can take it.")
+    assert both.endswith(". When last asked, fifo found that no free machine can take it.")
 
 
 @pytest.mark.parametrize(
@@ -292,12 +316,12 @@ def test_how_a_job_left_is_told_before_how_its_last_run_ended(
 @pytest.mark.parametrize(
     ("mode", "gate", "text"),
     [
-        ("shadow", "would", "p would keep it queued: waiting has the best score"),
-        ("canary", "act", "p kept it queued: waiting has the best score"),
-        ("active", None, "p kept it queued: waiting has the best score"),
-        ("canary", "would", "p would keep it queued: waiting has the best score"),
+        ("shadow", "would", "p would keep it queued: waiting has worked best so far"),
+        ("canary", "act", "p kept it queued: waiting has worked best so far"),
+        ("active", None, "p kept it queued: waiting has worked best so far"),
+        ("canary", "would", "p would keep it queued: waiting has worked best so far"),
         ("active", "refused: budget",
-         ("p would keep it queued: waiting has the best score "
+         ("p would keep it queued: waiting has worked best so far "
           "(refused: the limit of starts per minute is reached)")),
     ],
 )  # fmt: skip

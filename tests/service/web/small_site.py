@@ -21,6 +21,7 @@ from outrider.service.metrics import MetricStore, Snapshot
 from outrider.service.shapes.jobs import BatchSystem
 from outrider.service.shapes.values import JobStart, StartsShown
 from outrider.service.views.sentences import (
+    policy_lines,
     start_lines,
     starts_summary,
     trial_results,
@@ -264,7 +265,7 @@ class SmallSite:
             "starts at 17:00 is often evicted there.",
             "decided_s": NOW - 900,
             "seq": 4711,
-            "text": "bandit would keep it queued until 18:22: it is the choice with the best score",
+            "text": "bandit would keep it queued until 18:22: this choice has worked best so far",
         }
         fifo = view | {
             "name": "fifo",
@@ -317,6 +318,7 @@ class SmallSite:
                 }
             ],
             "policies": [view, fifo],
+            "policy_lines": policy_lines([view, fifo]),
             "decisions": [DECISION],
         }
 

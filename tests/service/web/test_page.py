@@ -242,7 +242,7 @@ async def test_the_form_explains_a_job_and_says_who_is_unknown(tab: Tab) -> None
         assert "1042.0 waits: the batch system has not started it." in explained
         assert "waiting for 60 min" in explained
         assert "number 12 of 40 jobs of this user with the same request" in explained
-        assert "bandit would keep it queued until 18:22: it is the choice with" in explained
+        assert "bandit would keep it queued until 18:22: this choice has worked" in explained
         assert "compute-nodes 0.382" in explained
         assert "next look 21 Nov 2026 18:22" in explained
         assert "Numbers of slurm Resources" in explained

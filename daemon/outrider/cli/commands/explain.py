@@ -150,6 +150,7 @@ def _from_ledger(job: str, path: Path) -> dict[str, Any]:
         "runs": ended,
         "left": end_row(end),
         "policies": [_still_pending(row) for row in latest.values()],
+        "policy_lines": [],
         "decisions": rows,
     }
 
@@ -187,8 +188,11 @@ def _lines(found: dict[str, Any], verbose: bool) -> list[str]:
         lines.append(f"  withheld: {found['withheld']}")
     lines += [f"  {line}" for line in found.get("start_lines", [])]
     if found["source"] == "daemon":  # from the journal, the first line has them
-        # an older daemon, not yet restarted after an upgrade, sends no texts
-        lines += [f"  {one.get('text') or one['explanation']}" for one in found["policies"]]
+        # an older daemon, not yet restarted after an upgrade, sends no such lines, or no texts
+        of_policies = found.get("policy_lines") or [
+            one.get("text") or one["explanation"] for one in found["policies"]
+        ]
+        lines += [f"  {line}" for line in of_policies]
     if found.get("lease"):
         lines.append(f"  {lease_in_words(found['lease'])}")
     if found["waiting_s"] is not None:
@@ -196,9 +200,16 @@ def _lines(found: dict[str, Any], verbose: bool) -> list[str]:
     lines += [f"  {run['text']}" for run in found.get("runs", []) if "text" in run]
     if verbose:
         lines += _numbers(found, batch_system)
-    mode = found["mode"] or "not known"
-    more = "" if verbose else "; numbers: --verbose"
-    return [*lines, f"  (source: {found['source']}, mode: {mode}{more})"]
+    more = "" if verbose else " --verbose shows the numbers."
+    return [*lines, f"  {_source(found)}.{more}"]
+
+
+def _source(found: dict[str, Any]) -> str:
+    """Return where an answer comes from, as a sentence without its full stop."""
+    if found["source"] == "daemon":
+        return f"From the daemon, which runs in {found['mode']} mode"
+    mode = f", whose last entry was written in {found['mode']} mode" if found["mode"] else ""
+    return f"From the journal{mode}"
 
 
 def _numbers(found: dict[str, Any], batch_system: dict[str, Any]) -> list[str]:

@@ -188,6 +188,9 @@ class Explanation(Struct):
     start_lines: Annotated[
         list[str], Meta(description="The expected start as lines of text for people.")
     ] = []
+    policy_lines: Annotated[
+        list[str], Meta(description="What the policies would do as lines of text for people.")
+    ] = []
     timezone: Annotated[str, Meta(description="The site's time zone, an IANA name.")] = "UTC"
     now_s: Annotated[
         Unknown, Meta(description="Current time at the site; null: not from a running daemon.")

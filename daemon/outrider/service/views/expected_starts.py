@@ -33,7 +33,7 @@ _WHY_NOT_KNOWN: Final = {
     "no_history": "too few jobs have ended yet of the users whose jobs run or wait before it",
     "new_burst": _NEW_KIND,
 }
-_NONE_YET: Final = "the twin process has not answered yet (outrider run-twin)"
+_NONE_YET: Final = "no forecast has been computed yet"
 _OFF: Final = "the configuration turns them off ([twin] every_s, starts_every_s)"
 _FAR: Final = "it may not start for weeks"
 _NOT_ASKED: Final = "the job came after the last answer, may not start yet, or fits on no machine"

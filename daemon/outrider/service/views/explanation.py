@@ -21,6 +21,7 @@ from outrider.service.views.job_runs import end_row, how_it_left
 from outrider.service.views.sentences import (
     decision_text,
     lease_in_words,
+    policy_lines,
     policy_text,
     start_lines,
 )
@@ -112,6 +113,7 @@ def explain(
         "runs": list(runs),
         "left": None,
         "policies": policies,
+        "policy_lines": policy_lines(policies),
         "decisions": rows,
     }
 
@@ -133,10 +135,9 @@ def explain_from_rows(
         end: how it left; None: not known.
     """
     left = how_it_left(runs, end, config.timezone)
-    known = [left] if left else []
+    cause = f"{name} is not in the queue any more{f': {left}' if left else ''}."
     if rows:
-        known.append(f"the last decision about it: {decision_text(rows[-1])}")
-    cause = f"{name} is not in the queue any more{': ' if known else ''}{'; '.join(known)}."
+        cause += f" When last asked, {decision_text(rows[-1])}."
     return {
         "job": name,
         "mode": config.mode,
@@ -158,6 +159,7 @@ def explain_from_rows(
         "runs": list(runs),
         "left": end_row(end),
         "policies": [],
+        "policy_lines": [],
         "decisions": rows,
     }
 
@@ -298,7 +300,10 @@ def _cause(core: Core, name: str, job: Job, answer: SystemAnswer, withheld: bool
             where = f" on {core.merger.normaliser.machine_names[job.machine]}"
         return f"{name} is {state}{where}."
     if answer.reason is not None:
-        return f"{name} waits: {answer.reason.sentence}."
+        sentence = answer.reason.sentence
+        if sentence.startswith("it waits "):  # else it would wait twice
+            return f"{name} {sentence.removeprefix('it ')}."
+        return f"{name} waits: {sentence}."
     return f"{name} waits: {_room_for(core, job)}; {_no_reason(answer, withheld)}."
 
 
@@ -333,7 +338,7 @@ def _sentence(
     """Return the cause, what each policy would do, and what Outrider did, in one text."""
     if job.state != QUEUED:
         return cause
-    texts = [policy["text"] for policy in policies if policy["action"] is not None]
+    texts = policy_lines(policy for policy in policies if policy["action"] is not None)
     would = f" In {core.config.mode}: {'; '.join(texts)}." if texts else ""
     done = f" {lease_in_words(lease)}" if lease is not None else ""
     return f"{cause}{would}{done}"

@@ -1,7 +1,7 @@
 """Sentences that CLI, page and MQTT show: each is made here, once, and sent beside its numbers."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from outrider.model.quantities import change, clock, count, duration, number, percent
@@ -61,6 +61,25 @@ def policy_text(policy: Mapping[str, Any], zone: str, is_kept: bool = False) -> 
     return f"{name} would {action_text(action)}{place}{why}"
 
 
+def policy_lines(policies: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Return the texts of policies; one line for all that only wait for a machine.
+
+    >>> waits = [{"name": n, "text": f"{n}: full", "reason": "no_machine"} for n in ("fifo", "sjf")]
+    >>> policy_lines([*waits, {"name": "p", "text": "p would start it", "reason": "first"}])
+    ['fifo, sjf: no free machine can take it', 'p would start it']
+    """
+    lines: dict[str, str] = {}
+    for policy in policies:
+        reason = policy["reason"]
+        if reason not in WAITS_FOR_A_MACHINE:
+            lines[policy["name"]] = policy["text"]
+            continue
+        known = lines.get(reason, "").removesuffix(f": {reason_text(reason)}")
+        names = f"{known}, {policy['name']}" if known else policy["name"]
+        lines[reason] = f"{names}: {reason_text(reason)}"
+    return list(lines.values())
+
+
 def _until(policy: Mapping[str, Any], zone: str) -> str:
     until_s, latest_s = policy.get("until_s"), policy.get("latest_s")
     until = "" if until_s is None else f" until {_minute(until_s, zone)}"
@@ -86,7 +105,7 @@ def decision_text(row: Mapping[str, Any]) -> str:
     action, reason, gate = row["action"], row["reason"], row.get("gate")
     place = f" on {row['machine']}" if row.get("machine") else ""
     if reason in WAITS_FOR_A_MACHINE:
-        return f"{row['policy']}: {reason_text(reason)}"
+        return f"{row['policy']} found that {reason_text(reason)}"
     acted = row.get("mode") in ("canary", "active") and gate in (None, "act")
     verb = action_text(action, done=True) if acted else f"would {action_text(action)}"
     refusal = f" ({gate_text(gate)})" if gate is not None and gate.startswith("refused") else ""

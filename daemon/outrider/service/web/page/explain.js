@@ -65,7 +65,7 @@ function explanation(answer) {
   }
   facts.push(answer.source === "ledger" ? "source: journal" : "source: daemon");
   const remedies = [...(answer.batch_system?.remedies ?? []), ...(answer.remedies ?? [])];
-  const decided = answer.policies.filter((view) => view.text).map((view) => view.text);
+  const decided = answer.policy_lines ?? [];
   const starts = answer.start_lines ?? [];
   return [
     make("p", "answer", answer.cause || answer.sentence),
