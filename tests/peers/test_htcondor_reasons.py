@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import pytest
 
+from outrider_adapters.htcondor.reasons import NegotiatorWatch
 from tests.cli.running import shell
 from tests.peers.explained_on_htcondor.pools_own_words import words
 from tests.peers.pool import HTCondorPool, missing_reason
@@ -234,6 +235,7 @@ OTHER_CAUSES: Final = {
     "several": ("universe = parallel\nmachine_count = 2\n", "needs 2 slots together; 0 slots of"),
     "a drained machine": ('requirements = regexp("m2@", Name)\n', "administrator .broken fan."),
     "a ceiling": ("", "alice@pool.test uses 1 of at most 1 CPUs .its ceiling.; 4 of the pool's 4"),
+    "another's ceiling": ("accounting_group_user = carol\n", "carol@pool.test uses 0 of at most 0"),
 }
 """Requests of jobs, and what keeps each; the negotiator's next cycles would not help."""
 
@@ -244,6 +246,7 @@ def test_a_cause_other_than_machines_is_named_and_until_when(
     pool = htcondor_pool
     pool.run("root", "condor_drain", "-reason", "broken fan", "slot1@m2@host.pool.test")
     pool.run("root", "condor_userprio", "-setceil", "alice@pool.test", "1")
+    pool.run("root", "condor_userprio", "-setceil", "carol@pool.test", "0")  # has no usage
     try:
         pool.wait_until("the drain", lambda: "Drained" in _states(pool))
         first = pool.submit(f"{SLEEP}request_memory = 64\nqueue\n")
@@ -261,7 +264,8 @@ def test_a_cause_other_than_machines_is_named_and_until_when(
         said = why(daemon, drained, lambda said: "broken fan" in said["sentence"])
         assert said["batch_system"]["remedies"][0].startswith("wait until an administrator opens")
     finally:
-        pool.run("root", "condor_userprio", "-setceil", "alice@pool.test", "-1")
+        for user in ("alice", "carol"):
+            pool.run("root", "condor_userprio", "-setceil", f"{user}@pool.test", "-1")
         pool.run("root", "condor_drain", "-cancel", "slot1@m2@host.pool.test")
         pool.wait_until("no drain", lambda: "Drained" not in _states(pool))
 
@@ -287,6 +291,32 @@ def test_a_negotiator_that_was_stopped_is_said_everywhere(
     daemon.wait_until("no problem", lambda s: s["adapters"][0]["up"])
     pool.wait_until("its run", partial(_is, pool, waits, "2"))
     assert "adapter_down" in daemon.log.read_text()
+
+
+def test_a_negotiator_that_hangs_is_known_by_the_end_of_its_last_cycle(
+    htcondor_pool: HTCondorPool,
+) -> None:
+    from outrider_adapters.htcondor.locating import located
+
+    pool = htcondor_pool
+    watch = NegotiatorWatch(located(pool.collector, ())[0], silent_after_s=1e6)
+    watch.look(time.time())
+    assert watch.problem == ""
+    pool.run("root", "pkill", "-STOP", "-x", "condor_negotiat")
+    try:
+        pool.wait_until("no more cycles", lambda: _hangs_later(watch))
+        assert "negotiator has ended no cycle for more than" in watch.problem
+    finally:
+        pool.run("root", "pkill", "-CONT", "-x", "condor_negotiat")
+    pool.wait_until("a cycle", lambda: not _hangs_later(watch))
+
+
+def _hangs_later(watch: NegotiatorWatch) -> bool:
+    """Return whether no cycle ended since the last look, by one that is made an hour later."""
+    watch.look(time.time())
+    time.sleep(3.0)
+    watch.look(time.time() + 3_600.0)
+    return watch.problem != ""
 
 
 def test_a_job_that_runs_or_has_left_waits_for_nothing(

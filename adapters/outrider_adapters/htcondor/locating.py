@@ -6,8 +6,10 @@ import re
 import socket
 import tempfile
 import threading
-from collections.abc import Callable, Iterable, Mapping
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
+from math import inf
 from pathlib import Path
 from typing import Any, Final
 
@@ -28,6 +30,7 @@ from outrider_adapters.htcondor.settings import HTCondorSettings
 from outrider_adapters.logtail import LogtailSettings
 
 _NAMED_WITHIN_S: Final = 5.0
+_REST_S: Final = 60.0
 
 
 class LocatedSchedd:
@@ -82,6 +85,33 @@ class LocatedSchedd:
             raise
 
 
+class NegotiatorAccounts:
+    """Query for the accounts of all users, which rests after a failure.
+
+    A negotiator answers nothing during a cycle, and a call waits for it as long as for any daemon.
+
+    Args:
+        collector: the collector that knows its address.
+        clock: seconds that only grow.
+    """
+
+    def __init__(self, collector: Any, clock: Callable[[], float] = time.monotonic) -> None:
+        self._collector = collector
+        self._clock = clock
+        self._again_s = -inf
+
+    def ask(self) -> Sequence[Ad]:
+        """Return the accounting ads. Raises `HTCondorException`: no answer, or it rests."""
+        now_s = self._clock()
+        if now_s < self._again_s:
+            raise HTCondorException("the negotiator did not answer a moment ago")
+        self._again_s = now_s + _REST_S
+        negotiator = htcondor2.Negotiator(self._collector.locate(DaemonType.Negotiator))
+        ads: Sequence[Ad] = negotiator.getPriorities()
+        self._again_s = -inf
+        return ads
+
+
 def located(address: str | None, wanted: Iterable[str]) -> tuple[PoolCalls, dict[str, Ad]]:
     """Find the pool's collector and its access points.
 
@@ -119,6 +149,7 @@ def located(address: str | None, wanted: Iterable[str]) -> tuple[PoolCalls, dict
         accounting_ads=AdType.Accounting,
         submitter_ads=AdType.Submitter,
         negotiator_ads=AdType.Negotiator,
+        accounts=NegotiatorAccounts(collector).ask,
     )
     return calls, ours
 

@@ -4,7 +4,7 @@
 calls block for as long as the pool takes to answer.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import isfinite
 from typing import Any, Final, NamedTuple, Protocol, TypeAlias
 
@@ -80,6 +80,8 @@ class PoolCalls(NamedTuple):
         accounting_ads, submitter_ads: the collector's types of ads of users' priorities, and of
             their jobs at an access point; None: it has none.
         negotiator_ads: the type of the negotiator's ads; None: it has none.
+        accounts: returns the accounting ads of all users, by the negotiator; raises `failure`.
+            None: it cannot be asked.
     """
 
     collector: CollectorCalls
@@ -89,6 +91,7 @@ class PoolCalls(NamedTuple):
     accounting_ads: Any = None
     submitter_ads: Any = None
     negotiator_ads: Any = None
+    accounts: Callable[[], Sequence[Ad]] | None = None
 
 
 def edit_and_read_back(

@@ -2,6 +2,7 @@
 
 import datetime as dt
 import re
+from collections.abc import Mapping
 from typing import Any, Final
 
 from outrider.api import PeerError, WaitingReason
@@ -24,6 +25,7 @@ from outrider_adapters.htcondor.reasons import (
     TURN_ATTRIBUTES,
     Now,
     Obstacle,
+    accounts_of,
     is_idle,
     submitter_of,
     turn_of,
@@ -65,8 +67,10 @@ def ask_why(watch: PoolWatch, calls: PoolCalls, job: str) -> WaitingReason | Non
                     now = _now(watch, calls, matching)
                     if not is_idle(ad):
                         return waiting_reason(ad, point.name, matching, now)
-                    turn = turn_of(calls, point, ad)
-                    obstacle = obstacle_of(calls, ad, watch.now_s, watch.negotiator.problem)
+                    problem = watch.negotiator.problem
+                    accounts = accounts_of(calls, submitter_of(ad), asks_negotiator=not problem)
+                    turn = turn_of(calls, point, ad, accounts)
+                    obstacle = obstacle_of(calls, ad, watch.now_s, accounts, problem)
                     return waiting_reason(ad, point.name, matching, now, turn, obstacle)
     except calls.failure as error:
         raise PeerError(f"the pool does not answer: {error}") from error
@@ -125,14 +129,14 @@ def _drain_reasons(calls: PoolCalls, machines: set[str]) -> tuple[str, ...]:
 
 _GRID, _PARALLEL = 9, 11
 _CRON: Final = ("CronMinute", "CronHour", "CronDayOfMonth", "CronMonth", "CronDayOfWeek")
-_QUOTA_ATTRIBUTES: Final = (
-    "Name", "AccountingGroup", "IsAccountingGroup", "Ceiling", "EffectiveQuota", "SurplusPolicy",
-    "WeightedResourcesUsed",
-)  # fmt: skip
 
 
 def obstacle_of(
-    calls: PoolCalls, ad: Ad, now_s: float, negotiator_problem: str = ""
+    calls: PoolCalls,
+    ad: Ad,
+    now_s: float,
+    accounts: Mapping[str, Ad],
+    negotiator_problem: str = "",
 ) -> Obstacle | None:
     """Return why an idle job is not matched now, apart from the machines; None: unknown.
 
@@ -140,6 +144,7 @@ def obstacle_of(
         calls: calls to the pool.
         ad: ad of the job, with `REASON_ATTRIBUTES` and `TURN_ATTRIBUTES`.
         now_s: Unix seconds.
+        accounts: see `accounts_of`.
         negotiator_problem: see `NegotiatorWatch`.
 
     Raises:
@@ -162,7 +167,7 @@ def obstacle_of(
             "its policy renews that"
         )
         return Obstacle(sentence, LEASE_ENDS)
-    return _not_yet(ad, now_s) or _at_its_limit(calls, ad)
+    return _not_yet(ad, now_s) or _at_its_limit(accounts, ad)
 
 
 def _grid(ad: Ad) -> Obstacle:
@@ -198,12 +203,8 @@ def _not_yet(ad: Ad, now_s: float) -> Obstacle | None:
     return Obstacle(f"it starts at {_utc(at_s)} UTC at the earliest, {what}", "wait until then")
 
 
-def _at_its_limit(calls: PoolCalls, ad: Ad) -> Obstacle | None:
+def _at_its_limit(known: Mapping[str, Ad], ad: Ad) -> Obstacle | None:
     """Return the ceiling of a job's submitter, or the quota of its group, that is used up."""
-    if calls.accounting_ads is None:
-        return None
-    ads = calls.collector.query(calls.accounting_ads, "true", list(_QUOTA_ATTRIBUTES))
-    known = {str(one.get("Name")): one for one in ads}
     more = max(1.0, number(ad, "RequestCpus"))
     submitter = submitter_of(ad)
     own = known.get(submitter)

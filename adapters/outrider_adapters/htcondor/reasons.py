@@ -1,7 +1,8 @@
 """Reasons why a job waits in HTCondor: its hold, machines that do not match, the negotiator."""
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any, Final, NamedTuple
 
 from outrider.api import Clause, WaitingReason, removing_most
@@ -24,6 +25,11 @@ from outrider_adapters.readers.htcondor.event_mapping import hold_reason
 
 TURN_ATTRIBUTES: Final = ("ClusterId", "ProcId", "User", "AccountingGroup", "JobPrio")
 """Attributes of a job ad that are read here."""
+ACCOUNT_ATTRIBUTES: Final = (
+    "Name", "Priority", "AccountingGroup", "IsAccountingGroup", "Ceiling", "EffectiveQuota",
+    "SurplusPolicy", "WeightedResourcesUsed",
+)  # fmt: skip
+"""Attributes of an account that are read here and by `outrider_adapters.htcondor.questions`."""
 
 
 class Turn(NamedTuple):
@@ -47,27 +53,53 @@ class Turn(NamedTuple):
         return self.theirs + self.own
 
 
-def turn_of(calls: PoolCalls, point: AccessPoint, ad: Ad) -> Turn | None:
-    """Count the jobs before an idle job; None if the collector publishes no priorities.
+def accounts_of(calls: PoolCalls, submitter: str, asks_negotiator: bool = True) -> dict[str, Ad]:
+    """Return the accounts of groups and users by name, with `ACCOUNT_ATTRIBUTES`.
+
+    The collector has none of users without usage; the negotiator has.
+
+    Args:
+        calls: calls to the pool.
+        submitter: the account that is needed (`submitter_of`).
+        asks_negotiator: whether the negotiator is asked for it, if the collector has none.
+
+    Raises:
+        HTCondorException: the collector does not answer (`PoolCalls.failure`).
+    """
+    if calls.accounting_ads is None:
+        return {}
+    ads = calls.collector.query(calls.accounting_ads, "true", list(ACCOUNT_ATTRIBUTES))
+    known = {str(one.get("Name")): one for one in ads}
+    if submitter not in known and asks_negotiator and calls.accounts is not None:
+        with suppress(calls.failure):  # it answers nothing during a cycle
+            known = {str(one.get("Name")): one for one in calls.accounts()} | known
+    return known
+
+
+def turn_of(
+    calls: PoolCalls, point: AccessPoint, ad: Ad, accounts: Mapping[str, Ad]
+) -> Turn | None:
+    """Count the jobs before an idle job; None if the priority of its user is unknown.
 
     Args:
         calls: calls to the pool.
         point: access point of the job.
         ad: ad of the job, with `TURN_ATTRIBUTES`.
+        accounts: see `accounts_of`.
 
     Raises:
         HTCondorException: the pool does not answer (`PoolCalls.failure`).
     """
-    if calls.accounting_ads is None or calls.submitter_ads is None:
-        return None
-    query = calls.collector.query
-    ads = query(calls.accounting_ads, "IsAccountingGroup =!= true", ["Name", "Priority"])
-    priorities = {str(one.get("Name")): number(one, "Priority") for one in ads}
     submitter = submitter_of(ad)
-    if submitter not in priorities:
+    if calls.submitter_ads is None or submitter not in accounts:
         return None
+    priorities = {
+        name: number(one, "Priority")
+        for name, one in accounts.items()
+        if one.get("IsAccountingGroup") is not True
+    }
     idle: Counter[str] = Counter()
-    for one in query(calls.submitter_ads, "IdleJobs > 0", ["Name", "IdleJobs"]):
+    for one in calls.collector.query(calls.submitter_ads, "IdleJobs > 0", ["Name", "IdleJobs"]):
         idle[str(one.get("Name"))] += int(number(one, "IdleJobs"))  # at each access point
     better = {
         name: n for name, n in idle.items()
@@ -354,10 +386,21 @@ def is_idle(ad: Ad) -> bool:
 
 _CYCLE_S: Final = 60.0
 _MIN_MISSING_S: Final = 5.0
-_NEGOTIATOR_ATTRIBUTES: Final = ("Name", "LastHeardFrom", "LastNegotiationCyclePeriod0")
+_SHORTEST_CYCLE_S: Final = 30.0
+_LONGEST_CYCLE_S: Final = 3_600.0
+_MAX_GAPS: Final = 5
+_NEGOTIATOR_ATTRIBUTES: Final = (
+    "Name", "LastHeardFrom", "LastNegotiationCyclePeriod0", "LastNegotiationCycleDuration0",
+)  # fmt: skip
+_GROUPS: Final = "IsAccountingGroup =?= true"
+"""Constraint for the ads that a negotiator publishes after each cycle; its own is older."""
 STOPPED: Final = (
     "the pool's negotiator does not run: the collector knows none, and no waiting job starts; "
     "use condor_on -negotiator on the central manager"
+)
+HANGS: Final = (
+    "the pool's negotiator has ended no cycle for more than {after_s:.0f} s, and no waiting job "
+    "starts; see NegotiatorLog on the central manager, and condor_restart -negotiator"
 )
 SILENT: Final = (
     "the pool's negotiator is silent: the collector has not heard from it for more than "
@@ -366,7 +409,10 @@ SILENT: Final = (
 
 
 class NegotiatorWatch:
-    """Watch on the negotiator of a pool, by its ad.
+    """Watch on the negotiator of a pool, by its ads.
+
+    Its own ad is renewed every five minutes. Those of the accounting groups, if it publishes any,
+    are renewed after each cycle: two cycles without that are a problem.
 
     Args:
         calls: calls to the pool.
@@ -382,11 +428,13 @@ class NegotiatorWatch:
         self._silent_after_s = silent_after_s
         self._cycle_s = _CYCLE_S
         self._missing_since_s: float | None = None
+        self._ended_s = self._ended_seen_s = self._looked_s = 0.0
+        self._gaps: deque[float] = deque(maxlen=_MAX_GAPS)
         self.problem = ""
         self.was_seen = False
 
     def look(self, now_s: float) -> None:
-        """Query the collector for the negotiator's ad. Raises `PoolCalls.failure`: no answer."""
+        """Query the collector for the negotiator's ads. Raises `PoolCalls.failure`: no answer."""
         calls = self._calls
         if calls.negotiator_ads is None:
             return
@@ -397,9 +445,37 @@ class NegotiatorWatch:
             self._cycle_s = min(max(cycle_s, _MIN_MISSING_S), _CYCLE_S)
             heard_s = max(number(ad, "LastHeardFrom") for ad in ads)
             is_old = now_s - heard_s > self._silent_after_s
-            self.problem = SILENT.format(after_s=self._silent_after_s) if is_old else ""
+            silent = SILENT.format(after_s=self._silent_after_s) if is_old else ""
+            took_s = max(number(ad, "LastNegotiationCycleDuration0") for ad in ads)
+            self.problem = self._hangs(max(cycle_s, took_s), now_s) or silent
             return
+        self._ended_s = 0.0
         since_s = min(now_s if self._missing_since_s is None else self._missing_since_s, now_s)
         self._missing_since_s = since_s
         # a restarted one is back within a cycle
         self.problem = STOPPED if self.was_seen and now_s - since_s >= self._cycle_s else ""
+
+    def _hangs(self, cycle_s: float, now_s: float) -> str:
+        """Return the problem of a negotiator that ends no cycles; empty: it does, or unknown.
+
+        The time of the last end is compared with itself only: the clocks may differ.
+
+        Args:
+            cycle_s: seconds of a cycle, by its ad.
+            now_s: time of this look.
+        """
+        calls = self._calls
+        if calls.accounting_ads is None:
+            return ""
+        ads = calls.collector.query(calls.accounting_ads, _GROUPS, ["LastHeardFrom"])
+        ended_s = max((number(ad, "LastHeardFrom") for ad in ads), default=0.0)
+        if ended_s != self._ended_s:
+            is_regular = 0.0 <= now_s - self._looked_s <= _CYCLE_S and not self.problem
+            if self._ended_s and is_regular:
+                self._gaps.append(ended_s - self._ended_s)
+            self._ended_s, self._ended_seen_s = ended_s, now_s
+        self._looked_s, self._ended_seen_s = now_s, min(self._ended_seen_s, now_s)
+        longest_s = max(cycle_s, _SHORTEST_CYCLE_S, *self._gaps)
+        after_s = 2.0 * min(longest_s, _LONGEST_CYCLE_S)
+        is_over = bool(ended_s) and now_s - self._ended_seen_s > after_s
+        return HANGS.format(after_s=after_s) if is_over else ""

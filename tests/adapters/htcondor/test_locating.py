@@ -188,3 +188,28 @@ def test_a_name_that_no_name_server_answers_in_time_is_not_of_this_host(
     monkeypatch.setattr(locating, "_NAMED_WITHIN_S", 0.05)
     assert not locating.is_this_host("cm.example.org")
     may_go_on.set()
+
+
+def test_a_negotiator_that_does_not_answer_is_left_alone_for_a_minute(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now_s, asked, answers = [0.0], list[str](), [False]
+
+    def priorities() -> list[dict[str, Any]]:
+        asked.append("once")
+        if not answers[0]:
+            raise HTCondorException("in a cycle")
+        return [{"Name": "ann@site"}]
+
+    bindings = SimpleNamespace(Negotiator=lambda _: SimpleNamespace(getPriorities=priorities))
+    monkeypatch.setattr(locating, "htcondor2", bindings)
+    collector = SimpleNamespace(locate=lambda _: {})
+    accounts = locating.NegotiatorAccounts(collector, lambda: now_s[0])
+    for at_s, n in ((0.0, 1), (59.0, 1), (60.0, 2)):
+        now_s[0] = at_s
+        with pytest.raises(HTCondorException):
+            accounts.ask()
+        assert len(asked) == n
+    now_s[0], answers[0] = 120.0, True
+    assert accounts.ask() == accounts.ask() == [{"Name": "ann@site"}]
+    assert len(asked) == 4

@@ -18,6 +18,8 @@ from outrider_adapters.htcondor.reasons import (
     STOPPED,
     NegotiatorWatch,
     Now,
+    accounts_of,
+    submitter_of,
     waiting_reason,
 )
 from tests.adapters.htcondor.test_eligibility import JOB, SLOT, Ads, changed
@@ -279,13 +281,17 @@ class Collector:
 
     def __init__(self) -> None:
         self.ads: list[dict[str, Any]] = []
+        self.groups: list[dict[str, Any]] = []
 
-    def query(self, *_: Any) -> list[dict[str, Any]]:
-        return self.ads
+    def query(self, kind: str, constraint: str = "", *_: Any) -> list[dict[str, Any]]:
+        return self.groups if constraint == "IsAccountingGroup =?= true" else self.ads
 
 
-def negotiator_of(collector: Collector) -> NegotiatorWatch:
-    calls = PoolCalls(collector, "slots", HTCondorException, (), negotiator_ads="negotiators")
+def negotiator_of(collector: Collector, accounting: str | None = None) -> NegotiatorWatch:
+    calls = PoolCalls(
+        collector, "slots", HTCondorException, (),
+        accounting_ads=accounting, negotiator_ads="negotiators",
+    )  # fmt: skip
     return NegotiatorWatch(calls, silent_after_s=400.0)
 
 
@@ -310,6 +316,56 @@ def test_a_negotiator_that_is_gone_for_a_cycle_is_a_problem() -> None:
     assert "400 s" in watch.problem
 
 
+def cycles(watch: NegotiatorWatch, collector: Collector, ends_s: list[float]) -> None:
+    """Let cycles end at these times, by a clock 1,000 s ahead, and look after each."""
+    for end_s in ends_s:
+        collector.groups = [{"LastHeardFrom": 1000.0 + end_s}, {"LastHeardFrom": 1000.0}]
+        watch.look(end_s + 5.0)
+        assert watch.problem == ""
+
+
+def test_a_negotiator_that_ends_no_cycle_is_a_problem_after_two() -> None:
+    collector = Collector()
+    watch = negotiator_of(collector, "accounting")
+    collector.ads = [{"Name": "cm", "LastHeardFrom": 1000}]  # its own ad is renewed seldom
+    cycles(watch, collector, [60.0, 120.0, 180.0])
+    for now_s in (190.0, 250.0, 305.0):
+        watch.look(now_s)
+        assert watch.problem == ""
+    watch.look(306.0)
+    assert watch.problem.startswith("the pool's negotiator has ended no cycle for more than 120 s")
+    cycles(watch, collector, [400.0, 460.0])
+
+
+def test_long_cycles_are_known_by_the_negotiators_ad_or_by_those_before() -> None:
+    collector = Collector()
+    by_ad, by_gaps = (negotiator_of(collector, "accounting") for _ in range(2))
+    collector.ads = [{"Name": "cm", "LastHeardFrom": 1e9, "LastNegotiationCyclePeriod0": 240}]
+    cycles(by_ad, collector, [60.0])
+    by_ad.look(540.0)
+    assert by_ad.problem == ""
+    by_ad.look(546.0)
+    assert "more than 480 s" in by_ad.problem
+    collector.ads = [{"Name": "cm", "LastHeardFrom": 1e9}]
+    for look_s in range(0, 101, 20):  # looks are regular: a long time between two is no cycle
+        collector.groups = [{"LastHeardFrom": 1000.0 + (look_s == 100) * 100.0}]
+        by_gaps.look(float(look_s))
+    by_gaps.look(300.0)
+    assert by_gaps.problem == ""
+    by_gaps.look(301.0)
+    assert "more than 200 s" in by_gaps.problem
+
+
+def test_a_negotiator_that_publishes_no_cycles_goes_by_its_own_ad() -> None:
+    collector = Collector()
+    watch = negotiator_of(collector, "accounting")
+    collector.ads = [{"Name": "cm", "LastHeardFrom": 0}]
+    watch.look(399.0)
+    assert watch.problem == ""
+    watch.look(401.0)
+    assert "silent" in watch.problem
+
+
 def test_without_a_negotiator_nothing_is_to_be_waited_for() -> None:
     job = changed(JOB, Requirements="Memory >= 1")
     ad, found = ClassAd(changed(job, JobStatus="1")), matched(job, slots(Memory="1 1 1 1"))
@@ -330,7 +386,8 @@ def obstacle(job: dict[str, Any], ads: list[dict[str, Any]], problem: str = "") 
     collector = Collector()
     collector.ads = ads
     calls = PoolCalls(collector, "slots", HTCondorException, (), accounting_ads="accounting")
-    return obstacle_of(calls, WAITS | job, NOW_S, problem)
+    accounts = accounts_of(calls, submitter_of(WAITS | job))
+    return obstacle_of(calls, WAITS | job, NOW_S, accounts, problem)
 
 
 def group(used: float, quota: float, surplus: str = "no") -> list[dict[str, Any]]:
@@ -393,6 +450,19 @@ def test_limits_that_leave_room_and_times_that_have_passed_keep_nothing(
     job: dict[str, Any], ads: list[dict[str, Any]]
 ) -> None:
     assert obstacle(job, ads) is None
+
+
+def test_a_user_without_usage_has_a_ceiling_by_the_negotiator_alone() -> None:
+    collector = Collector()
+    calls = PoolCalls(
+        collector, "slots", HTCondorException, (), accounting_ads="accounting",
+        accounts=lambda: [{"Name": "ann@site", "Ceiling": 1, "WeightedResourcesUsed": 0.0}],
+    )  # fmt: skip
+    found = obstacle_of(calls, WAITS, NOW_S, accounts_of(calls, "ann@site"))
+    assert found is not None
+    assert found.sentence == "ann@site uses 0 of at most 1 CPUs (its ceiling)"
+    assert found.remedy == "have the ceiling of ann@site raised"
+    assert accounts_of(calls, "ann@site", asks_negotiator=False) == {}
 
 
 def test_why_a_machine_is_drained_and_that_start_is_false_is_said() -> None:

@@ -3,7 +3,14 @@
 from typing import Any
 
 from outrider_adapters.htcondor.pool_calls import AccessPoint, ClassAd, HTCondorException, PoolCalls
-from outrider_adapters.htcondor.reasons import Now, Turn, turn_of, waiting_reason
+from outrider_adapters.htcondor.reasons import (
+    Now,
+    Turn,
+    accounts_of,
+    submitter_of,
+    turn_of,
+    waiting_reason,
+)
 from tests.adapters.htcondor.test_eligibility import JOB, changed
 from tests.adapters.htcondor.test_reasons import matched, slots
 
@@ -40,7 +47,8 @@ class Site:
 
     def turn(self, at: int) -> Turn | None:
         point: Any = AccessPoint("ap1", self, HTCondorException)  # type: ignore[arg-type]
-        return turn_of(self.calls, point, self.queue[at])
+        accounts = accounts_of(self.calls, submitter_of(self.queue[at]))
+        return turn_of(self.calls, point, self.queue[at], accounts)
 
 
 def holds(ad: Any, constraint: str) -> bool:
@@ -69,6 +77,21 @@ def test_a_group_that_is_spelt_to_break_out_of_its_string_is_only_a_name() -> No
     turn = site.turn(1)
     assert turn is not None
     assert (turn.priority, turn.own) == (70.0, 1)
+
+
+def test_a_user_without_usage_has_a_priority_by_the_negotiator_alone() -> None:
+    site = Site(job(1, "new@site"), job(2, "new@site"))
+    assert site.turn(1) is None
+    asked = [{"Name": "new@site", "Priority": 500.0}, {"Name": "cy@site", "Priority": 0.5}]
+    site.calls = site.calls._replace(accounts=lambda: asked)
+    # the collector's word goes first: cy@site is not better than that
+    assert site.turn(1) == Turn(500.0, 2, 9, 1)
+
+    def fails() -> list[Any]:
+        raise HTCondorException("busy")
+
+    site.calls = site.calls._replace(accounts=fails)
+    assert site.turn(1) is None
 
 
 def test_where_priorities_are_not_told_nothing_is_said() -> None:
