@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 from collections.abc import Callable
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from types import TracebackType
@@ -21,6 +22,8 @@ SUBMITTED = re.compile(r"submitted to cluster (\d+)")
 START_WITHIN_S = 120.0
 COMES_WITHIN_S = patient(60.0)
 COMMAND_WITHIN_S = 60.0
+EVICTED_WITHIN_S = patient(15.0)
+MOST_ATTEMPTS = 5
 
 
 def job_information_attributes() -> str:
@@ -127,6 +130,34 @@ class HTCondorPool:
         """Let the owner go: the machine takes jobs again within about two seconds."""
         self._set_owner(machine, present=False)
 
+    def evict(self, machine: str, evictions: Callable[[], int]) -> None:
+        """Let the owner return to a machine while a job runs there, and stay.
+
+        The job may end before the owner is noticed; then the owner comes again for the next one.
+
+        Args:
+            machine: where.
+            evictions: counts the runs lost so far.
+
+        Raises:
+            TimeoutError: No run was lost by it.
+        """
+        for _ in range(MOST_ATTEMPTS):
+            self.wait_until(f"a run on {machine}", lambda: self.is_claimed(machine))
+            before = evictions()
+            self.owner_returns(machine)
+            if comes_true(partial(_exceeds, evictions, before), EVICTED_WITHIN_S, every_s=0.2):
+                return
+            self.owner_leaves(machine)
+        raise TimeoutError(
+            f"the owner of {machine} returned {MOST_ATTEMPTS} times, and no run ended"
+        )
+
+    def is_claimed(self, machine: str) -> bool:
+        """Return whether a job of any access point runs on a machine, by its slot."""
+        slot = f"slot1@{machine}@host.pool.test"
+        return self.run("root", "condor_status", slot, "-af", "Activity").split() == ["Busy"]
+
     def events(self, code: int, cluster: int | None = None) -> list[tuple[int, int]]:
         """Return (cluster, proc) of each event of one kind in the event log, in its order."""
         if not self.event_log.exists():
@@ -201,3 +232,7 @@ class HTCondorPool:
         if done.returncode != 0:
             raise RuntimeError(f"{verb} {' '.join(words)}: {done.stderr.strip() or done.stdout}")
         return done.stdout
+
+
+def _exceeds(count: Callable[[], int], before: int) -> bool:
+    return count() > before

@@ -112,9 +112,8 @@ def test_every_submission_start_eviction_and_end_once_at_the_pools_own_times(
             pool.submit_sleepers(JOBS, 9, user="alice"),
             pool.submit_sleepers(JOBS, 1, user="bob"),
         }
-        pool.wait_until("a job on m1", lambda: pool.is_busy("m1"))
-        pool.owner_returns("m1")
         try:
+            pool.evict("m1", lambda: len(pool.events(4)))
             daemon.wait_until("an owner", lambda s: s["evictions"].get("owner", 0) >= 1)
         finally:
             pool.owner_leaves("m1")

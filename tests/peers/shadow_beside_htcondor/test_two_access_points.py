@@ -35,7 +35,7 @@ from tests.peers.shadow_beside_htcondor.two_access_points import (
     beside,
     differ,
     dump,
-    is_claimed,
+    evictions,
     looked,
     submit,
 )
@@ -81,8 +81,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
             for schedd in SCHEDDS:
                 pool.run("root", "condor_release", "-name", schedd, "-all")
             for machine in RETURNING:
-                pool.wait_until(f"a run on {machine}", partial(is_claimed, pool, machine))
-                pool.owner_returns(machine)
+                pool.evict(machine, partial(evictions, pool))
             one.wait_until("owners", lambda s: s["evictions"]["owner"] >= len(RETURNING))
             for machine in RETURNING:
                 pool.owner_leaves(machine)

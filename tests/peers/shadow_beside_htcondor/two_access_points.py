@@ -85,10 +85,10 @@ def beside(pool: HTCondorPool, folder: Path, name: str) -> DaemonProcess:
     return daemon
 
 
-def is_claimed(pool: HTCondorPool, machine: str) -> bool:
-    """Return whether a job runs on a machine."""
-    slot = f"slot1@{machine}@host.pool.test"
-    return pool.run("root", "condor_status", slot, "-af", "Activity").split() == ["Busy"]
+def evictions(pool: HTCondorPool) -> int:
+    """Return the number of 004 records in the two event logs."""
+    logs = (pool.run_dir / "log" / name for name in LOGS.values())
+    return sum(log.read_text().count("\n004 (") for log in logs)
 
 
 def looked(daemon: DaemonProcess, known: Dump) -> None:
