@@ -13,7 +13,7 @@ SUBMITTED, STARTED, EVICTED, ENDED, JOB_INFORMATION = 0, 1, 4, 5, 28
 
 
 def test_a_returning_owner_evicts_the_job_and_it_runs_again(htcondor_pool: HTCondorPool) -> None:
-    cluster = htcondor_pool.submit_sleepers(count=1, seconds=6, xml_log="evicted.xml")
+    cluster = htcondor_pool.submit_sleepers(count=1, seconds=14, xml_log="evicted.xml")
     htcondor_pool.wait_for_events(STARTED, 1, cluster)
     machine = htcondor_pool.machine_of(cluster)
 

@@ -38,7 +38,7 @@ ON_B = 'requirements = TARGET.MachineCluster == "B"\n'
 NOWHERE = 'requirements = TARGET.MachineCluster == "nowhere"\n'
 SUBMIT_FILES = {
     "plain": f"{SLEEP}{ON_A}arguments = 2\npriority = 10",
-    "evicted": f"{SLEEP}{ON_A}arguments = 9",
+    "evicted": f"{SLEEP}{ON_A}arguments = 16",
     "released": f"{SLEEP}{ON_B}arguments = 2\npriority = -5\nhold = true",
     "removed idle": f"{SLEEP}{NOWHERE}arguments = 600",
     "removed running": f"{SLEEP}{ON_B}arguments = 600",
@@ -267,7 +267,7 @@ def test_a_real_pool_is_watched_by_its_calls(pool: HTCondorPool, bob: PoolCalls)
     watch.start(None)
     told: list[tuple[str, str, Any]] = []
     cluster = pool.submit(
-        f"{SLEEP}arguments = 8\naccounting_group = physics\naccounting_group_user = alice\nqueue\n"
+        f"{SLEEP}arguments = 16\naccounting_group = physics\naccounting_group_user = alice\nqueue\n"
     )
     job = f"{point.name}#{cluster}.0"
 
