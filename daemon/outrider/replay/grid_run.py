@@ -24,7 +24,44 @@ RECONSIDER_S = 3600.0
 """Decision epoch for policies that keep jobs queued by choice and have no epoch of their own."""
 
 
-class GridRun(TraceRun):
+class WorkloadRun(TraceRun):
+    """Run of a workload at its simulated or recorded site; the subclasses name the arguments."""
+
+    def __init__(
+        self, workload: Workload, simulation: GridSite | RecordedSite,
+        runners: Sequence[PolicyRunner], keep: Keep, exact: bool,
+        shares: Mapping[str, float] | None, utilities: Mapping[str, TimeUtility],
+        estimator: RunTimeEstimator | None, short_below_s: float,
+    ) -> None:  # fmt: skip
+        clock = TraceTime(workload.start)
+        self.workload = workload
+        self._waits_s = simulation.waits_s
+        self._short_below_s = short_below_s
+        site = Site(clock, [], utilities=utilities)
+        targets = workload.shares if shares is None else shares
+        accounting = Accounting(clock, targets, exact, utilities=utilities)
+        if len(workload.submit_s):  # a log's second 0 may be long before
+            accounting.begin_s = float(workload.submit_s[0])
+        super().__init__(simulation, site, accounting, runners, ReplayDecisionLog(keep), estimator)
+
+    def _described(
+        self, out: dict[str, Any], runner: PolicyRunner | None, end_s: float
+    ) -> dict[str, Any]:
+        out["jobs"]["skipped"] = dict(self.workload.skipped)
+        out["wait_s"]["by_length"] = waits_by_length(
+            self._waits_s(), self.workload.run_s, self._short_below_s
+        )
+        return out | {
+            "machines": len(self.workload.machine_names),
+            "owner_sessions": 0,
+            "deferrals": None,
+        }
+
+    def _expected_end_s(self) -> float:
+        return float(self.workload.submit_s[-1]) if len(self.workload.submit_s) else 1.0
+
+
+class GridRun(WorkloadRun):
     """Run of a workload, until every job is done.
 
     Args:
@@ -53,15 +90,7 @@ class GridRun(TraceRun):
         estimator: RunTimeEstimator | None = None,
         short_below_s: float = SHORT_BELOW_S,
     ) -> None:
-        clock = TraceTime(workload.start)
-        self.workload = workload
-        self._short_below_s = short_below_s
         self.grid = GridSite(workload, until_s, utilities)
-        site = Site(clock, [], utilities=utilities)
-        targets = workload.shares if shares is None else shares
-        accounting = Accounting(clock, targets, exact, utilities=utilities)
-        if len(workload.submit_s):  # a log's second 0 may be long before
-            accounting.begin_s = float(workload.submit_s[0])
         is_narrow = all(spec.cpus == 1 for spec in workload.machines) and not (
             any(workload.eligible) or any(workload.resources)
         )
@@ -71,7 +100,9 @@ class GridRun(TraceRun):
             )
             for n, p in enumerate(policies)
         ]
-        super().__init__(self.grid, site, accounting, runners, ReplayDecisionLog(keep), estimator)
+        super().__init__(
+            workload, self.grid, runners, keep, exact, shares, utilities, estimator, short_below_s
+        )
 
     def run(self, progress: Callable[[float], None] | None = None) -> dict[str, Any]:
         """Run to the end, like `TraceRun.run`.
@@ -95,24 +126,8 @@ class GridRun(TraceRun):
         stopped = not self.grid.is_done and not isinf(self.grid.until_s)
         return self.grid.until_s if stopped else self.grid.now
 
-    def _described(
-        self, out: dict[str, Any], runner: PolicyRunner | None, end_s: float
-    ) -> dict[str, Any]:
-        out["jobs"]["skipped"] = dict(self.workload.skipped)
-        out["wait_s"]["by_length"] = waits_by_length(
-            self.grid.waits_s(), self.workload.run_s, self._short_below_s
-        )
-        return out | {
-            "machines": len(self.workload.machine_names),
-            "owner_sessions": 0,
-            "deferrals": None,
-        }
-
     def _cpus(self) -> int:
         return sum(spec.cpus for spec in self.workload.machines)
-
-    def _expected_end_s(self) -> float:
-        return float(self.workload.submit_s[-1]) if len(self.workload.submit_s) else 1.0
 
 
 # -- recorded run ----------------------------------------------------------------------------------
@@ -122,7 +137,7 @@ RECORDED: Final = "recorded"
 """Name of the pseudo-policy: the scheduler that produced the trace."""
 
 
-class RecordedRun(TraceRun):
+class RecordedRun(WorkloadRun):
     """Run of a workload as it was recorded, until every job is done.
 
     Args:
@@ -153,22 +168,16 @@ class RecordedRun(TraceRun):
         estimator: RunTimeEstimator | None = None,
         short_below_s: float = SHORT_BELOW_S,
     ) -> None:
-        clock = TraceTime(workload.start)
-        self.workload = workload
-        self._short_below_s = short_below_s
         self.recorded = RecordedSite(workload, self._started, until_s)
         self._keep = keep
         self._starts = 0
-        site = Site(clock, [], utilities=utilities)
-        targets = workload.shares if shares is None else shares
-        accounting = Accounting(clock, targets, exact, utilities=utilities)
-        accounting.begin_s = float(workload.submit_s[0])
         runners = [
             PolicyRunner(policy, acting=False, reconsider_s=RECONSIDER_S) for policy in policies
         ]
         super().__init__(
-            self.recorded, site, accounting, runners, ReplayDecisionLog(keep), estimator
-        )
+            workload, self.recorded, runners, keep, exact, shares, utilities, estimator,
+            short_below_s,
+        )  # fmt: skip
 
     def run(self, progress: Callable[[float], None] | None = None) -> dict[str, Any]:
         """Run to the end; the report is about the recorded schedule, not the shadow policies."""
@@ -186,19 +195,7 @@ class RecordedRun(TraceRun):
     def _described(
         self, out: dict[str, Any], runner: PolicyRunner | None, end_s: float
     ) -> dict[str, Any]:
-        out["jobs"]["skipped"] = dict(self.workload.skipped)
-        out["wait_s"]["by_length"] = waits_by_length(
-            self.recorded.waits_s(), self.workload.run_s, self._short_below_s
-        )
+        out = super()._described(out, runner, end_s)
         if self.recorded.left_out:
             out["jobs"]["skipped"][NO_WAIT] = self.recorded.left_out
-        return out | {
-            "machines": len(self.workload.machine_names),
-            "owner_sessions": 0,
-            "defer_s": {"max": None},
-            "deferrals": None,
-            "overbooked": self.recorded.overbooked,
-        }
-
-    def _expected_end_s(self) -> float:
-        return float(self.workload.submit_s[-1])
+        return out | {"defer_s": {"max": None}, "overbooked": self.recorded.overbooked}
