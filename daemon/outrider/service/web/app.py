@@ -1,6 +1,7 @@
 """The web application: routes, access checks, error handling, compression and headers."""
 
 import asyncio
+import contextlib
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Final, TypeAlias
@@ -76,7 +77,13 @@ def make_app(
     """
     access = Access() if access is None else access
     app = web.Application(
-        middlewares=[_answer_errors(view), _guard(access, endpoints), _only_look, _compress],
+        middlewares=[
+            _hang_up,
+            _answer_errors(view),
+            _guard(access, endpoints),
+            _only_look,
+            _compress,
+        ],
         client_max_size=MAX_POST_BYTES,
     )
     app[SERVED] = tuple(endpoints)
@@ -85,9 +92,11 @@ def make_app(
     turn, users = asyncio.Lock(), LocalUsers()
     for endpoint in endpoints:
         path = endpoint.path.replace("{job}", "{job:.+}")  # a job's name may have slashes
-        app.router.add_get(path, _handler(endpoint, view, access, turn, users))
+        handler = _handler(endpoint, view, access, turn, users)
+        app.router.add_get(path, handler, expect_handler=_expect_nothing)
         if endpoint.post is not None:
-            app.router.add_post(path, _post_handler(endpoint.post, view, access))
+            post_handler = _post_handler(endpoint.post, view, access)
+            app.router.add_post(path, post_handler, expect_handler=_expect_nothing)
     return app
 
 
@@ -228,10 +237,25 @@ def _guard(access: Access, endpoints: Sequence[Endpoint[Any]]) -> Any:
 
 
 @web.middleware
+async def _hang_up(request: web.Request, handler: Handler) -> web.StreamResponse:
+    """Close the connection after an answer to a request whose body was not read."""
+    response = await handler(request)
+    if request.body_exists and (not is_local(request) or not request.content.is_eof()):
+        response.force_close()
+    return response
+
+
+async def _expect_nothing(request: web.Request) -> None:
+    """Ask for no body yet (``Expect: 100-continue``): the rights of the client come first."""
+
+
+@web.middleware
 async def _only_look(request: web.Request, handler: Handler) -> web.StreamResponse:
-    """Refuse other methods than GET and HEAD over TCP, at every path."""
+    """Refuse other methods than GET and HEAD over TCP, at every path, and their bodies."""
     if request.method not in _LOOKING and not is_local(request):
         raise web.HTTPMethodNotAllowed(request.method, _LOOKING)
+    if request.method in _LOOKING and request.body_exists:
+        raise BadPostError(413, f"{request.method} takes no body; send none")
     return await handler(request)
 
 
@@ -302,6 +326,7 @@ class LocalUsers:
 # which browsers send only after a preflight request.
 
 MAX_POST_BYTES: Final = 16 * 1024
+MAX_DISCARDED_BYTES: Final = 16 << 20
 WITHIN_S: Final = 5.0
 
 
@@ -327,12 +352,18 @@ async def read_post(request: web.Request, post: Post[Any]) -> Any:
         raise BadPostError(403, "a web page may not send commands; use the command `outrider`")
     if request.content_type != JSON:
         raise BadPostError(415, f"Content-Type is {request.content_type!r}; expected {JSON}")
+    if "Content-Encoding" in request.headers:
+        raise BadPostError(415, "a compressed body is not accepted; send plain JSON")
     try:
         async with asyncio.timeout(WITHIN_S):
+            if request.headers.get("Expect", "").lower() == "100-continue":
+                await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+                request.writer.output_size = 0  # what was sent is no part of the answer
             body = await request.read()
     except TimeoutError as error:
         raise BadPostError(408, f"the body did not arrive within {WITHIN_S:g} s") from error
     except web.HTTPRequestEntityTooLarge as error:
+        await _discard(request)
         raise BadPostError(413, f"the body is longer than {MAX_POST_BYTES:,} bytes") from error
     except (web.RequestPayloadError, OSError) as error:
         raise BadPostError(400, f"the body cannot be read: {error}") from error
@@ -340,3 +371,12 @@ async def read_post(request: web.Request, post: Post[Any]) -> Any:
         return msgspec.json.decode(body, type=post.body)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise BadPostError(400, f"{error}; expected a body like {post.example}") from error
+
+
+async def _discard(request: web.Request) -> None:
+    """Read and drop more of a body that is too long: its client can then read the answer."""
+    left = MAX_DISCARDED_BYTES
+    with contextlib.suppress(TimeoutError, web.RequestPayloadError, OSError):
+        async with asyncio.timeout(WITHIN_S):
+            while left > 0 and (piece := await request.content.readany()):
+                left -= len(piece)

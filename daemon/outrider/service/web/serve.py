@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import fcntl
+import logging
 import resource
 import ssl
 import termios
@@ -17,6 +18,7 @@ from typing import Final, cast
 
 import structlog
 from aiohttp import web
+from aiohttp.http_exceptions import HttpProcessingError
 
 from outrider.model.errors import ConfigurationError
 from outrider.service.host.logs import RateLimit
@@ -288,6 +290,9 @@ async def serve(
         access_log=None,
         shutdown_timeout=CLOSING_S,
         handler_cancellation=True,  # requests of disconnected clients must not delay others
+        auto_decompress=False,  # 2 MB of a compressed body can be 2 GB
+        lingering_time=0,  # a body that nothing needs is not read
+        logger=request_logger(),
     )
     await runner.setup()
     try:
@@ -305,6 +310,45 @@ async def serve(
                     server.close()
     finally:
         await runner.cleanup()
+
+
+class RefusedRequests(logging.Filter):
+    """Filter of aiohttp's log: faults of requests become one line a minute, with a count.
+
+    Any client can send malformed requests, also before its rights are known. aiohttp logs each of
+    them with a traceback.
+
+    Args:
+        clock: monotonic seconds.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        super().__init__()
+        self._limit = RateLimit(clock)
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Return whether a record is written as it is."""
+        error = record.exc_info[1] if record.exc_info else None
+        if error is None:
+            return True
+        if not isinstance(error, HttpProcessingError):
+            return self._limit.allows(type(error).__name__)
+        if self._limit.allows(_MALFORMED):
+            reason = error.message.strip().partition("\n")[0].rstrip(":")
+            more = self._limit.take_suppressed(_MALFORMED)
+            log.warning("requests_refused", reason=f"malformed: {reason}", more_since=more)
+        return False
+
+
+_MALFORMED: Final = "malformed request"
+
+
+def request_logger() -> logging.Logger:
+    """Return the logger of one server, which passes on to aiohttp's what the filter allows."""
+    logger = logging.Logger("aiohttp.server")
+    logger.parent = logging.getLogger("aiohttp.server")
+    logger.addFilter(RefusedRequests())
+    return logger
 
 
 async def _listen(
