@@ -7,7 +7,7 @@ import pytest
 
 from outrider.model.errors import PeerError
 from outrider.service.commands.reverting import LeverReverter, Reverted, revert_each, revert_lever
-from outrider.service.host.own_thread import in_own_thread
+from outrider.service.host.threads import in_own_thread
 from tests.acting.levers import Noting
 
 

@@ -142,6 +142,6 @@ def test_no_more_tries_are_kept_than_were_allowed_and_none_that_is_a_day_old() -
 def settled(starts: FailedStarts, now_s: float) -> list[Any]:
     """Return the black holes once the worker thread has found them."""
     starts.black_holes(now_s)
-    if starts._worker is not None:
-        starts._worker.join(10.0)
+    if starts._work is not None:
+        starts._work.result(10.0)
     return starts.black_holes(now_s)

@@ -3,9 +3,9 @@
 import asyncio
 import os
 import pwd
-import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import wait
 from contextlib import aclosing
 from functools import partial
 from glob import glob
@@ -18,6 +18,7 @@ from outrider.model.events import JOINED, LEFT, STARTED, NamedEvent
 from outrider.model.quantities import count, duration
 from outrider.model.settings import build
 from outrider.plugins.finding import load_adapter
+from outrider.service.host.threads import in_thread
 from outrider.service.unit.suggestion import Seen
 
 if TYPE_CHECKING:
@@ -161,18 +162,13 @@ def wrong_with_sources(loaded: "LoadedConfig") -> list[str]:
 
 def _within_timeout(look: Callable[[], list[str]]) -> list[str]:
     """Return the findings of a check that may hang; after the timeout it is abandoned."""
-    found = [_NO_ANSWER]
-
-    def take() -> None:
-        try:
-            found[:] = look()
-        except Exception as error:  # noqa: BLE001 - a plugin's code
-            found[:] = [str(error) or type(error).__name__]
-
-    thread = threading.Thread(target=take, name="check-source", daemon=True)
-    thread.start()
-    thread.join(TIMEOUT_S)
-    return list(found)
+    asked = in_thread(look, "check-source")
+    if not wait((asked,), TIMEOUT_S).done:
+        return [_NO_ANSWER]
+    try:
+        return asked.result()
+    except Exception as error:  # noqa: BLE001 - a plugin's code
+        return [str(error) or type(error).__name__]
 
 
 def _check_files(name: str, patterns: Iterable[str]) -> Iterator[Check]:

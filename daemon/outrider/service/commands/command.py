@@ -14,7 +14,7 @@ from outrider.journal import CommandRecord, Entry, Journal
 from outrider.model.errors import LedgerError
 from outrider.service.commands.evidence import Evidence
 from outrider.service.commands.reverting import Reverted
-from outrider.service.host.own_thread import in_own_thread
+from outrider.service.host.threads import in_own_thread
 from outrider.service.journal.recording import Recording
 
 # -- history ---------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from msgspec import Meta, Struct
 
 from outrider.api.lever import Lever
 from outrider.model.errors import PeerError
-from outrider.service.host.own_thread import in_own_thread
+from outrider.service.host.threads import in_own_thread
 
 
 class Reverted(Struct, frozen=True):

@@ -4,14 +4,16 @@ The statistic and its bound are those of the weekly report (`outrider.report.off
 period is the last day, and it starts afresh with each start of the daemon.
 """
 
-import threading
 import time
+from concurrent.futures import Future, wait
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import structlog
 
 from outrider.model.jobs import Job
 from outrider.report.runs import FAILING, WITHIN_S
+from outrider.service.host.threads import in_thread
 
 if TYPE_CHECKING:
     from outrider.report.offenders import BlackHole
@@ -46,7 +48,7 @@ class FailedStarts:
         self._found: list[BlackHole] = []
         self._is_noted = False
         self._due_s = 0.0
-        self._worker: threading.Thread | None = None
+        self._work: Future[None] | None = None
 
     def note(self, job: Job, end_s: float, reason: str) -> None:
         """Note that a run of `job` has ended, while the job still has its machine.
@@ -80,16 +82,13 @@ class FailedStarts:
     def black_holes(self, now_s: float) -> "list[BlackHole]":
         """Return the machines that are black holes now; at most a minute or two old."""
         self._forget(now_s - LOOK_BACK_S)
-        at_work = self._worker is not None and self._worker.is_alive()
+        at_work = self._work is not None and not self._work.done()
         if self._is_noted and not at_work and time.monotonic() >= self._due_s:
             self._is_noted = False
             self._due_s = time.monotonic() + _RESULT_LIFETIME_S
             tries = list(self._tries.items())
-            self._worker = threading.Thread(
-                target=self._work_out, args=(tries,), name="black-holes", daemon=True
-            )
-            self._worker.start()
-            self._worker.join(_RESULT_TIMEOUT_S)
+            self._work = in_thread(partial(self._work_out, tries), "black-holes")
+            wait((self._work,), _RESULT_TIMEOUT_S)
         return self._found
 
     def _forget(self, before_s: float) -> None:

@@ -2,11 +2,10 @@
 
 import ipaddress
 import os
-import queue
 import socket
 import sys
-import threading
 from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -17,6 +16,7 @@ from outrider.model.settings import build
 from outrider.plugins.finding import load_adapter
 from outrider.service.config.declarations import Config, adapter_of, listen_address, twin_of
 from outrider.service.config.loaded import LoadedConfig
+from outrider.service.host.threads import in_thread
 
 
 class Peer(NamedTuple):
@@ -183,24 +183,14 @@ def resolve(host: str, within_s: float = _WITHIN_S) -> tuple[str, ...]:
     Raises:
         OSError: the name is unknown, or no name server answers in time.
     """
-    answers: queue.SimpleQueue[list[str] | OSError] = queue.SimpleQueue()
-
-    def look() -> None:
-        try:
-            found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
-        except (OSError, UnicodeError) as error:
-            answers.put(OSError(f"{host}: the name is not known ({error})"))
-        else:
-            answers.put([str(one[4][0]).partition("%")[0] for one in found])
-
-    threading.Thread(target=look, name="resolve", daemon=True).start()
+    look = partial(socket.getaddrinfo, host, None, type=socket.SOCK_STREAM)
     try:
-        answer = answers.get(timeout=within_s)
-    except queue.Empty as error:
+        found = in_thread(look, "resolve").result(within_s)
+    except TimeoutError as error:
         raise OSError(f"{host}: no name server answers within {within_s:g} s") from error
-    if isinstance(answer, OSError):
-        raise answer
-    return tuple(sorted(set(answer)))
+    except (OSError, UnicodeError) as error:
+        raise OSError(f"{host}: the name is not known ({error})") from error
+    return tuple(sorted({str(one[4][0]).partition("%")[0] for one in found}))
 
 
 def is_loopback(address: str) -> bool:

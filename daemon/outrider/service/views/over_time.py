@@ -12,7 +12,7 @@ from outrider.journal import Journal
 from outrider.journal.run_sums import FATES, AtBins
 from outrider.model.jobs import RUNNING, SUSPENDED_STATE
 from outrider.service.core.core import Core
-from outrider.service.host.own_thread import in_own_thread
+from outrider.service.host.threads import in_own_thread
 from outrider.service.shapes.jobs import JobsOverTime, Window
 from outrider.service.shapes.site import Cpus, TableWatts, Use
 from outrider.service.shapes.values import Mode
