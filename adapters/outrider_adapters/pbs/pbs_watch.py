@@ -4,7 +4,7 @@ import re
 import time
 from collections.abc import Callable, Mapping
 from fnmatch import fnmatchcase
-from math import floor, inf
+from math import inf
 from typing import Any, Final
 
 import msgspec
@@ -13,7 +13,6 @@ from outrider.api import (
     Batch,
     MachineSpec,
     NamedEvent,
-    PlannedStarts,
     Resources,
     UndoLog,
     WaitingReason,
@@ -23,15 +22,13 @@ from outrider_adapters.pbs.dialects import Dialect
 from outrider_adapters.pbs.job_rows import DEFERRED, size_mib, zone_of
 from outrider_adapters.pbs.job_watch import JobWatch
 from outrider_adapters.pbs.settings import PBSSettings
-from outrider_adapters.polling import Asking, CommandError
+from outrider_adapters.polling.adapter import PollingWatch
 
 _VERSION: Final = 1
 _SERVER: Final = "server"
-_TIME_RESOLUTION_S: Final = 1.0
-"""PBS's times are whole seconds: events within the second of a look may be reported later."""
 
 
-class PBSWatch:
+class PBSWatch(PollingWatch):
     """Watcher of a server's jobs and nodes; blocks while its commands run.
 
     Args:
@@ -43,7 +40,6 @@ class PBSWatch:
     Attributes:
         jobs: those in its queue.
         nodes: by name, at the last look.
-        planned_starts: when PBS itself expects to start jobs, at the last look.
     """
 
     def __init__(
@@ -53,19 +49,14 @@ class PBSWatch:
         clock: Callable[[], float] = time.time,
         undo_log: UndoLog | None = None,
     ) -> None:
+        super().__init__(settings.start_at, clock, undo_log)
         self._dialect = dialect
         self._settings = settings
-        self._clock = clock
-        self._asking = Asking(CommandError)
-        self._cursor: Any = None
-        self._is_first = False
         self._nodes_asked_s = -inf
         self._published: dict[str, Node] = {}
-        self._undo_log = undo_log or UndoLog()
         zone = zone_of(settings.timezone)
         self.jobs = JobWatch(zone, dialect.is_torque, self._undo_log)
         self.nodes: dict[str, Node] = {}
-        self.planned_starts = PlannedStarts(-inf)
 
     def start(self, cursor: Any) -> None:
         """Continue from the cursor of an earlier batch; None: begin afresh.
@@ -82,14 +73,6 @@ class PBSWatch:
         except (KeyError, TypeError, ValueError, msgspec.ValidationError) as error:
             raise ValueError(f"no cursor of a watched PBS server: {error}") from error
         self._cursor, self._is_first = cursor, cursor is None
-
-    @property
-    def now_s(self) -> float:
-        """Unix seconds now, whole as all of PBS's times.
-
-        Otherwise events without a PBS time would seem to follow later ones of the same second.
-        """
-        return float(floor(self._clock()))
 
     def look(self) -> Batch:
         """Return the events since the last look, ordered by time.
@@ -115,46 +98,28 @@ class PBSWatch:
         if looks_at_nodes:
             self.nodes = nodes_of(self._dialect.nodes().entries, self._cluster_of)
         shown, unreadable = self._dialect.jobs()
-        history = self._is_first and self._settings.start_at == "now"
         found = self.jobs.look(
             shown,
             unreadable,
             now_s,
             lambda jobs: self._dialect.ended(jobs).entries,
-            leaves_out_ended=history,
+            leaves_out_ended=self._is_history,
         )
         self.planned_starts = self.jobs.planned_starts(now_s)
         before: list[NamedEvent] = []
         if looks_at_nodes:
-            # at equal times nodes come first: a machine opens before a job starts there
-            begun_s = min((e[0] for e in found if e[1] == events.STARTED), default=now_s)
-            before = self._node_events(min(begun_s, now_s), now_s)
+            before = self._node_events(self.nodes, self._published, found, now_s, self._changes)
+            self._published = dict(self.nodes)
             self._nodes_asked_s = now_s
-        self._is_first = False
-        self._cursor = {
+        cursor = {
             "version": _VERSION,
             "jobs": self.jobs.save(),
             "nodes": msgspec.to_builtins(self._published),
         }
-        return Batch(
-            events=sorted(before + found, key=lambda event: event[0]),
-            cursor=self._cursor,
-            seen_until_s=None if history else now_s - _TIME_RESOLUTION_S,
-            rejected=dict(self.jobs.rejected),
-            history=history,
-            standing=history,
-            note=self._note(),
-        )
+        return self._looked(before + found, now_s, cursor, self.jobs.rejected, self._note())
 
-    def _node_events(self, first_s: float, now_s: float) -> list[NamedEvent]:
-        """Return the events of nodes; a new node gets a time before the jobs reported now."""
-        found: list[NamedEvent] = []
-        for name, node in self.nodes.items():
-            before = self._published.get(name)
-            found += changes(name, before, node, first_s if before is None else now_s)
-        gone = sorted(set(self._published) - set(self.nodes))
-        self._published = dict(self.nodes)
-        return found + [(now_s, events.LEFT, name, None) for name in gone]
+    def _changes(self, name: str, at_s: float) -> list[NamedEvent]:
+        return changes(name, self._published.get(name), self.nodes[name], at_s)
 
     def _cluster_of(self, name: str) -> str:
         patterns = self._settings.machine_clusters.items()

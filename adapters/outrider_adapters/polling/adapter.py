@@ -1,15 +1,17 @@
 """Base class of adapters that poll a batch system in a thread."""
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from itertools import chain, repeat
+from math import floor, inf
 from types import TracebackType
 from typing import Annotated, Any, Final, Literal, Self, TypeVar
 
 from msgspec import Meta
 
-from outrider.api import Adapter, Batch, PeerError
+from outrider.api import Adapter, Batch, NamedEvent, PeerError, PlannedStarts, UndoLog, events
+from outrider_adapters.polling.commands import Asking, CommandError
 
 # -- calling ---------------------------------------------------------------------------------------
 # Blocking calls in a dedicated thread, away from the event loop.
@@ -162,3 +164,76 @@ def _waiting(last: Batch, for_s: float) -> Batch:
         standing=True,
         note=f"the batch system has not answered for {for_s:.0f} s",
     )
+
+
+# -- watch -----------------------------------------------------------------------------------------
+
+_TIME_RESOLUTION_S: Final = 1.0
+"""Resolution of their times: events within the second of a look may be reported later."""
+
+
+class PollingWatch:
+    """Base of watchers of jobs and nodes, of a batch system whose times are whole seconds.
+
+    Args:
+        start_at: the setting of that name.
+        clock: returns Unix seconds.
+        undo_log: what Outrider changed in it.
+
+    Attributes:
+        planned_starts: when the batch system itself expects to start jobs, at the last look.
+    """
+
+    def __init__(
+        self, start_at: StartAt, clock: Callable[[], float], undo_log: UndoLog | None
+    ) -> None:
+        self._starts_now = start_at == "now"
+        self._clock = clock
+        self._undo_log = undo_log or UndoLog()
+        self._asking = Asking(CommandError)
+        self._cursor: Any = None
+        self._is_first = False
+        self.planned_starts = PlannedStarts(-inf)
+
+    @property
+    def now_s(self) -> float:
+        """Unix seconds now, whole as all times of the batch system.
+
+        Otherwise events without such a time would seem to follow later ones of the same second.
+        """
+        return float(floor(self._clock()))
+
+    @property
+    def _is_history(self) -> bool:
+        return self._is_first and self._starts_now
+
+    def _node_events(
+        self, nodes: Collection[str], published: Collection[str], found: list[NamedEvent],
+        now_s: float, changes: Callable[[str, float], list[NamedEvent]],
+    ) -> list[NamedEvent]:  # fmt: skip
+        """Return the events of nodes, seen now and before; `changes`: those of a node at a time."""
+        # at equal times nodes come first: a machine opens before a job starts there
+        begun_s = min((e[0] for e in found if e[1] == events.STARTED), default=now_s)
+        first_s = min(begun_s, now_s)  # a new node gets a time before the jobs reported now
+        times = ((name, now_s if name in published else first_s) for name in nodes)
+        changed = [event for name, at_s in times for event in changes(name, at_s)]
+        gone = sorted(set(published) - set(nodes))
+        return changed + [(now_s, events.LEFT, name, None) for name in gone]
+
+    def _looked(
+        self, found: list[NamedEvent], now_s: float, cursor: Any, rejected: Mapping[str, int],
+        note: str, problem: str = "",
+    ) -> Batch:  # fmt: skip
+        """Return the batch of a look, and continue from its cursor."""
+        history = self._is_history
+        self._cursor, self._is_first = cursor, False
+        return Batch(
+            events=sorted(found, key=lambda event: event[0]),
+            cursor=cursor,
+            seen_until_s=None if history else now_s - _TIME_RESOLUTION_S,
+            rejected=dict(rejected),
+            history=history,
+            standing=history,
+            note=note,
+            problem=problem,
+        )

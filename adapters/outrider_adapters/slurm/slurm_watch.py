@@ -4,13 +4,14 @@ import re
 import time
 from collections.abc import Callable
 from fnmatch import fnmatchcase
-from math import floor, inf
+from math import inf
 from typing import Any, Final
 
 import msgspec
 
-from outrider.api import Batch, NamedEvent, PeerError, PlannedStarts, ReaderOptions, UndoLog, events
-from outrider_adapters.polling import Asking, CommandError
+from outrider.api import Batch, NamedEvent, PeerError, ReaderOptions, UndoLog, events
+from outrider_adapters.polling import CommandError
+from outrider_adapters.polling.adapter import PollingWatch
 from outrider_adapters.readers.slurm import SacctReader
 from outrider_adapters.slurm.acting.fence_jobs import FencesLeftOut
 from outrider_adapters.slurm.commands import (
@@ -40,11 +41,9 @@ _VERSION: Final = 1
 _CONTROLLER: Final = "controller"
 _MANY_ROWS: Final = 10_000
 _BUSY_FACTOR: Final = 3
-_TIME_RESOLUTION_S: Final = 1.0
-"""Slurm's times are whole seconds: events within the second of a look may be reported later."""
 
 
-class SlurmWatch:
+class SlurmWatch(PollingWatch):
     """Watcher of a Slurm's jobs, nodes and limits; blocks while its commands run.
 
     Args:
@@ -58,7 +57,6 @@ class SlurmWatch:
         nodes: by name, at the last look.
         partitions: by name, at the last look.
         eligibility: which nodes its jobs may use.
-        planned_starts: when Slurm itself expects to start jobs, at the last look.
         recent: answers that explain jobs, none older than the last look.
     """
 
@@ -69,13 +67,9 @@ class SlurmWatch:
         undo_log: UndoLog | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
+        super().__init__(settings.start_at, clock, undo_log)
         self._commands = commands
         self._settings = settings
-        self._undo_log = undo_log or UndoLog()
-        self._clock = clock
-        self._asking = Asking(CommandError)
-        self._cursor: Any = None
-        self._is_first = False
         self._asked_s = {"nodes": -inf, "limits": -inf}
         self._consumes_memory = False
         self._is_busy = False
@@ -94,7 +88,6 @@ class SlurmWatch:
         self._fences = FencesLeftOut(commands)
         self.nodes: dict[str, Node] = {}
         self.partitions: dict[str, Partition] = {}
-        self.planned_starts = PlannedStarts(-inf)
 
     def start(self, cursor: Any) -> None:
         """Find out the cluster, and continue from the cursor of an earlier batch, if there is one.
@@ -136,14 +129,6 @@ class SlurmWatch:
         self._fences.users = acting_users(self._commands, config)
 
     @property
-    def now_s(self) -> float:
-        """Unix seconds now, whole as all of Slurm's times.
-
-        Otherwise events without a Slurm time would seem to follow later ones of the same second.
-        """
-        return float(floor(self._clock()))
-
-    @property
     def pause_s(self) -> float:
         """Seconds until the next look."""
         is_slow = self._is_busy or self._rows_n > _MANY_ROWS
@@ -177,7 +162,7 @@ class SlurmWatch:
             shown = self._commands.run("squeue", "-a", "-h", "-t", "all", "-o", "%i|%x")
             self._excluded, self._numbers = _excluded(shown), numbers
         self.eligibility.know(nodes, self.partitions, self._reserved)
-        history = self._is_first and self._settings.start_at == "now"
+        history = self._is_history
         found = self.jobs.look(
             lines,
             self._excluded,
@@ -190,18 +175,17 @@ class SlurmWatch:
         self._looked_s = now_s
         self.planned_starts = self.jobs.planned_starts(now_s)
         first_s = min((event[0] for event in found), default=now_s)
-        # at equal times nodes come first: a machine opens before a job starts there, and a class
-        # is published before a job of it is submitted
+        # at equal times a class is published before a job of it is submitted
         # (eligibility is not history: the journal needs it, too)
         before = [] if history else self.eligibility.news(min(first_s, now_s))
         if looks_at_nodes:
-            begun_s = min((e[0] for e in found if e[1] == events.STARTED), default=now_s)
-            before += self._node_events(nodes, min(begun_s, now_s), now_s)
+            self.nodes = nodes
+            before += self._node_events(nodes, self._published, found, now_s, self._changes)
+            self._published = {name: node.seen for name, node in nodes.items()}
             self._asked_s["nodes"] = now_s
         self.eligibility.forget_all_but(self.jobs.kinds())
         self._rows_n = len(lines)
-        self._is_first = False
-        self._cursor = {
+        cursor = {
             "version": _VERSION,
             "cluster": self.jobs.cluster,
             "jobs": self.jobs.save(),
@@ -209,16 +193,8 @@ class SlurmWatch:
             "classes": self.eligibility.save(),
             "looked_s": now_s,
         }
-        return Batch(
-            events=sorted(before + found, key=lambda event: event[0]),
-            cursor=self._cursor,
-            seen_until_s=None if history else now_s - _TIME_RESOLUTION_S,
-            rejected=dict(self.jobs.rejected),
-            history=history,
-            standing=history,
-            note="; ".join(filter(None, (self._accounting.note, self._load_note()))),
-            problem=self._problem,
-        )
+        note = "; ".join(filter(None, (self._accounting.note, self._load_note())))
+        return self._looked(before + found, now_s, cursor, self.jobs.rejected, note, self._problem)
 
     def _is_due(self, what: str, now_s: float, every_s: float) -> bool:
         return not 0.0 <= now_s - self._asked_s[what] < every_s
@@ -234,19 +210,9 @@ class SlurmWatch:
     def _shown_nodes(self) -> dict[str, Node]:
         return nodes_of(self._commands.run("scontrol", "show", "node", "-o"), self._cluster_of)
 
-    def _node_events(
-        self, nodes: dict[str, Node], first_s: float, now_s: float
-    ) -> list[NamedEvent]:
-        """Return the events of nodes; a new node gets a time before the jobs reported now."""
-        found: list[NamedEvent] = []
-        for name, node in nodes.items():
-            before = self._published.get(name)
-            at_s = first_s if before is None else now_s
-            found += changes(name, before, node, at_s, self._consumes_memory)
-        gone = sorted(set(self._published) - set(nodes))
-        found += [(now_s, events.LEFT, name, None) for name in gone]
-        self.nodes, self._published = nodes, {name: node.seen for name, node in nodes.items()}
-        return found
+    def _changes(self, name: str, at_s: float) -> list[NamedEvent]:
+        before = self._published.get(name)
+        return changes(name, before, self.nodes[name], at_s, self._consumes_memory)
 
     def _cluster_of(self, name: str, partitions: tuple[str, ...]) -> str:
         for pattern, cluster in self._settings.machine_clusters.items():
