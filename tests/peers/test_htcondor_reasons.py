@@ -372,5 +372,43 @@ def test_what_is_left_of_a_partitionable_slot_may_be_too_little(tmp_path: Path) 
             assert daemon.stop() == 0
 
 
+def test_no_more_cpus_are_busy_than_there_are_while_runs_are_disconnected(tmp_path: Path) -> None:
+    require_peer("HTCondor pool", missing_reason())
+    with HTCondorPool(tmp_path / "pool", 1, PARTITIONABLE) as pool:
+        cut = pool.submit(f"{SLEEP}request_memory = 64\nrequest_cpus = 2\nqueue 2\n")
+        pool.wait_for_events(1, 2, cut)
+        daemons = [_beside(pool, tmp_path / name, name == "log") for name in ("log", "queue")]
+        with daemons[0], daemons[1]:
+            for daemon in daemons:
+                daemon.wait_until("2 runs", lambda s: s["jobs"]["running"] == 2)
+            pool.run("root", "pkill", "-KILL", "-x", "condor_startd|condor_starter")
+            pool.wait_for_events(22, 2, cut)
+            away = "is running on m1@host.pool.test, or was: the connection to it is lost"
+            for daemon in daemons:
+                pool.wait_until("lost", lambda d=daemon: away in _explained(d, cut)["sentence"])
+            new = pool.submit(f"{SLEEP}request_memory = 64\nrequest_cpus = 4\nqueue\n", "bob")
+            pool.wait_for_events(1, 1, new)  # the master starts the startd again; it is empty
+            assert _of_queue(pool, cut, "JobStatus") == "2"
+            for daemon in daemons:
+                daemon.wait_until("its run", lambda s: s["jobs"]["running"] == 1)
+                [machine] = daemon.get("/api/v1/machines")["machines"]
+                assert (machine["busy_cpus"], machine["cpus"]) == (4, 4)
+                said = why(daemon, cut, partial(_is_said, "its access point lost the connection"))
+                assert said["sentence"].startswith(f"host.pool.test#{cut}.0 ran on slot1_")
+                assert daemon.stop() == 0
+
+
+def _beside(pool: HTCondorPool, folder: Path, has_log: bool) -> DaemonProcess:
+    folder.mkdir()
+    made = daemon_beside(pool, folder, has_log)
+    made.config.write_text(f'show_users = "everybody"\n{made.config.read_text()}')
+    return made
+
+
+def _explained(daemon: DaemonProcess, cluster: int) -> dict[str, Any]:
+    answer: dict[str, Any] = daemon.get(f"/api/v1/explain/host.pool.test%23{cluster}.0")
+    return answer
+
+
 def _running(pool: HTCondorPool) -> list[str]:
     return pool.run("root", "condor_q", "-allusers", "-run", "-af", "ClusterId").split()

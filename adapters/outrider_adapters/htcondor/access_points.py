@@ -272,6 +272,8 @@ class QueuedAccessPoint:
 # The jobs of an access point whose event log cannot be read: by its queue and its history.
 
 _ATTRIBUTES: Final = (*ID_ATTRIBUTES, *STEP_ATTRIBUTES)
+_AWAY: Final = "JobCurrentReconnectAttempt > 0"
+"""Constraint for jobs whose access point tries to reconnect to their runs."""
 _CHANGES_OF_RUN: Final = frozenset({events.STARTED, events.EVICTED, events.HELD})
 
 
@@ -357,7 +359,10 @@ class QueueAlone:
         """
         since_s = self._since_s()
         whole = since_s is None or not 0.0 <= now_s - self._snapshot_s < self._settings.snapshot_s
-        changed = f"EnteredCurrentStatus >= {since_s} || QDate >= {since_s}"
+        changed = f"EnteredCurrentStatus >= {since_s} || QDate >= {since_s} || {_AWAY}"
+        away = [job for job, known in self._known.items() if known.seen.away]
+        if away:  # a reconnection changes none of these
+            changed += f" || ({in_clusters(away)})"
         queue = self._by_name(self._query("true" if whole else changed))
         if since_s is None:  # jobs that left before the beginning are not reported
             self._left_s = dict.fromkeys(self._left(int(now_s) - CLOCKS_DIFFER_S), now_s)

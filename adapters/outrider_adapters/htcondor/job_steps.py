@@ -32,7 +32,8 @@ STEP_ATTRIBUTES: Final = (
     "JobStatus", "JobUniverse", "QDate", "EnteredCurrentStatus", "NumShadowStarts",
     "NumJobReconnects", "JobRunCount", "JobCurrentStartDate", "JobCurrentStartExecutingDate",
     "JobLastStartDate", "LastVacateTime", "VacateReasonCode", "CompletionDate", "RemoteHost",
-    "LastRemoteHost", "CpusProvisioned", "RequestCpus", "HoldReason",
+    "LastRemoteHost", "CpusProvisioned", "RequestCpus", "HoldReason", "JobCurrentReconnectAttempt",
+    "JobDisconnectedDate", "LastJobLeaseRenewal",
 )  # fmt: skip
 """Attributes of a job ad that are read here."""
 _ACCESS_POINT_SPEC: Final = MachineSpec(cluster="access points", inferred=True, usable=False)
@@ -40,7 +41,7 @@ _MAX_CPUS: Final = 1e6
 _MAX_PAST_S: Final = 10 * 365 * 86_400.0
 _MAX_FUTURE_S: Final = 86_400.0
 """Largest plausible difference between two clocks, in seconds."""
-_ON_A_MACHINE: Final = frozenset({RUNNING, TRANSFERRING, SUSPENDED})
+ON_A_MACHINE: Final = frozenset({RUNNING, TRANSFERRING, SUSPENDED})
 _SCHEDULER, _GRID, _LOCAL = 7, 9, 12
 """Values of `JobUniverse`: DAGMan and others beside the schedd, jobs of another batch system."""
 
@@ -53,17 +54,19 @@ class SeenJob(msgspec.Struct, frozen=True, array_like=True, gc=False):
         runs: number of runs that have begun; a reconnection is not a new run.
         machine: the machine that it runs on, else empty.
         start_s: start of its present or last run, Unix seconds; 0: unknown.
+        away: its access point has lost the connection to its run, and tries to reconnect.
     """
 
     status: int
     runs: int
     machine: str = ""
     start_s: float = 0.0
+    away: bool = False
 
     @property
     def is_running(self) -> bool:
         """True if it is on a machine; a job that never began is not, even after an edit."""
-        return self.runs > 0 and self.status in _ON_A_MACHINE
+        return self.runs > 0 and self.status in ON_A_MACHINE
 
 
 class LostRun(NamedTuple):
@@ -94,7 +97,7 @@ def seen(ad: Ad, before: SeenJob | None = None) -> SeenJob:
     start_s = number(ad, "JobCurrentStartDate")
     runs = max(0, int(number(ad, "NumShadowStarts") - number(ad, "NumJobReconnects")))
     if int(number(ad, "JobUniverse")) in (_SCHEDULER, _GRID):  # no shadow counts their starts
-        runs = max(int(number(ad, "JobRunCount")), status in _ON_A_MACHINE)
+        runs = max(int(number(ad, "JobRunCount")), status in ON_A_MACHINE)
     if before is not None and before.runs and before.start_s:
         # a reconnected run is counted as a new one until its shadow updates the queue
         last_s = number(ad, "JobLastStartDate")
@@ -102,9 +105,19 @@ def seen(ad: Ad, before: SeenJob | None = None) -> SeenJob:
             runs = before.runs
         elif last_s == before.start_s < start_s:
             runs = before.runs + 1
-    if status not in _ON_A_MACHINE:
+    if status not in ON_A_MACHINE:
         return SeenJob(status, runs, "", start_s if runs else 0.0)
-    return SeenJob(status, runs, machine_of_slot(str(ad.get("RemoteHost") or "")), start_s)
+    machine = machine_of_slot(str(ad.get("RemoteHost") or ""))
+    return SeenJob(status, runs, machine, start_s, is_disconnected(ad))
+
+
+def is_disconnected(ad: Ad) -> bool:
+    """Return whether an access point tries to reconnect to the run of a job.
+
+    The time of the disconnection stays in the ad after that.
+    """
+    is_away = number(ad, "JobCurrentReconnectAttempt") > 0
+    return is_away and int(number(ad, "JobStatus")) in ON_A_MACHINE
 
 
 def seen_at(ad: Ad, time_s: float) -> SeenJob:
@@ -186,10 +199,17 @@ def _to_current(
         return [_lost(job, entered_s, ad)] if ran else []
     if not now.runs:
         return []
+    new_events: list[NamedEvent] = []
     was_suspended = before.status == SUSPENDED and began <= 0
-    if (now.status == SUSPENDED) == was_suspended:
-        return []
-    return [(entered_s, events.RESUMED if was_suspended else events.SUSPENDED, job, None)]
+    if (now.status == SUSPENDED) != was_suspended:
+        kind = events.RESUMED if was_suspended else events.SUSPENDED
+        new_events.append((entered_s, kind, job, None))
+    was_away = before.away and began <= 0
+    if now.away and not was_away:
+        new_events.append((number(ad, "JobDisconnectedDate"), events.DISCONNECTED, job, None))
+    elif was_away and not now.away:
+        new_events.append((number(ad, "LastJobLeaseRenewal"), events.RECONNECTED, job, None))
+    return new_events
 
 
 def _lost(job: str, entered_s: float, ad: Ad) -> NamedEvent:

@@ -1,6 +1,5 @@
 """Queries to a pool that explain why a job waits."""
 
-import datetime as dt
 import re
 from collections.abc import Mapping
 from typing import Any, Final
@@ -29,6 +28,7 @@ from outrider_adapters.htcondor.reasons import (
     is_idle,
     submitter_of,
     turn_of,
+    utc,
     waiting_reason,
 )
 from outrider_adapters.readers.htcondor.event_mapping import hold_reason
@@ -43,9 +43,9 @@ _UNCLAIMED: Final = 'State == "Unclaimed" && DynamicSlot =!= true && Cpus > 0'
 
 
 def ask_why(watch: PoolWatch, calls: PoolCalls, job: str) -> WaitingReason | None:
-    """Return why a job is not running.
+    """Return why a job is not running, or that it runs by now.
 
-    None: it runs, has left the queue, or belongs to another access point.
+    None: it is over, or belongs to another access point.
 
     Args:
         watch: the watch on the pool.
@@ -63,10 +63,10 @@ def ask_why(watch: PoolWatch, calls: PoolCalls, job: str) -> WaitingReason | Non
         for point in _points(calls, found["schedd"]):
             for ad in _ask(watch, point, constraint):
                 if job_name(ad, point.name) == job:
+                    if not is_idle(ad):
+                        return waiting_reason(ad, point.name, None, Now(0, 0))
                     matching = watch.eligibility.matching(ad)
                     now = _now(watch, calls, matching)
-                    if not is_idle(ad):
-                        return waiting_reason(ad, point.name, matching, now)
                     problem = watch.negotiator.problem
                     accounts = accounts_of(calls, submitter_of(ad), asks_negotiator=not problem)
                     turn = turn_of(calls, point, ad, accounts)
@@ -163,7 +163,7 @@ def obstacle_of(
         return Obstacle(sentence, remedy)
     if number(ad, UNTIL) > now_s and ad.get(HOLD) is True:
         sentence = (
-            f"Outrider keeps it in the queue until {_utc(number(ad, UNTIL))} UTC, and longer if "
+            f"Outrider keeps it in the queue until {utc(number(ad, UNTIL))} UTC, and longer if "
             "its policy renews that"
         )
         return Obstacle(sentence, LEASE_ENDS)
@@ -175,7 +175,7 @@ def _grid(ad: Ad) -> Obstacle:
     sentence = f"it is for {resource}: no machine of the pool runs it"
     away_s = number(ad, "GridResourceUnavailableTime")
     if away_s:
-        sentence += f", and {resource} has not answered since {_utc(away_s)} UTC"
+        sentence += f", and {resource} has not answered since {utc(away_s)} UTC"
     return Obstacle(sentence, "see GridmanagerLog of its access point, and that system", True)
 
 
@@ -200,7 +200,7 @@ def _not_yet(ad: Ad, now_s: float) -> Obstacle | None:
         return None
     is_cron = any(name in ad for name in _CRON)
     what = "the next time of its cron_ settings" if is_cron else "its deferral_time"
-    return Obstacle(f"it starts at {_utc(at_s)} UTC at the earliest, {what}", "wait until then")
+    return Obstacle(f"it starts at {utc(at_s)} UTC at the earliest, {what}", "wait until then")
 
 
 def _at_its_limit(known: Mapping[str, Ad], ad: Ad) -> Obstacle | None:
@@ -238,10 +238,3 @@ def _group_of(ad: Ad, submitter: Any) -> str:
         return "" if name == "<none>" else name
     named = ad.get("AccountingGroup")
     return named.rpartition(".")[0] if isinstance(named, str) else ""
-
-
-def _utc(time_s: float) -> str:
-    try:
-        return dt.datetime.fromtimestamp(time_s, dt.UTC).strftime("%Y-%m-%d %H:%M:%S")
-    except (OverflowError, OSError, ValueError):  # users may write any number
-        return f"second {time_s:.0f}"

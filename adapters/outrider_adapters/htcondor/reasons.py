@@ -1,5 +1,6 @@
 """Reasons why a job waits in HTCondor: its hold, machines that do not match, the negotiator."""
 
+import datetime as dt
 from collections import Counter, deque
 from collections.abc import Mapping
 from contextlib import suppress
@@ -7,7 +8,7 @@ from typing import Any, Final, NamedTuple
 
 from outrider.api import Clause, WaitingReason, removing_most
 from outrider_adapters.htcondor.eligibility.matching import START, AtMost, Matching
-from outrider_adapters.htcondor.job_steps import HELD, IDLE
+from outrider_adapters.htcondor.job_steps import HELD, IDLE, ON_A_MACHINE, is_disconnected
 from outrider_adapters.htcondor.lease_edits import HOLD, OWN_HOLD, UNTIL
 from outrider_adapters.htcondor.pool_calls import (
     AccessPoint,
@@ -142,6 +143,8 @@ REASON_ATTRIBUTES: Final = (
     "RequestMemory", "MemoryUsage", "ResidentSetSize", "RequestCpus", "JobUniverse", "GridResource",
     "GridResourceUnavailableTime", "Scheduler", "MaxHosts", "DeferralTime", "DeferralPrepTime",
     "CronMinute", "CronHour", "CronDayOfMonth", "CronMonth", "CronDayOfWeek", UNTIL, HOLD,
+    "RemoteHost", "JobCurrentStartDate", "JobCurrentReconnectAttempt", "JobDisconnectedDate",
+    "JobLeaseDuration", "LastJobLeaseRenewal",
 )  # fmt: skip
 """Attributes of a job ad that are read here."""
 _MAX_CLAUSES: Final = 3
@@ -212,7 +215,7 @@ def waiting_reason(
     turn: Turn | None = None,
     obstacle: Obstacle | None = None,
 ) -> WaitingReason | None:
-    """Return why a job is not running; None if it runs or has left.
+    """Return why a job is not running, or that it runs by now; None if it is over.
 
     Args:
         ad: ad of the job, with `REASON_ATTRIBUTES`.
@@ -227,7 +230,7 @@ def waiting_reason(
     if status == HELD:
         return _held(ad, job)
     if status != IDLE:
-        return None
+        return _running(ad) if status in ON_A_MACHINE else None
     rejected = str(ad.get("LastRejMatchReason") or "").strip()
     if obstacle is not None and (obstacle.is_alone or matching is None):
         return WaitingReason(code="Idle", sentence=obstacle.sentence, remedies=(obstacle.remedy,))
@@ -268,6 +271,30 @@ def _held(ad: Ad, job: str) -> WaitingReason:
         sentence=f"it is held: {message}",
         remedies=(_REMEDIES.get(code, _FIX).format(job=job),),
     )
+
+
+def _running(ad: Ad) -> WaitingReason:
+    """Return where a job runs that did not at the last look, or whose run was given up."""
+    host = str(ad.get("RemoteHost") or "")
+    where = f" on {host}" if host else ""
+    if is_disconnected(ad):
+        lost_s = number(ad, "JobDisconnectedDate")
+        until_s = number(ad, "LastJobLeaseRenewal") + number(ad, "JobLeaseDuration")
+        sentence = (
+            f"ran{where}, and may do so still: its access point lost the connection to it at "
+            f"{utc(lost_s)} UTC, and tries to reconnect until {utc(until_s)} UTC"
+        )
+        return WaitingReason(code="Running", sentence=sentence, is_over=True)
+    since = f" since {utc(began_s)} UTC" if (began_s := number(ad, "JobCurrentStartDate")) else ""
+    return WaitingReason(code="Running", sentence=f"runs{where}{since}", is_over=True)
+
+
+def utc(time_s: float) -> str:
+    """Return a time of an ad in words; users may write any number."""
+    try:
+        return dt.datetime.fromtimestamp(time_s, dt.UTC).strftime("%Y-%m-%d %H:%M:%S")
+    except (OverflowError, OSError, ValueError):
+        return f"second {time_s:.0f}"
 
 
 def _matched(matching: Matching, now: Now, rejected: str, turn: Turn | None) -> str:

@@ -250,8 +250,8 @@ def ask_why(watch: SlurmWatch, commands: SlurmCommands, name: str) -> WaitingRea
 
 def _waits_no_more(row: QueueRow) -> WaitingReason:
     where = f" on {row.hosts}" if row.hosts else ""
-    sentence = f"not any more, since the last look Slurm shows it as {row.state.lower()}{where}"
-    return WaitingReason(code=row.state, sentence=sentence)
+    sentence = f"is {row.state.lower()}{where}, as Slurm shows it since the last look"
+    return WaitingReason(code=row.state, sentence=sentence, is_over=True)
 
 
 def _queue(commands: SlurmCommands) -> list[_Queued]:

@@ -123,6 +123,8 @@ class WaitingReason(msgspec.Struct, frozen=True):
         ahead: how many waiting jobs come first in the batch system's order; None: not known.
         removes_most: the text of the clause that removes most machines (`removing_most`); None:
             there is none, or the batch system does not report them separately.
+        is_over: whether the job no longer waits, which the daemon will learn with the next batch;
+            the sentence is then what it does, and continues the job's name (``runs on n2``).
     """
 
     code: str
@@ -134,6 +136,7 @@ class WaitingReason(msgspec.Struct, frozen=True):
     expected_start_s: float | None = None
     ahead: int | None = None
     removes_most: str | None = None
+    is_over: bool = False
 
 
 # -- adapter ---------------------------------------------------------------------------------------

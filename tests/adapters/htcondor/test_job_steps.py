@@ -61,6 +61,21 @@ def test_a_start_has_its_own_time_machine_cpus_and_slot() -> None:
     assert steps("ap#1.0", NEW, now | {"CpusProvisioned": 4}, JobSpec())[0][3][1] == 4
 
 
+def test_a_lost_connection_and_the_reconnection() -> None:
+    run = {"RemoteHost": "slot1@m1", "JobCurrentStartDate": 40}
+    lost = ad(RUNNING, 41, 1, **run, JobDisconnectedDate=60, JobCurrentReconnectAttempt=1)
+    away = seen(lost, ON_M1)
+    assert away.away
+    assert reported(ON_M1, lost) == [(60, "disconnected", None)]
+    assert reported(away, lost) == []
+    assert reported(NEW, lost) == [(40, "started", "m1"), (60, "disconnected", None)]
+    again = ad(RUNNING, 41, 1, **run, JobDisconnectedDate=60, LastJobLeaseRenewal=70)
+    assert reported(away, again) == [(70, "reconnected", None)]
+    assert reported(seen(again, away), again) == []
+    gone = ad(IDLE, 80, 1, JobCurrentStartDate=40, JobCurrentStartExecutingDate=40)
+    assert [kind for _, kind, _ in reported(away, gone)] == ["evicted"]
+
+
 def test_two_runs_since_of_which_one_goes_on() -> None:
     now = ad(RUNNING, 70, 2, RemoteHost="slot1@m2", LastRemoteHost="slot1@m1",
              JobLastStartDate=40, LastVacateTime=60, JobCurrentStartDate=70)  # fmt: skip

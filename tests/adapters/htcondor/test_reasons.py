@@ -208,10 +208,33 @@ def test_a_hold_is_told_in_htcondors_words_with_what_lifts_it(
     assert not reported.never
 
 
-@pytest.mark.parametrize("status", [2, 3, 4, 6, 7])
-def test_a_job_that_runs_or_leaves_does_not_wait(status: int) -> None:
+@pytest.mark.parametrize("status", [3, 4])
+def test_a_job_that_leaves_does_not_wait(status: int) -> None:
     ad = ClassAd(changed(JOB, JobStatus=f"{status}"))
     assert waiting_reason(ad, "ap1", None, Now(0, 0)) is None
+
+
+@pytest.mark.parametrize("status", [2, 6, 7])
+def test_a_job_that_runs_by_now_does_not_wait(status: int) -> None:
+    run = {"RemoteHost": '"slot1@m1"', "JobCurrentStartDate": "1795942000"}
+    ad = ClassAd(changed(JOB, JobStatus=f"{status}", **run))
+    reported = waiting_reason(ad, "ap1", None, Now(0, 0))
+    assert reported is not None
+    assert reported.is_over
+    assert reported.sentence == "runs on slot1@m1 since 2026-11-29 08:46:40 UTC"
+
+
+def test_a_job_that_lost_its_connection_may_run_still() -> None:
+    away = {"JobCurrentReconnectAttempt": "2", "JobDisconnectedDate": "1795942000"}
+    lease = {"LastJobLeaseRenewal": "1795942000", "JobLeaseDuration": "2400"}
+    job = changed(JOB, JobStatus="2", RemoteHost='"slot1@m1"', **away, **lease)
+    reported = waiting_reason(ClassAd(job), "ap1", None, Now(0, 0))
+    assert reported is not None
+    assert reported.is_over
+    assert reported.sentence == (
+        "ran on slot1@m1, and may do so still: its access point lost the connection to it at "
+        "2026-11-29 08:46:40 UTC, and tries to reconnect until 2026-11-29 09:26:40 UTC"
+    )
 
 
 # -- asked of a pool --------------------------------------------------------------------------
@@ -235,7 +258,7 @@ def test_a_waiting_a_held_and_a_running_job_of_a_pool(site: WatchedPool) -> None
     )
     assert reported.remedies[0].startswith("ask for at most ")
     assert why(site, held).sentence.startswith("it is held: ")
-    assert why(site, runs) is None
+    assert re.fullmatch(r"runs on slot1@m\d+ since \S+ \S+ UTC", why(site, runs).sentence)
 
 
 def test_a_full_pool_and_one_with_owners(site: WatchedPool) -> None:
@@ -243,7 +266,7 @@ def test_a_full_pool_and_one_with_owners(site: WatchedPool) -> None:
     jobs = [site.submit(600) for _ in range(9)]
     site.pool.owner_came("m1")
     site.look(60)
-    waits = [reported for job in jobs if (reported := why(site, job)) is not None]
+    waits = [reported for job in jobs if not (reported := why(site, job)).is_over]
     assert waits
     assert {reported.sentence for reported in waits} == {
         (

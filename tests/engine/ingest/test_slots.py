@@ -6,6 +6,7 @@ from outrider.engine.ingest.machine_registry import INFERRED_FOR_S
 from outrider.model import events as ev
 from outrider.model.events import NamedEvent
 from outrider.model.jobs import JobSpec
+from outrider.model.machines import MachineSpec
 from tests.engine.ingest.streams import Live
 
 DAY_S = 86_400.0
@@ -178,6 +179,19 @@ def test_a_disconnected_run_gives_way_to_a_start_that_its_machine_has_no_cpus_fo
     live.all_at_once("log", [failed, end("1.1", 80.0), end("2.0", 80.0)])
     report = live.told()["report"]
     assert (report["jobs"]["completed"], report["badput_s"]) == (2, 40)
+
+
+def test_a_disconnection_that_is_known_later_than_the_start_after_it_ends_the_run() -> None:
+    live = Live()
+    live.all_at_once("log", [(5.0, ev.JOINED, "a1", MachineSpec(cpus=2))])
+    live.all_at_once("log", [*start("1.0", 10.0, "slot1_1"), *start("1.1", 10.0, "slot1_2")])
+    live.all_at_once("log", start("2.0", 50.0, "slot1_3"))
+    assert (width(live), live.site.busy[0]) == (2, 3)
+    live.all_at_once("log", [away("1.0", 60.0)])
+    assert (width(live), live.site.busy[0]) == (2, 2)
+    assert dict(live.merger.normaliser.repairs) == {"disconnected_run_over": 1}
+    live.all_at_once("log", [(70.0, ev.RECONNECTED, "1.0", None), end("1.0", 90.0)])
+    assert live.told()["report"]["jobs"]["completed"] == 1
 
 
 def test_a_run_that_reconnects_after_it_was_given_up_runs_on() -> None:

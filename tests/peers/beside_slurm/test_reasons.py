@@ -343,9 +343,9 @@ def test_a_job_that_was_started_since_the_last_look(watched: Watched, folder: Pa
         watched.look()
         slurm.run("scancel", *jobs)
         slurm.wait_until("its run", lambda: job in slurm.jobs("R"))
-    assert watched.why(job).sentence == (
-        "not any more, since the last look Slurm shows it as running on n2"
-    )
+    reported = watched.why(job)
+    assert reported.sentence == "is running on n2, as Slurm shows it since the last look"
+    assert reported.is_over
     watched.look()
     assert watched.ask(f"outrider:{job}") is None
 

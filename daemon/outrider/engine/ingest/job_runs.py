@@ -309,9 +309,16 @@ class JobRuns:
 
     # -- changes of a run ---------------------------------------------------------------------
 
-    def disconnect(self, name: str, history: JobHistory) -> None:
-        """Record that the access point has lost the connection to the job's run."""
+    def disconnect(self, time_s: float, name: str, history: JobHistory) -> list[Event]:
+        """Record that the access point has lost the connection to the job's run.
+
+        If others use all CPUs of its machine, it is assumed to have ended.
+        """
         self.slots.disconnect(history.machine, name)
+        if self._machines.has_room(self._machines.names[history.machine], 0):
+            return []
+        self._repairs["disconnected_run_over"] += 1
+        return self._lose(time_s, name)
 
     def reconnect(self, name: str, history: JobHistory) -> None:
         """Record that the job's run continues."""

@@ -104,6 +104,14 @@ class Normaliser:
         """Return the job that is here under a unique name (see `job_names`), or None."""
         return self._job_registry.known_by(own)
 
+    def is_disconnected(self, own: str) -> bool:
+        """Return whether a source lost the connection to the run of the job of a unique name."""
+        history = self.known_by(own)
+        if history is None:
+            return False
+        away = self._runs.slots.disconnected(history.machine)
+        return any(self.jobs.get(name) is history for name in away)
+
     def name_at(self, time_s: float, name: str) -> str:
         """Return the unique name of the job that a source called `name` at a time."""
         return self._job_registry.name_at(name, round(time_s * 1000))
@@ -310,8 +318,7 @@ class JobTransitions:
         if kind in (ev.COMPLETED, ev.REMOVED):
             return self.end(name, history, time_s, kind, extra)
         if kind == ev.DISCONNECTED:
-            self.runs.disconnect(name, history)
-            return []
+            return self.runs.disconnect(time_s, name, history)
         if kind == ev.RECONNECTED:
             self.runs.reconnect(name, history)
             return []

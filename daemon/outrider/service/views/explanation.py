@@ -284,6 +284,9 @@ def _closes_s(core: Core, cluster: int) -> float | None:
 # The batch system's own reason first; without one, what follows from the site's state.
 
 
+_DISCONNECTED: Final = ", or was: the connection to it is lost"
+
+
 def _cause(core: Core, name: str, job: Job, answer: SystemAnswer, withheld: bool) -> str:
     """Return why a job is where it is, as a sentence."""
     state = JOB_STATE_NAMES[job.state]
@@ -295,10 +298,13 @@ def _cause(core: Core, name: str, job: Job, answer: SystemAnswer, withheld: bool
             return f"{name} is held: {reason.removesuffix('.')}."
         return f"{name} is held; {_no_reason(answer, withheld)}."
     if state != "queued":
-        where = ""
+        normaliser, where = core.merger.normaliser, ""
         if job.machine >= 0:
-            where = f" on {core.merger.normaliser.machine_names[job.machine]}"
-        return f"{name} is {state}{where}."
+            where = f" on {normaliser.machine_names[job.machine]}"
+        is_away = normaliser.is_disconnected(name)
+        return f"{name} is {state}{where}{_DISCONNECTED if is_away else ''}."
+    if answer.reason is not None and answer.reason.is_over:
+        return f"{name} {answer.reason.sentence}."
     if answer.reason is not None:
         sentence = answer.reason.sentence
         if sentence.startswith("it waits "):  # else it would wait twice
