@@ -385,7 +385,7 @@ def test_no_more_cpus_are_busy_than_there_are_while_runs_are_disconnected(tmp_pa
             pool.wait_for_events(22, 2, cut)
             away = "is running on m1@host.pool.test, or was: the connection to it is lost"
             for daemon in daemons:
-                pool.wait_until("lost", lambda d=daemon: away in _explained(d, cut)["sentence"])
+                pool.wait_until("lost", partial(_is_explained, daemon, cut, away))
             new = pool.submit(f"{SLEEP}request_memory = 64\nrequest_cpus = 4\nqueue\n", "bob")
             pool.wait_for_events(1, 1, new)  # the master starts the startd again; it is empty
             assert _of_queue(pool, cut, "JobStatus") == "2"
@@ -405,9 +405,9 @@ def _beside(pool: HTCondorPool, folder: Path, has_log: bool) -> DaemonProcess:
     return made
 
 
-def _explained(daemon: DaemonProcess, cluster: int) -> dict[str, Any]:
-    answer: dict[str, Any] = daemon.get(f"/api/v1/explain/host.pool.test%23{cluster}.0")
-    return answer
+def _is_explained(daemon: DaemonProcess, cluster: int, words: str) -> bool:
+    """Return whether the explanation of a job has these words."""
+    return words in daemon.get(f"/api/v1/explain/host.pool.test%23{cluster}.0")["sentence"]
 
 
 def _running(pool: HTCondorPool) -> list[str]:
