@@ -10,6 +10,7 @@ import msgspec
 from outrider.api import Batch, JobSpec, NamedEvent, events
 from outrider_adapters.htcondor.job_steps import (
     COMPLETED,
+    DISCONNECTED,
     NEW,
     REMOVED,
     STEP_ATTRIBUTES,
@@ -260,8 +261,8 @@ class QueuedAccessPoint:
         return Look(Batch(events=new_events, cursor=self._cursor, seen_until_s=seen_s), evicted)
 
     def _is_due(self, now_s: float) -> bool:
-        since_s = now_s - self._asked_s
-        return since_s >= self._settings.queue_s or since_s < 0.0  # the clock was set back
+        # the clock may have been set back
+        return not 0.0 <= now_s - self._asked_s < self._settings.queue_s
 
     def repair(self) -> list[NamedEvent]:
         """Return nothing: there is no second source."""
@@ -272,8 +273,6 @@ class QueuedAccessPoint:
 # The jobs of an access point whose event log cannot be read: by its queue and its history.
 
 _ATTRIBUTES: Final = (*ID_ATTRIBUTES, *STEP_ATTRIBUTES)
-_AWAY: Final = "JobCurrentReconnectAttempt > 0"
-"""Constraint for jobs whose access point tries to reconnect to their runs."""
 _CHANGES_OF_RUN: Final = frozenset({events.STARTED, events.EVICTED, events.HELD})
 
 
@@ -357,18 +356,19 @@ class QueueAlone:
         Raises:
             HTCondorException: the schedd does not answer (`AccessPoint.failure`).
         """
-        since_s = self._since_s()
+        # the query begins early, since repeated jobs are recognized
+        since_s = None if self.asked_s == -inf else int(self.asked_s) - CLOCKS_DIFFER_S
         whole = since_s is None or not 0.0 <= now_s - self._snapshot_s < self._settings.snapshot_s
-        changed = f"EnteredCurrentStatus >= {since_s} || QDate >= {since_s} || {_AWAY}"
-        away = [job for job, known in self._known.items() if known.seen.away]
-        if away:  # a reconnection changes none of these
-            changed += f" || ({in_clusters(away)})"
+        changed = f"EnteredCurrentStatus >= {since_s} || QDate >= {since_s} || {DISCONNECTED}"
+        if away := [job for job, known in self._known.items() if known.seen.away]:
+            changed += f" || ({in_clusters(away)})"  # a reconnection changes none of these
         queue = self._by_name(self._query("true" if whole else changed))
+        left: dict[str, Ad] = {}
         if since_s is None:  # jobs that left before the beginning are not reported
             self._left_s = dict.fromkeys(self._left(int(now_s) - CLOCKS_DIFFER_S), now_s)
-        left = {} if since_s is None else self._left(since_s)
-        if whole and since_s is not None:
-            left |= self._missing(queue, left)
+        else:
+            left = self._left(since_s)
+            left |= self._missing(queue, left) if whole else {}
         new_events: list[NamedEvent] = []
         evicted: dict[NamedEvent, LostRun] = {}
         for job, ad in [*queue.items(), *left.items()]:
@@ -415,12 +415,11 @@ class QueueAlone:
 
     def _left(self, since_s: int) -> dict[str, Ad]:
         """Return the jobs that left the queue since then."""
-        found = self._point.schedd.history(
+        entered, since = (
             f"EnteredCurrentStatus >= {since_s}",
-            self._of_history,
-            -1,
             left_before(since_s + CLOCKS_DIFFER_S),
         )
+        found = self._point.schedd.history(entered, self._of_history, -1, since)
         own = self._by_name(ad for ad in found if is_of(ad, self._point.name))
         return {job: ad for job, ad in own.items() if job not in self._left_s}
 
@@ -439,10 +438,6 @@ class QueueAlone:
         """Forget jobs that left so long ago that no query of the history returns them."""
         keep_s = now_s - 2 * self._settings.queue_s - 2 * CLOCKS_DIFFER_S
         self._left_s = {job: at_s for job, at_s in self._left_s.items() if at_s >= keep_s}
-
-    def _since_s(self) -> int | None:
-        """Return where the next query begins: early, since repeated jobs are recognized."""
-        return None if self.asked_s == -inf else int(self.asked_s) - CLOCKS_DIFFER_S
 
     def _query(self, constraint: str) -> Iterable[Any]:
         return self._specs.query(self._point.schedd, constraint, _ATTRIBUTES)

@@ -36,6 +36,8 @@ STEP_ATTRIBUTES: Final = (
     "JobDisconnectedDate", "LastJobLeaseRenewal",
 )  # fmt: skip
 """Attributes of a job ad that are read here."""
+DISCONNECTED: Final = "JobCurrentReconnectAttempt > 0"
+"""Constraint for jobs with a run to which their access point tries to reconnect."""
 _ACCESS_POINT_SPEC: Final = MachineSpec(cluster="access points", inferred=True, usable=False)
 _MAX_CPUS: Final = 1e6
 _MAX_PAST_S: Final = 10 * 365 * 86_400.0

@@ -1,7 +1,9 @@
 """Queries to a pool that explain why a job waits."""
 
 import re
+from collections import Counter
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any, Final
 
 from outrider.api import PeerError, WaitingReason
@@ -21,19 +23,24 @@ from outrider_adapters.htcondor.pool_watch import PoolWatch
 from outrider_adapters.htcondor.reasons import (
     LEASE_ENDS,
     REASON_ATTRIBUTES,
-    TURN_ATTRIBUTES,
     Now,
     Obstacle,
-    accounts_of,
+    Turn,
     is_idle,
-    submitter_of,
-    turn_of,
     utc,
     waiting_reason,
 )
+from outrider_adapters.htcondor.slots import CLOSED_SLOTS, WHOLE_SLOTS
 from outrider_adapters.readers.htcondor.event_mapping import hold_reason
 from outrider_adapters.readers.htcondor.job_ads import machine_of_slot
 
+TURN_ATTRIBUTES: Final = ("ClusterId", "ProcId", "User", "AccountingGroup", "JobPrio")
+"""Attributes of a job ad that are read here."""
+ACCOUNT_ATTRIBUTES: Final = (
+    "Name", "Priority", "AccountingGroup", "IsAccountingGroup", "Ceiling", "EffectiveQuota",
+    "SurplusPolicy", "WeightedResourcesUsed",
+)  # fmt: skip
+"""Attributes of an account that are read here."""
 _NAME: Final = re.compile(r"(?P<schedd>.+)#(?P<cluster>\d{1,18})\.(?P<proc>\d{1,18})")
 _ATTRIBUTES: Final = dict.fromkeys([*ID_ATTRIBUTES, *REASON_ATTRIBUTES, *TURN_ATTRIBUTES])
 _DRAINED: Final = "DrainReason =!= undefined && DynamicSlot =!= true"
@@ -110,6 +117,7 @@ def _now(watch: PoolWatch, calls: PoolCalls, matching: Matching | None) -> Now:
         drain_reasons=_drain_reasons(calls, drained) if drained else (),
         closed=len(closed),
         asleep=len(asleep),
+        starts=_starts(calls, closed) if closed else (),
     )
 
 
@@ -122,6 +130,105 @@ def _drain_reasons(calls: PoolCalls, machines: set[str]) -> tuple[str, ...]:
         if machine_of_slot(str(ad["Name"])) in machines
     }
     return tuple(sorted(found - {""})[:_MAX_REASONS])
+
+
+def _starts(calls: PoolCalls, machines: set[str]) -> tuple[str, ...]:
+    """Return the expressions of START that are false now on these machines, a few at most."""
+    ads = calls.collector.query(
+        calls.slot_ads, f"{WHOLE_SLOTS} && {CLOSED_SLOTS}", ["Name", "Start"]
+    )
+    found = {
+        hold_reason(str(ad.get("Start")))
+        for ad in ads
+        if machine_of_slot(str(ad["Name"])) in machines
+    }
+    return tuple(sorted(found - {"", "false", "False", "None"})[:_MAX_REASONS])
+
+
+# -- turns -----------------------------------------------------------------------------------------
+# User priorities, and the number of queued jobs that come first.
+
+
+def accounts_of(calls: PoolCalls, submitter: str, asks_negotiator: bool = True) -> dict[str, Ad]:
+    """Return the accounts of groups and users by name, with `ACCOUNT_ATTRIBUTES`.
+
+    The collector has none of users without usage; the negotiator has.
+
+    Args:
+        calls: calls to the pool.
+        submitter: the account that is needed (`submitter_of`).
+        asks_negotiator: whether the negotiator is asked for it, if the collector has none.
+
+    Raises:
+        HTCondorException: the collector does not answer (`PoolCalls.failure`).
+    """
+    if calls.accounting_ads is None:
+        return {}
+    ads = calls.collector.query(calls.accounting_ads, "true", list(ACCOUNT_ATTRIBUTES))
+    known = {str(one.get("Name")): one for one in ads}
+    if submitter not in known and asks_negotiator and calls.accounts is not None:
+        with suppress(calls.failure):  # it answers nothing during a cycle
+            known = {str(one.get("Name")): one for one in calls.accounts()} | known
+    return known
+
+
+def turn_of(
+    calls: PoolCalls, point: AccessPoint, ad: Ad, accounts: Mapping[str, Ad]
+) -> Turn | None:
+    """Count the jobs before an idle job; None if the priority of its user is unknown.
+
+    Args:
+        calls: calls to the pool.
+        point: access point of the job.
+        ad: ad of the job, with `TURN_ATTRIBUTES`.
+        accounts: see `accounts_of`.
+
+    Raises:
+        HTCondorException: the pool does not answer (`PoolCalls.failure`).
+    """
+    submitter = submitter_of(ad)
+    if calls.submitter_ads is None or submitter not in accounts:
+        return None
+    priorities = {
+        name: number(one, "Priority")
+        for name, one in accounts.items()
+        if one.get("IsAccountingGroup") is not True
+    }
+    idle: Counter[str] = Counter()
+    for one in calls.collector.query(calls.submitter_ads, "IdleJobs > 0", ["Name", "IdleJobs"]):
+        idle[str(one.get("Name"))] += int(number(one, "IdleJobs"))  # at each access point
+    better = {
+        name: n for name, n in idle.items()
+        if priorities.get(name, 0.0) < priorities[submitter] and name != submitter
+    }  # fmt: skip
+    own = len(point.schedd.query(_own_before(ad), ["ClusterId"]))
+    return Turn(priorities[submitter], len(better), sum(better.values()), own)
+
+
+def submitter_of(ad: Ad) -> str:
+    """Return the negotiator's accounting name of a job: its group and user, else its user.
+
+    >>> submitter_of({"User": "ann@site.org"})
+    'ann@site.org'
+    >>> submitter_of({"User": "ann@site.org", "AccountingGroup": "physics.ann"})
+    'physics.ann@site.org'
+    """
+    user = str(ad.get("User") or "")
+    group = ad.get("AccountingGroup")
+    if not isinstance(group, str) or not group:
+        return user
+    return f"{group}@{user.partition('@')[2]}"
+
+
+def _own_before(ad: Any) -> str:
+    """Return the constraint for idle jobs of the same submitter that come before a job."""
+    prio, cluster, proc = (int(number(ad, name)) for name in ("JobPrio", "ClusterId", "ProcId"))
+    group = ad.get("AccountingGroup")
+    theirs = quote(group) if isinstance(group, str) else "undefined"
+    same = f"User == {quote(str(ad.get('User') or ''))} && AccountingGroup =?= {theirs}"
+    earlier = f"ClusterId < {cluster} || (ClusterId == {cluster} && ProcId < {proc})"
+    before = f"JobPrio > {prio} || (JobPrio == {prio} && ({earlier}))"
+    return f"JobStatus == 1 && {same} && ({before})"
 
 
 # -- obstacles -------------------------------------------------------------------------------------

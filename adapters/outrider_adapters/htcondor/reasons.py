@@ -1,36 +1,22 @@
 """Reasons why a job waits in HTCondor: its hold, machines that do not match, the negotiator."""
 
 import datetime as dt
-from collections import Counter, deque
-from collections.abc import Mapping
-from contextlib import suppress
-from typing import Any, Final, NamedTuple
+from collections import deque
+from collections.abc import Mapping, Sequence
+from typing import Final, NamedTuple
 
 from outrider.api import Clause, WaitingReason, removing_most
 from outrider_adapters.htcondor.eligibility.matching import START, AtMost, Matching
 from outrider_adapters.htcondor.job_steps import HELD, IDLE, ON_A_MACHINE, is_disconnected
 from outrider_adapters.htcondor.lease_edits import HOLD, OWN_HOLD, UNTIL
 from outrider_adapters.htcondor.pool_calls import (
-    AccessPoint,
     Ad,
     PoolCalls,
     job_name,
     number,
-    quote,
     short_id,
 )
 from outrider_adapters.readers.htcondor.event_mapping import hold_reason
-
-# -- turns -----------------------------------------------------------------------------------------
-# User priorities, and the number of queued jobs that come first.
-
-TURN_ATTRIBUTES: Final = ("ClusterId", "ProcId", "User", "AccountingGroup", "JobPrio")
-"""Attributes of a job ad that are read here."""
-ACCOUNT_ATTRIBUTES: Final = (
-    "Name", "Priority", "AccountingGroup", "IsAccountingGroup", "Ceiling", "EffectiveQuota",
-    "SurplusPolicy", "WeightedResourcesUsed",
-)  # fmt: skip
-"""Attributes of an account that are read here and by `outrider_adapters.htcondor.questions`."""
 
 
 class Turn(NamedTuple):
@@ -52,88 +38,6 @@ class Turn(NamedTuple):
     def ahead(self) -> int:
         """Number of idle jobs that come before it."""
         return self.theirs + self.own
-
-
-def accounts_of(calls: PoolCalls, submitter: str, asks_negotiator: bool = True) -> dict[str, Ad]:
-    """Return the accounts of groups and users by name, with `ACCOUNT_ATTRIBUTES`.
-
-    The collector has none of users without usage; the negotiator has.
-
-    Args:
-        calls: calls to the pool.
-        submitter: the account that is needed (`submitter_of`).
-        asks_negotiator: whether the negotiator is asked for it, if the collector has none.
-
-    Raises:
-        HTCondorException: the collector does not answer (`PoolCalls.failure`).
-    """
-    if calls.accounting_ads is None:
-        return {}
-    ads = calls.collector.query(calls.accounting_ads, "true", list(ACCOUNT_ATTRIBUTES))
-    known = {str(one.get("Name")): one for one in ads}
-    if submitter not in known and asks_negotiator and calls.accounts is not None:
-        with suppress(calls.failure):  # it answers nothing during a cycle
-            known = {str(one.get("Name")): one for one in calls.accounts()} | known
-    return known
-
-
-def turn_of(
-    calls: PoolCalls, point: AccessPoint, ad: Ad, accounts: Mapping[str, Ad]
-) -> Turn | None:
-    """Count the jobs before an idle job; None if the priority of its user is unknown.
-
-    Args:
-        calls: calls to the pool.
-        point: access point of the job.
-        ad: ad of the job, with `TURN_ATTRIBUTES`.
-        accounts: see `accounts_of`.
-
-    Raises:
-        HTCondorException: the pool does not answer (`PoolCalls.failure`).
-    """
-    submitter = submitter_of(ad)
-    if calls.submitter_ads is None or submitter not in accounts:
-        return None
-    priorities = {
-        name: number(one, "Priority")
-        for name, one in accounts.items()
-        if one.get("IsAccountingGroup") is not True
-    }
-    idle: Counter[str] = Counter()
-    for one in calls.collector.query(calls.submitter_ads, "IdleJobs > 0", ["Name", "IdleJobs"]):
-        idle[str(one.get("Name"))] += int(number(one, "IdleJobs"))  # at each access point
-    better = {
-        name: n for name, n in idle.items()
-        if priorities.get(name, 0.0) < priorities[submitter] and name != submitter
-    }  # fmt: skip
-    own = len(point.schedd.query(_own_before(ad), ["ClusterId"]))
-    return Turn(priorities[submitter], len(better), sum(better.values()), own)
-
-
-def submitter_of(ad: Ad) -> str:
-    """Return the negotiator's accounting name of a job: its group and user, else its user.
-
-    >>> submitter_of({"User": "ann@site.org"})
-    'ann@site.org'
-    >>> submitter_of({"User": "ann@site.org", "AccountingGroup": "physics.ann"})
-    'physics.ann@site.org'
-    """
-    user = str(ad.get("User") or "")
-    group = ad.get("AccountingGroup")
-    if not isinstance(group, str) or not group:
-        return user
-    return f"{group}@{user.partition('@')[2]}"
-
-
-def _own_before(ad: Any) -> str:
-    """Return the constraint for idle jobs of the same submitter that come before a job."""
-    prio, cluster, proc = (int(number(ad, name)) for name in ("JobPrio", "ClusterId", "ProcId"))
-    group = ad.get("AccountingGroup")
-    theirs = quote(group) if isinstance(group, str) else "undefined"
-    same = f"User == {quote(str(ad.get('User') or ''))} && AccountingGroup =?= {theirs}"
-    earlier = f"ClusterId < {cluster} || (ClusterId == {cluster} && ProcId < {proc})"
-    before = f"JobPrio > {prio} || (JobPrio == {prio} && ({earlier}))"
-    return f"JobStatus == 1 && {same} && ({before})"
 
 
 # -- reasons ---------------------------------------------------------------------------------------
@@ -183,6 +87,7 @@ class Now(NamedTuple):
         drain_reasons: why, as far as the administrators said.
         closed: number whose START is false for every job now, though no owner is there.
         asleep: number that sleep.
+        starts: the expressions of these STARTs, a few at most.
     """
 
     free: int
@@ -191,6 +96,7 @@ class Now(NamedTuple):
     drain_reasons: tuple[str, ...] = ()
     closed: int = 0
     asleep: int = 0
+    starts: tuple[str, ...] = ()
 
 
 class Obstacle(NamedTuple):
@@ -307,8 +213,8 @@ def _matched(matching: Matching, now: Now, rejected: str, turn: Turn | None) -> 
         f"{n:,} of them {what}"
         for n, what in (
             (now.owned, "used by their owners"),
-            (now.drained, f"drained by an administrator{_drain_reasons(now)}"),
-            (now.closed, "closed to all jobs now by their START"),
+            (now.drained, f"drained by an administrator{_in_brackets(now.drain_reasons)}"),
+            (now.closed, f"closed to all jobs now by their START{_in_brackets(now.starts)}"),
             (now.asleep, "asleep"),
         )
         if n
@@ -321,8 +227,8 @@ def _may_run(matching: Matching) -> str:
     return f"{len(matching.machines):,} of the pool's {matching.pool:,} machines may run it"
 
 
-def _drain_reasons(now: Now) -> str:
-    return f" ({', '.join(now.drain_reasons)})" if now.drain_reasons else ""
+def _in_brackets(texts: Sequence[str]) -> str:
+    return f" ({', '.join(map(_shortened, texts))})" if texts else ""
 
 
 def _jobs_ahead(turn: Turn | None) -> str:
@@ -341,7 +247,18 @@ def _unmatched(matching: Matching) -> str:
         return "the pool has no machine now"
     pool = matching.pool
     never = f"none of the pool's {pool:,} machines may run it"
-    met_by_none = [_short_text(clause) for clause in matching.clauses if not clause.machines]
+    met_by_none = [
+        _short_text(clause, matching) for clause in matching.clauses if not clause.machines
+    ]
+    refused = [clause.without_it for clause in matching.clauses if clause.text == START]
+    if not met_by_none and any(refused):
+        n = refused[0]
+        meet = (
+            "1 machine meets its own conditions, and its"
+            if n == 1
+            else (f"{n:,} machines meet its own conditions, and their")
+        )
+        return f"{never}: {meet} START refuses it{_in_brackets(matching.refusals)}"
     if not met_by_none:
         unmet = "no machine meets all of its conditions together"
         return f"{never}: {unmet}{_what_removes_most(matching)}"
@@ -356,12 +273,18 @@ def _what_removes_most(matching: Matching) -> str:
     most, pool = _most(matching), matching.pool
     if most is None:
         return ""
-    return f"; {_short_text(most)} removes most machines: {pool - most.machines:,} of {pool:,}"
+    text, removed = _short_text(most, matching), pool - most.machines
+    return f"; {text} removes most machines: {removed:,} of {pool:,}"
 
 
-def _short_text(clause: Clause) -> str:
-    """Return a clause for a sentence, truncated: users may write long ones."""
-    text = clause.text
+def _short_text(clause: Clause, matching: Matching) -> str:
+    """Return a clause for a sentence, truncated; START with what it requires of the job."""
+    refusals = _in_brackets(matching.refusals) if clause.text == START else ""
+    return f"{_shortened(clause.text)}{refusals}"
+
+
+def _shortened(text: str) -> str:
+    """Return a text of bounded length: users may write long ones."""
     return text if len(text) <= _MAX_CLAUSE_CHARS else f"{text[:_MAX_CLAUSE_CHARS]}..."
 
 
@@ -373,12 +296,13 @@ def _remedies(job: str, matching: Matching, now: Now, rejected: str) -> list[str
         return [_wait(now, rejected, len(matching.machines)), *remedies]
     without = sorted(matching.clauses, key=lambda clause: -clause.without_it)
     least = [_ask_less(job, one) for one in matching.at_most if not one.machines]
-    return remedies + [_drop(clause) for clause in without if clause.without_it] + least
+    return remedies + [_drop(clause, matching) for clause in without if clause.without_it] + least
 
 
 def _wait(now: Now, rejected: str, machines: int) -> str:
     if now.drained == machines:
-        return f"wait until an administrator opens them again{_drain_reasons(now)}: condor_drain"
+        why = _in_brackets(now.drain_reasons)
+        return f"wait until an administrator opens them again{why}: condor_drain"
     if now.closed + now.drained == machines:
         return "wait until their START takes jobs again, or ask their administrators"
     if not now.free:
@@ -396,11 +320,11 @@ def _ask_less(job: str, one: AtMost) -> str:
     return f"ask for at most {most}: {one.machines:,} machines match then: {edit}"
 
 
-def _drop(clause: Clause) -> str:
+def _drop(clause: Clause, matching: Matching) -> str:
     n = clause.without_it
     if clause.text == START:
         return f"{n:,} machines would match if their START took it: ask their administrators"
-    return f"{n:,} machines would match without {_short_text(clause)}"
+    return f"{n:,} machines would match without {_short_text(clause, matching)}"
 
 
 def is_idle(ad: Ad) -> bool:

@@ -25,7 +25,7 @@ from outrider_adapters.htcondor.settings import WatchSettings
 from outrider_adapters.polling import Asking
 from outrider_adapters.readers.htcondor.job_ads import UNKNOWN_HOST, machine_of_slot
 
-_CLOSED: Final = "Start =?= false"
+CLOSED_SLOTS: Final = "Start =?= false"
 """Constraint evaluated by the collector: the value of START needs the whole ad."""
 WHOLE_SLOTS: Final = "DynamicSlot =!= true"
 """Constraint without dynamic slots: each is a part of its partitionable slot."""
@@ -74,7 +74,9 @@ class SlotWatch:
         )
         query, slots = self._calls.collector.query, self._calls.slot_ads
         ads = query(slots, f"{WHOLE_SLOTS}{since}", self._attributes)
-        closed = {ad["Name"] for ad in query(slots, f"{WHOLE_SLOTS}{since} && {_CLOSED}", ["Name"])}
+        closed = {
+            ad["Name"] for ad in query(slots, f"{WHOLE_SLOTS}{since} && {CLOSED_SLOTS}", ["Name"])
+        }
         if is_whole:
             self._whole_s = now_s
             self._ads.clear()

@@ -13,13 +13,16 @@ from outrider_adapters.htcondor.pool_calls import (
     JobAction,
     PoolCalls,
 )
-from outrider_adapters.htcondor.questions import ask_why, obstacle_of
+from outrider_adapters.htcondor.questions import (
+    accounts_of,
+    ask_why,
+    obstacle_of,
+    submitter_of,
+)
 from outrider_adapters.htcondor.reasons import (
     STOPPED,
     NegotiatorWatch,
     Now,
-    accounts_of,
-    submitter_of,
     waiting_reason,
 )
 from tests.adapters.htcondor.test_eligibility import JOB, SLOT, Ads, changed
@@ -148,9 +151,19 @@ def test_the_condition_that_removes_most_is_named_where_some_machines_are_left()
 
 def test_machines_that_want_no_such_job() -> None:
     reported = reason(JOB, slots(Start='TARGET.Owner=="bob" ' * 4))
-    assert reported.sentence.endswith(f"no machine meets {START}")
+    assert reported.sentence.endswith(f'no machine meets {START} (TARGET.Owner == "bob")')
     assert reported.remedies == (
         "4 machines would match if their START took it: ask their administrators",
+    )
+
+
+def test_a_machine_that_wants_no_such_job_among_those_that_the_job_wants() -> None:
+    job = changed(JOB, Requirements="Memory >= 3000", Owner='"ann"')
+    starts = 'true TARGET.Owner=="bob" TARGET.Owner=="cy"&&Memory>1 TARGET.Owner=!="ann"'
+    reported = reason(job, slots(Memory="1000 1000 3000 3000", Start=starts))
+    assert reported.sentence.endswith(
+        "may run it: 2 machines meet its own conditions, and their START refuses it "
+        '(TARGET.Owner == "cy", TARGET.Owner isnt "ann")'
     )
 
 
@@ -491,12 +504,13 @@ def test_a_user_without_usage_has_a_ceiling_by_the_negotiator_alone() -> None:
 def test_why_a_machine_is_drained_and_that_start_is_false_is_said() -> None:
     job = changed(JOB, Requirements="Memory >= 1")
     ad, found = ClassAd(changed(job, JobStatus="1")), matched(job, slots(Memory="1 1 1 1"))
-    now = Now(0, 0, drained=3, drain_reasons=("broken fan",), closed=1)
+    start = ("ClockMin > 480",)
+    now = Now(0, 0, drained=3, drain_reasons=("broken fan",), closed=1, starts=start)
     said = waiting_reason(ad, "ap1", found, now)
     assert said is not None
     assert (
         "none of them has room for it now, 3 of them drained by an administrator (broken fan), "
-        "1 of them closed to all jobs now by their START"
+        "1 of them closed to all jobs now by their START (ClockMin > 480)"
     ) in said.sentence
     assert said.remedies[0].startswith("wait until their START takes jobs again")
     said = waiting_reason(ad, "ap1", found, Now(0, 0, 4, ("broken fan",)))

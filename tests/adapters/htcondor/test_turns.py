@@ -3,12 +3,10 @@
 from typing import Any
 
 from outrider_adapters.htcondor.pool_calls import AccessPoint, ClassAd, HTCondorException, PoolCalls
+from outrider_adapters.htcondor.questions import accounts_of, submitter_of, turn_of
 from outrider_adapters.htcondor.reasons import (
     Now,
     Turn,
-    accounts_of,
-    submitter_of,
-    turn_of,
     waiting_reason,
 )
 from tests.adapters.htcondor.test_eligibility import JOB, changed

@@ -93,7 +93,7 @@ EXPLAINED: Final = {
         "wait for a machine to get free",
     ),
     "START of its machine refuses it": (
-        "none of the pool's 7 machines may run it",
+        "1 machine meets its own conditions, and its START refuses it .TARGET.Owner isnt .alice..",
         r"6 machines would match without regexp\(\"m3@\",Name\)",
     ),
     "a concurrency limit is reached": (

@@ -244,6 +244,20 @@ class SlotKinds:
             refusing |= known
         return self.everyone & ~refusing
 
+    def refusals(self, job: Any, slots: int) -> list[str]:
+        """Return the slots' own conditions that refuse a job, that of the most slots first.
+
+        Args:
+            job: ad of the job, as for `accepting`.
+            slots: the slots to look at.
+        """
+        found: dict[str, int] = {}
+        for conditions in self._conditions.values():
+            for text, (condition, having) in conditions.items():
+                if having & slots and not condition.holds(job):
+                    found[text] = found.get(text, 0) | having & slots
+        return sorted(found, key=lambda text: -found[text].bit_count())
+
     def offering(self, attribute: str) -> list[tuple[float, int]]:
         """Return the amounts of an attribute that slots have, each with its slots."""
         found: dict[float, int] = {}

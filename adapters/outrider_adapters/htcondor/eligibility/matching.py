@@ -19,6 +19,7 @@ _AT_LEAST: Final = re.compile(
 """Pattern of ``TARGET.Memory >= RequestMemory`` after evaluation."""
 
 _MAX_TRIED: Final = 100
+_MAX_REFUSALS: Final = 3
 
 
 class AtMost(NamedTuple):
@@ -44,6 +45,8 @@ class Matching(NamedTuple):
         clauses: the conditions, the job's own first, then `START`.
         at_most: requests that would help if they were smaller, the most machines first.
         fits: the job's own conditions as a constraint on slots in their current state.
+        refusals: the conditions of START that refuse it on machines that meet its own conditions,
+            or on all if none does, that of the most slots first.
     """
 
     pool: int
@@ -51,6 +54,7 @@ class Matching(NamedTuple):
     clauses: tuple[Clause, ...]
     at_most: tuple[AtMost, ...]
     fits: str
+    refusals: tuple[str, ...] = ()
 
 
 def matching(kind: JobKind, slots: SlotKinds, machines: Sequence[str]) -> Matching:
@@ -87,7 +91,10 @@ def matching(kind: JobKind, slots: SlotKinds, machines: Sequence[str]) -> Matchi
     at_most.sort(key=lambda one: -one.machines)
     pool = len(set(machines))
     fits = " && ".join(f"({demand.tree})" for demand in kind.demands) or "true"
-    return Matching(pool, on(matched), tuple(clauses), tuple(at_most), fits)
+    own = reduce(and_, met[:-1], slots.everyone)
+    refused = (own or slots.everyone) & ~met[-1]
+    refusals = slots.refusals(kind.ad, refused)[:_MAX_REFUSALS] if refused else ()
+    return Matching(pool, on(matched), tuple(clauses), tuple(at_most), fits, tuple(refusals))
 
 
 def _smaller(attribute: str, job: Any, slots: SlotKinds, others: int) -> tuple[float, int]:
