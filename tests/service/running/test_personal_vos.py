@@ -14,7 +14,7 @@ from outrider.model.jobs import JobSpec
 from outrider.service.core.core import PERSONAL_VOS_KEY
 from outrider.service.core.user_privacy import (
     MAX_PERSONAL_VOS,
-    PersonalVos,
+    KnownUsers,
     Pseudonyms,
     UserNames,
     is_named_for,
@@ -126,28 +126,70 @@ def test_it_is_recorded_once_with_the_first_entry_that_needs_it() -> None:
         ("ada", "ada", True), ("physics.ada", "ada", True), ("ada@site", "ada", True),
         ("physics.ada.lovelace", "ada.lovelace", True), ("physics", "ada", False),
         ("adamant", "ada", False), ("canada", "ada", False), ("all", "", False),
+        ("pi_ada", "ada", True), ("ada-lab", "ada", True), ("grid:ada", "ada", True),
+        ("Physics.ADA", "ada", True), ("ada1", "ada", False),
     ],
 )  # fmt: skip
 def test_which_vos_are_named_for_a_user(vo: str, user: str, named: bool) -> None:
     assert (bool(user) and is_named_for(vo, user)) is named
-    personal = PersonalVos()
+    personal = KnownUsers()
     event: NamedEvent = (0.0, SUBMITTED, "1.0", JobSpec(user=user, vo=vo))
     assert personal.note([event], lambda name: None) is named
     names = UserNames(Pseudonyms(b"key"), personal, shown=False)
-    assert (user in names.vo(vo) and bool(user)) is (user in vo and bool(user) and not named)
+    shown = user.casefold() in names.vo(vo).casefold() and bool(user)
+    assert shown is (user in vo.casefold() and bool(user) and not named)
+
+
+@pytest.mark.parametrize("vo", ["alice", "pi_alice", "alice-lab", "alice.physics", "Grid/Alice"])
+@pytest.mark.parametrize("vo_first", [True, False])
+def test_a_vo_that_is_named_for_any_known_user_is_hidden(vo: str, vo_first: bool) -> None:
+    """Students submit to the account of their professor, who may have jobs elsewhere."""
+    known = KnownUsers()
+    students: NamedEvent = (0.0, SUBMITTED, "1.0", JobSpec(user="bob", vo=vo))
+    own: NamedEvent = (1.0, SUBMITTED, "2.0", JobSpec(user="alice", vo="physics"))
+    names = UserNames(Pseudonyms(b"key"), known, shown=False)
+    assert names.vo(vo) == vo, "nobody of that name is known"
+    known.note([students, own] if vo_first else [own, students], lambda name: None)
+    assert "alice" not in names.vo(vo).casefold()
+    assert names.vo("physics") == "physics"
+    assert "alice" not in names.for_user("bob").vo(vo).casefold()
+
+
+def test_users_are_known_again_after_a_restart_from_a_snapshot() -> None:
+    core, again = core_of("log"), core_of("log")
+    submitted = [(T, SUBMITTED, "1.0", JobSpec(user=NAME, vo="physics"))]
+    tell(core, "log", submitted, T + 100)
+    again.restore(core.save())
+    names = UserNames(Pseudonyms(b"key"), again.known_users, shown=False)
+    assert NAME not in names.vo(f"pi_{NAME}")
+
+
+def test_as_many_names_as_there_may_be_are_compared_in_no_time() -> None:
+    known = KnownUsers()
+    for n in range(10_000):
+        known.add(f"user{n}")
+    vos = [f"group{n}.lab-{n}_user{10 * n}" for n in range(1_000)]
+    began_s = time.process_time()
+    assert all(known.spans_in(vo) for vo in vos)
+    first_s = time.process_time() - began_s
+    for _ in range(10):
+        assert all(known.spans_in(vo) for vo in vos)
+    again_s = time.process_time() - began_s - first_s
+    assert first_s < 0.5
+    assert again_s < 5 * first_s, "results are kept"
 
 
 def test_a_change_that_tells_only_half_is_joined_to_what_is_known() -> None:
     class History:
         spec = JobSpec(user="ada", vo="all")
 
-    personal = PersonalVos()
+    personal = KnownUsers()
     assert personal.note([(0.0, CHANGED, "1.0", {"vo": "ada"})], lambda name: History())
     assert personal.users == {"ada": "ada"}
 
 
 def test_beyond_the_most_that_are_kept_every_vo_is_hidden() -> None:
-    personal = PersonalVos()
+    personal = KnownUsers()
     for n in range(MAX_PERSONAL_VOS + 1):
         personal.note([(0.0, SUBMITTED, "1.0", JobSpec(user="a", vo=f"{n}.a"))], lambda name: None)
     assert len(personal.users) == MAX_PERSONAL_VOS
@@ -166,7 +208,7 @@ def explained(text: str) -> dict[str, Any]:
 def test_what_the_batch_system_says_of_a_hold_is_told_to_those_alone_who_may_see_names() -> None:
     answer = explained("") | {"held_because": "via condor_hold (by user ada)"}
     answers = {
-        shown: UserNames(Pseudonyms(b"key"), PersonalVos(), shown).in_explanation(answer, "bob")
+        shown: UserNames(Pseudonyms(b"key"), KnownUsers(), shown).in_explanation(answer, "bob")
         for shown in (True, False)
     }
     assert answers[True]["held_because"] == "via condor_hold (by user ada)"
@@ -174,7 +216,7 @@ def test_what_the_batch_system_says_of_a_hold_is_told_to_those_alone_who_may_see
 
 
 def test_what_a_policy_says_of_a_job_does_not_name_its_user() -> None:
-    names = UserNames(Pseudonyms(b"key"), PersonalVos(), shown=False)
+    names = UserNames(Pseudonyms(b"key"), KnownUsers(), shown=False)
     text = "ada has 3 jobs; ada@site waits, adamant does not, canada neither; Ada? (ada)"
     answer = names.in_explanation(explained(text), "ada")
     hidden = names.user("ada")
@@ -183,13 +225,13 @@ def test_what_a_policy_says_of_a_job_does_not_name_its_user() -> None:
         f"({hidden})"
     )
     assert names.user(hidden) == hidden, "a pseudonym is not hidden again"
-    open_names = UserNames(Pseudonyms(b"key"), PersonalVos(), shown=True)
+    open_names = UserNames(Pseudonyms(b"key"), KnownUsers(), shown=True)
     assert open_names.in_explanation(answer, "ada") is answer
     assert open_names.user("ada") == "ada"
 
 
 def test_an_explanation_does_not_name_the_users_in_vos_of_other_jobs() -> None:
-    personal = PersonalVos()
+    personal = KnownUsers()
     personal.note([(0.0, SUBMITTED, "2.0", JobSpec(user=NAME, vo=NAME))], lambda name: None)
     names = UserNames(Pseudonyms(b"key"), personal, shown=False)
     text = f"batch {NAME} 10 min before it, physics after. Then {NAME}."
@@ -212,7 +254,7 @@ def test_labels_of_scores_do_not_name_a_user_on_the_page_nor_over_mqtt() -> None
     decisions, _ = core.decision_log.take()
     labels = [label for row in decisions for label in row.scores or ()]
     assert any(NAME in label for label in labels), "sarsa labels its scores by VO"
-    names = UserNames(Pseudonyms(b"key"), core.personal_vos, shown=False)
+    names = UserNames(Pseudonyms(b"key"), core.known_users, shown=False)
     rows = names.in_rows([row.as_row(1) for row in decisions])
     assert NAME not in str(rows)
     assert names.vo(NAME) in str(rows)
@@ -220,9 +262,9 @@ def test_labels_of_scores_do_not_name_a_user_on_the_page_nor_over_mqtt() -> None
     assert NAME.encode() not in b"".join(messages)
 
 
-def personal_site() -> tuple[UserNames, UserNames, PersonalVos]:
+def personal_site() -> tuple[UserNames, UserNames, KnownUsers]:
     """Return a site with a VO named for carol as shown with names and with pseudonyms."""
-    personal = PersonalVos()
+    personal = KnownUsers()
     personal.note([(0.0, SUBMITTED, "1.0", JobSpec(user=NAME, vo=NAME))], lambda name: None)
     pseudonyms = Pseudonyms(b"key")
     made = [UserNames(pseudonyms, personal, shown) for shown in (True, False)]
@@ -284,7 +326,7 @@ def test_where_any_vo_may_be_a_users_no_word_of_a_policy_is_shown() -> None:
 
 
 def test_without_a_personal_vo_answers_are_left_as_they_are() -> None:
-    nobody = UserNames(Pseudonyms(b"key"), PersonalVos(), shown=False)
+    nobody = UserNames(Pseudonyms(b"key"), KnownUsers(), shown=False)
     status: dict[str, Any] = {"wait_s": {"by_vo": {"physics": 1.0}}}
     assert nobody.in_status(status) is status
     assert nobody.user("") == ""

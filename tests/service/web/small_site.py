@@ -15,7 +15,7 @@ from msgspec import UNSET
 
 from outrider.model.errors import LedgerError
 from outrider.model.reasons import CODE_LABELS
-from outrider.service.core.user_privacy import PersonalVos, Pseudonyms, UserNames
+from outrider.service.core.user_privacy import KnownUsers, Pseudonyms, UserNames
 from outrider.service.daemon.daemon_view import SharedAnswers
 from outrider.service.metrics import MetricStore, Snapshot
 from outrider.service.shapes.jobs import BatchSystem
@@ -338,7 +338,7 @@ class SmallSite:
         return not self.reasons, self.reasons
 
     def names(self, shown: bool) -> UserNames:
-        return UserNames(Pseudonyms(b"key"), PersonalVos(), shown)
+        return UserNames(Pseudonyms(b"key"), KnownUsers(), shown)
 
     def metrics(self) -> Snapshot:
         store = MetricStore({})

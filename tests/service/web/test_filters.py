@@ -17,7 +17,7 @@ from outrider.model.events import (
 )
 from outrider.service.core.core import Core
 from outrider.service.core.source_state import StateWords
-from outrider.service.core.user_privacy import PersonalVos, Pseudonyms, UserNames
+from outrider.service.core.user_privacy import KnownUsers, Pseudonyms, UserNames
 from outrider.service.views.users_and_vos import user_rows
 from outrider.service.web.endpoints import jobs, machines, users_and_vos
 from outrider.service.web.endpoints.jobs import JobsQuery
@@ -51,7 +51,7 @@ def site() -> Core:
 
 async def asked(endpoint: Any, core: Core, query: Any, names_shown: bool = True) -> Any:
     """Return the answer of an endpoint to a client that is shown names, or pseudonyms."""
-    names = UserNames(PSEUDONYMS, PersonalVos(), names_shown)
+    names = UserNames(PSEUDONYMS, KnownUsers(), names_shown)
     view = SimpleNamespace(
         core=core, expected_starts=lambda: None, user_rows=lambda: user_rows(core.site),
         state_words=StateWords(dict),

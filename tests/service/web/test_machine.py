@@ -25,7 +25,7 @@ from outrider.model.events import (
     NamedEvent,
 )
 from outrider.service.core.core import Core
-from outrider.service.core.user_privacy import PersonalVos, Pseudonyms, UserNames, is_pseudonym
+from outrider.service.core.user_privacy import KnownUsers, Pseudonyms, UserNames, is_pseudonym
 from outrider.service.shapes.site import OneMachine
 from outrider.service.views.one_machine import MachineHistories
 from outrider.service.web.endpoint import NotFoundError
@@ -71,11 +71,11 @@ async def asked(
     journal: Path,
     machine: str,
     sees_names: bool = True,
-    personal: PersonalVos | None = None,
+    personal: KnownUsers | None = None,
 ) -> Any:
     """Return the answer, in its declared shape, or the response."""
     view = SimpleNamespace(core=core, journal=journal, machine_histories=MachineHistories())
-    names = UserNames(Pseudonyms(b"key"), personal or PersonalVos(), sees_names)
+    names = UserNames(Pseudonyms(b"key"), personal or KnownUsers(), sees_names)
     request = SimpleNamespace(match_info={"machine": machine})
     call: Any = SimpleNamespace(view=view, request=request, names=names)
     answer = await endpoint.answer_machine(call)
@@ -135,7 +135,7 @@ async def test_users_are_shown_by_pseudonyms_to_who_may_not_see_names(
     told = await asked(core, journal, "m1", sees_names=False)
     assert is_pseudonym(told.jobs[0].user)
     assert (told.jobs[0].vo, told.runs[0].vo) == ("physics", "physics"), "no user is in them"
-    personal = PersonalVos()
+    personal = KnownUsers()
     personal.recall({"physics": "physics"})
     told = await asked(core, journal, "m1", False, personal)
     assert "physics" not in (told.jobs[0].vo, told.runs[0].vo)

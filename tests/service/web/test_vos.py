@@ -9,7 +9,7 @@ import pytest
 from outrider.api import JobSpec, MachineSpec
 from outrider.model.events import COMPLETED, EVICTED, JOINED, STARTED, SUBMITTED, NamedEvent
 from outrider.service.core.core import Core
-from outrider.service.core.user_privacy import PersonalVos, Pseudonyms, UserNames
+from outrider.service.core.user_privacy import KnownUsers, Pseudonyms, UserNames
 from outrider.service.shapes.site import Vos
 from outrider.service.views.users_and_vos import quantile
 from outrider.service.web.endpoints import users_and_vos
@@ -41,8 +41,8 @@ def core() -> Core:
 
 
 async def asked(core: Core, names_shown: bool = True, **query: Any) -> Any:
-    personal = PersonalVos()
-    personal.users["zoe"] = "zoe"
+    personal = KnownUsers()
+    personal.recall({"zoe": "zoe"})
     names = UserNames(PSEUDONYMS, personal, names_shown)
     call: Any = SimpleNamespace(
         query=VosQuery(**query), view=SimpleNamespace(core=core), names=names
@@ -68,7 +68,7 @@ async def test_waits_are_of_first_starts_of_all_classes_and_waste_of_runs_that_e
 
 async def test_a_vo_named_for_a_user_is_hidden_and_so_is_its_place(core: Core) -> None:
     shown = [row["vo"] for row in (await asked(core, names_shown=False))["vos"]]
-    hidden = UserNames(PSEUDONYMS, PersonalVos(), False).user("zoe")
+    hidden = UserNames(PSEUDONYMS, KnownUsers(), False).user("zoe")
     assert shown == sorted(["physics", hidden])
 
 

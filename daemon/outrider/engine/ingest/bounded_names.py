@@ -7,7 +7,7 @@ complete, and nothing else changes. A name that was not seen for the retention t
 another, but only when the bound is reached: below it no name is ever forgotten.
 """
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -68,6 +68,9 @@ class BoundedNames:
 
     def __len__(self) -> int:
         return len(self._seen_s)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._seen_s)
 
     def of(self, name: str, time_s: float) -> str:
         """Return the name to use for a reported name: itself, or `OTHER`."""

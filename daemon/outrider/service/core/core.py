@@ -48,7 +48,7 @@ from outrider.service.core.plugins import (
     policies_without_runner,
 )
 from outrider.service.core.source_state import SourceState, add_bounded
-from outrider.service.core.user_privacy import PersonalVos, Pseudonyms
+from outrider.service.core.user_privacy import KnownUsers, Pseudonyms
 
 PERSONAL_VOS_KEY: Final = "personal_vos"
 """Key in the journal of the VOs that are named for a user."""
@@ -125,7 +125,7 @@ class Core:
         )  # fmt: skip
         self.trial = FollowedTrial(self.decision_log, self.accounting)
         self._pseudonyms = pseudonyms
-        self.personal_vos = PersonalVos()
+        self.known_users = KnownUsers(pseudonyms)
         self._new_personal_vos = False
         self._facts = facts
         self.unrepaired: list[EventIdentity | None] = []
@@ -222,7 +222,7 @@ class Core:
             before = self.accounting.begin_s
             known = times_s if before is None else [*times_s, before]
             self.accounting.begin_s = min(known, default=None)
-        if self.personal_vos.note(events, self.merger.normaliser.known_by):
+        if self.known_users.note(events, self.merger.normaliser.known_by):
             self._new_personal_vos = True
         self.decision_log.job_sources.note(label, events)
         self.merger.arrive(label, events)
@@ -249,7 +249,7 @@ class Core:
         decisions, outcomes = self.decision_log.take()
         meta: dict[str, Any] = {f"records:{label}": counts, TIMEZONE_KEY: self.config.timezone}
         if self._new_personal_vos:
-            meta[PERSONAL_VOS_KEY] = dict(self.personal_vos.users)
+            meta[PERSONAL_VOS_KEY] = dict(self.known_users.users)
             self._new_personal_vos = False
         meta |= self._facts
         self._facts = {}
@@ -303,12 +303,15 @@ class Core:
             self.names.vo.adopt(self.accounting.fairness.vos)
             self.names.cluster.adopt(self.site.cluster_names)
             self.names.machine.adopt(self.merger.normaliser.machine_names)
+        for user in self.names.user:
+            self.known_users.add(user)
         return fresh
 
     def succeed(self, old: "Core", kept: Iterable[str]) -> None:
         """Take over from another core what `save` leaves out; `kept` are unchanged sources."""
         self.pass_times.merge(old.pass_times)
-        self.personal_vos, self._new_personal_vos = old.personal_vos, old._new_personal_vos
+        self.known_users.adopt(old.known_users)
+        self._new_personal_vos = old._new_personal_vos
         self.sources |= {label: old.sources[label] for label in kept}
         for label in self.sources.keys() & old.sources.keys():
             self.sources[label].succeed(old.sources[label])

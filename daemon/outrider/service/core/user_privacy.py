@@ -1,12 +1,10 @@
 """Privacy of users: pseudonyms, accounting groups named for a user, and hidden names."""
 
-import hashlib
 import hmac
 import os
 import re
 import secrets
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from functools import cached_property
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -24,10 +22,16 @@ from outrider.service.shapes.site import OneMachine, Utility
 KEY_NAME: Final = "pseudonym.key"
 _KEY_BYTES: Final = 32
 _PSEUDONYM: Final = re.compile(r"u-[0-9a-f]{10}")
+_MAX_REALMS: Final = 10_000
+_BORDERS: Final = r".@/\-_:"
+"""Characters at which a name begins and ends in a longer one."""
 
 
 class Pseudonyms:
     """Keyed, one-way pseudonyms, stable for as long as the key is kept.
+
+    Names of different realms have different pseudonyms, so that users cannot write a dictionary of
+    pseudonyms into places that they control. Docs: decision 0057.
 
     Args:
         key: secret bytes of this site.
@@ -35,26 +39,43 @@ class Pseudonyms:
 
     def __init__(self, key: bytes) -> None:
         self._key = key
+        self._keys = {"": key}
 
-    def of(self, name: str) -> str:
-        """Return the pseudonym of a user."""
+    def of(self, name: str, realm: str = "") -> str:
+        """Return the pseudonym of a user.
+
+        Args:
+            name: the user's name.
+            realm: who wrote the name, and where; empty: a batch system itself, as a user's name.
+        """
         encoded = name.encode(errors="surrogateescape")
-        return "u-" + hmac.new(self._key, encoded, hashlib.sha256).hexdigest()[:10]
+        return "u-" + hmac.digest(self._key_of(realm), encoded, "sha256")[:5].hex()
 
-    def in_vo(self, vo: str, user: str) -> str:
+    def _key_of(self, realm: str) -> bytes:
+        key = self._keys.get(realm)
+        if key is None:
+            if len(self._keys) >= _MAX_REALMS:
+                self._keys = {"": self._key}
+            encoded = realm.encode(errors="surrogateescape")
+            key = self._keys[realm] = hmac.digest(self._key, b"realm " + encoded, "sha256")
+        return key
+
+    def in_vo(self, vo: str, user: str, reporter: str = "") -> str:
         """Replace the user's name in a VO such as ``physics.alice`` or ``alice``."""
-        return vo if is_pseudonym(user) else _as_part(user).sub(self.of(user), vo)
+        return vo if is_pseudonym(user) else _as_part(user).sub(self.of(user, reporter), vo)
 
     def hide(self, event: NamedEvent) -> NamedEvent:
         """Return the event with its user's name replaced, also in the name of the VO."""
         time_s, kind, subject, extra = event
         if kind == SUBMITTED and extra.user:
+            user = extra.user, ""
             extra = msgspec.structs.replace(
-                extra, user=self.of(extra.user), vo=self.in_vo(extra.vo, extra.user)
+                extra, user=self.of(*user), vo=self.in_vo(extra.vo, *user)
             )
         elif kind == CHANGED and extra.get("user"):
-            vo = {"vo": self.in_vo(extra["vo"], extra["user"])} if extra.get("vo") else {}
-            extra = {**extra, "user": self.of(extra["user"]), **vo}
+            user = extra["user"], ""
+            vo = {"vo": self.in_vo(extra["vo"], *user)} if extra.get("vo") else {}
+            extra = {**extra, "user": self.of(*user), **vo}
         return time_s, kind, subject, extra
 
 
@@ -64,12 +85,13 @@ def is_pseudonym(name: str) -> bool:
 
 
 def is_named_for(vo: str, user: str) -> bool:
-    """Return whether a VO is named for a user: ``alice``, ``physics.alice``."""
-    return user in vo and _as_part(user).search(vo) is not None
+    """Return whether a VO is named for a user: ``alice``, ``physics.alice``, ``pi_Alice``."""
+    return _as_part(user).search(vo) is not None
 
 
 def _as_part(user: str) -> re.Pattern[str]:
-    return re.compile(rf"(?:^|(?<=[.@/])){re.escape(user)}(?=[.@/]|$)")
+    name = re.escape(user)
+    return re.compile(rf"(?:^|(?<=[{_BORDERS}])){name}(?=[{_BORDERS}]|$)", re.IGNORECASE)
 
 
 def load_key(path: Path) -> bytes:
@@ -96,60 +118,140 @@ def load_key(path: Path) -> bytes:
     return key
 
 
-# -- personal vos ----------------------------------------------------------------------------------
-# VOs that are named for a user, which must be hidden where users have pseudonyms.
+# -- known users -----------------------------------------------------------------------------------
+# Index of the known users, by which their names are found in VOs and in texts.
 
 MAX_PERSONAL_VOS: Final = 10_000
+MAX_USERS: Final = 20_000
+_MAX_PARTS: Final = 16
+_PART: Final = re.compile(rf"[^{_BORDERS}]+")
+_EDGES: Final = "".join(set(_BORDERS) - {"\\"})
 
 
-class PersonalVos:
-    """VOs that are named for a user: ``alice``, her own group, or ``physics.alice``.
+class KnownUsers:
+    """The users who are known, and the VOs that are named for them.
+
+    A VO is named for a user as in ``alice``, ``physics.alice``, ``pi_alice`` or ``alice-lab``,
+    whoever submits jobs to it, and whichever of both became known first.
+
+    Args:
+        pseudonyms: the pseudonyms under which users are stored; None: by their names.
 
     Attributes:
-        users: by VO, the user in its name.
-        is_full: True if the limit was exceeded; then any VO may be named for a user.
+        users: VOs that were named for a known user when a job came, each with a user in it.
+        is_full: True if a limit was exceeded; then any VO may be named for a user.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, pseudonyms: Pseudonyms | None = None) -> None:
         self.users: dict[str, str] = {}
         self.is_full = False
+        self._pseudonyms = pseudonyms
+        self._seen: set[str] = set()
+        self._keys: set[str] = set()
+        self._spans: dict[str, tuple[tuple[int, int], ...]] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._keys)
+
+    def adopt(self, other: "KnownUsers") -> None:
+        """Add the users that another index knows."""
+        self.recall(other.users)
+        for user in other._seen:
+            self.add(user)
+
+    def add(self, user: str) -> None:
+        """Add a user; names of VOs are compared with it from now on."""
+        if user in self._seen:
+            return
+        if len(self._seen) >= MAX_USERS:
+            self.is_full = True
+            return
+        self._seen.add(user)
+        name = user.casefold().strip(_EDGES)
+        new = {name, name.partition("@")[0].strip(_EDGES)} - self._keys - {""}
+        if new:
+            self._keys |= new
+            self._spans.clear()
 
     def note(self, events: Iterable[NamedEvent], known: Any) -> bool:
-        """Add the VOs in submissions and changes of jobs; return whether any was new.
+        """Add the users in submissions and changes of jobs; return whether a VO is named for one.
 
         Args:
             events: the events that arrived.
             known: returns the known job of a name, see `Normaliser.known_by`.
+
+        Returns:
+            True if any of their VOs is new in `users`.
         """
         before = len(self.users)
         for _, kind, name, extra in events:
             if kind == SUBMITTED:
-                self._add(extra.user, extra.vo)
+                self._note(extra.user, extra.vo)
             elif kind == CHANGED and ("user" in extra or "vo" in extra):
                 history = known(name)
                 spec = None if history is None else history.spec
                 user = extra.get("user") or getattr(spec, "user", "")
-                self._add(user, extra.get("vo") or getattr(spec, "vo", ""))
+                self._note(user, extra.get("vo") or getattr(spec, "vo", ""))
         return len(self.users) > before
 
-    def _add(self, user: str, vo: str) -> None:
-        if not user or vo in self.users or not is_named_for(vo, user):
+    def _note(self, user: str, vo: str) -> None:
+        if not user:
+            return
+        self.add(user)
+        if vo in self.users or not (spans := self.spans_in(vo)):
             return
         if len(self.users) >= MAX_PERSONAL_VOS:
             self.is_full = True
         else:
-            self.users[vo] = user
+            begin, end = spans[-1]
+            self.users[vo] = vo[begin:end]
 
     def recall(self, users: Mapping[str, str]) -> None:
-        """Add the VOs that were recorded earlier."""
+        """Add the VOs that were recorded earlier, and their users."""
         self.users.update(users)
+        for user in users.values():
+            self.add(user)
+
+    def spans_in(self, vo: str) -> tuple[tuple[int, int], ...]:
+        """Return the beginnings and ends of users' names in the name of a VO."""
+        spans = self._spans.get(vo)
+        if spans is None:
+            if len(self._spans) >= MAX_PERSONAL_VOS:
+                self._spans.clear()
+            spans = self._spans[vo] = self.find(vo)
+        return spans
+
+    def find(self, text: str) -> tuple[tuple[int, int], ...]:
+        """Return the same for a word that does not come again; the longest names first."""
+        parts = [found.span() for found in _PART.finditer(text)]
+        if len(parts) > _MAX_PARTS:  # bounded work; nobody needs such a name in clear
+            return ((0, len(text)),)
+        spans, first = [], 0
+        while first < len(parts):
+            start = parts[first][0]
+            for last in range(len(parts), first, -1):
+                end = parts[last - 1][1]
+                if self._is_known(text[start:end]):
+                    spans.append((start, end))
+                    first = last
+                    break
+            else:
+                first += 1
+        return tuple(spans)
+
+    def _is_known(self, name: str) -> bool:
+        folded = name.casefold()
+        if folded in self._keys:
+            return True
+        if self._pseudonyms is None:
+            return False
+        return not {self._pseudonyms.of(name), self._pseudonyms.of(folded)}.isdisjoint(self._keys)
 
 
 # -- user names ------------------------------------------------------------------------------------
 # Display of users: by name to clients that may see names, by pseudonym to all others.
 
-_WORD: Final = re.compile(r"\w[\w.@/+-]*(?<![.])")
-_LOGIN: Final = re.compile(r"[\w-]+(?:\.[\w-]+)*")
+_WORD: Final = re.compile(r"\w[\w.@/:-]*(?<![.:])")
 _TEXTS: Final = ("cause", "sentence", "held_because", "batch_system_errors", "lease")
 """Fields of an explanation with words of the batch system."""
 
@@ -159,29 +261,27 @@ class UserNames:
 
     Args:
         pseudonyms: the pseudonyms of this site.
-        personal: the VOs that are named for a user.
+        known: the users who are known.
         shown: True if the client may see names.
         own: name of the client's own user, which it may see; empty: none.
-        others: returns the users with jobs here, whose names are hidden in texts of its own jobs.
     """
 
     def __init__(
         self,
         pseudonyms: Pseudonyms,
-        personal: PersonalVos,
+        known: KnownUsers,
         shown: bool,
         own: str = "",
-        others: Callable[[], Collection[str]] = tuple,
     ) -> None:
         self._pseudonyms = pseudonyms
-        self._personal = personal
+        self._known = known
         self.shown = shown
         self._own = own
-        self._others = others
+        self._labels: dict[str, str] = {}
 
-    def for_user(self, own: str, others: Callable[[], Collection[str]]) -> "UserNames":
+    def for_user(self, own: str) -> "UserNames":
         """Return the same display for a client that may see its own user's name and reasons."""
-        return UserNames(self._pseudonyms, self._personal, self.shown, own, others)
+        return UserNames(self._pseudonyms, self._known, self.shown, own)
 
     def sees(self, user: str) -> bool:
         """Return whether the client may read texts about a user's jobs."""
@@ -199,17 +299,20 @@ class UserNames:
 
     def vo(self, vo: str) -> str:
         """Return a VO as this client may see it: it may contain a user's name."""
-        if self.shown:
-            return vo
-        user = self._personal.users.get(vo)
-        if user is not None:
-            return vo if self.owns(user) else self._pseudonyms.in_vo(vo, user)
-        return self.user(vo) if self._personal.is_full else vo
+        return vo if self.shown else self._hide(vo, self._known.spans_in(vo))
 
-    @cached_property
+    def _hide(self, text: str, spans: Sequence[tuple[int, int]]) -> str:
+        """Return a text with the users' names at some places replaced, except the own name."""
+        if self._known.is_full:
+            return self.user(text)
+        for begin, end in reversed(spans):
+            text = text[:begin] + self.user(text[begin:end]) + text[end:]
+        return text
+
+    @property
     def hides_vos(self) -> bool:
-        """True if any VO is shown under another name."""
-        return not self.shown and bool(self._personal.users)
+        """True if a VO may be shown under another name."""
+        return not self.shown and (bool(self._known) or self._known.is_full)
 
     # -- whole answers --------------------------------------------------------------------------
 
@@ -325,15 +428,7 @@ class UserNames:
 
     def without_others(self, text: str) -> str:
         """Return a text with the names of other users, and VOs named for them, replaced."""
-        if self.shown or self._personal.is_full:
-            return text if self.shown else self._pseudonyms.of(text)
-        others = self._others()
-
-        def shown(found: re.Match[str]) -> str:
-            name = found[0]
-            return self.user(name) if name in others else name
-
-        return _LOGIN.sub(shown, _WORD.sub(lambda found: self.vo(found[0]), text))
+        return text if self.shown else self._in_words(text, "")
 
     def in_rows(self, rows: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
         """Return decisions; their policies' score labels may contain VOs, which are hidden."""
@@ -345,13 +440,18 @@ class UserNames:
         """Return one decision, with VOs in the labels of its scores hidden."""
         if not self.hides_vos or not row["scores"]:
             return row
-        hidden = {self._in_words(label, ""): score for label, score in row["scores"].items()}
-        return {**row, "scores": hidden}
+        return {**row, "scores": {self._label(name): one for name, one in row["scores"].items()}}
+
+    def _label(self, label: str) -> str:
+        shown = self._labels.get(label)
+        if shown is None:
+            shown = self._labels[label] = self._in_words(label, "")
+        return shown
 
     def _in_words(self, text: str, user: str) -> str:
-        if self._personal.is_full:
+        if self._known.is_full:
             return self._pseudonyms.of(text)
-        text = _WORD.sub(lambda found: self.vo(found[0]), text)
+        text = _WORD.sub(lambda found: self._hide(found[0], self._known.find(found[0])), text)
         if not user:
             return text
         return re.sub(rf"(?<![\w.-]){re.escape(user)}(?![\w-])", self.user(user), text)

@@ -18,7 +18,7 @@ from outrider.service.commands.command import CommandPort
 from outrider.service.core.core import Core
 from outrider.service.core.mode_limit import ModeLimit
 from outrider.service.core.source_state import StateWords
-from outrider.service.core.user_privacy import PersonalVos, Pseudonyms, UserNames
+from outrider.service.core.user_privacy import KnownUsers, Pseudonyms, UserNames
 from outrider.service.journal.recording import Recording
 from outrider.service.journal.restart import StartProgress
 from outrider.service.metrics import MetricStore, Snapshot
@@ -128,7 +128,7 @@ class DaemonView:
 
     def names(self, shown: bool) -> UserNames:
         """Return the display of users to a client: by name or by pseudonym."""
-        return UserNames(self.recording.pseudonyms, self.core.personal_vos, shown)
+        return UserNames(self.recording.pseudonyms, self.core.known_users, shown)
 
     def sentence(self) -> str:
         """Return a summary of the site and the policies, in one sentence."""
@@ -349,7 +349,7 @@ class StartingView:
 
     def names(self, shown: bool) -> UserNames:
         """Return the display of users; no users are known yet."""
-        return UserNames(Pseudonyms(b""), PersonalVos(), shown)
+        return UserNames(Pseudonyms(b""), KnownUsers(), shown)
 
     def metrics(self) -> Snapshot:
         """Return every declared metric, with values of those known during the start."""

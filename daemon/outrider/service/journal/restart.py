@@ -166,7 +166,7 @@ def _recall(
         if recording.last_seq and not recording.snapshot_used:
             notes += _without_snapshot(journal, had_snapshots=bool(recording.snapshots.paths()))
         rows = progress.watch(journal.inputs_after(seq, left_out), seq, recording.last_seq)
-        core.personal_vos.recall(journal.meta(PERSONAL_VOS_KEY, {}))
+        core.known_users.recall(journal.meta(PERSONAL_VOS_KEY, {}))
         limits = None
         if clock is not None and recording.snapshot_used:
             believed_s = core.merger.now

@@ -285,7 +285,7 @@ class Publisher:
     def _names(self) -> UserNames:
         core = self._core()
         shown = core.config.show_users == "everybody"  # a topic's readers are not authenticated
-        return UserNames(self._recording.pseudonyms, core.personal_vos, shown)
+        return UserNames(self._recording.pseudonyms, core.known_users, shown)
 
     async def _publish_rows(
         self, client: "aiomqtt.Client", settings: PublishSettings, rows: list[Numbered]

@@ -59,9 +59,7 @@ class Call(Generic[Q]):
     def names(self) -> UserNames:
         """The names or pseudonyms that this client sees; all users in answers go through it."""
         names = self.view.names(self.sees_names)
-        if not self.own:
-            return names
-        return names.for_user(self.own, lambda: {row.user for row in self.view.user_rows()})
+        return names.for_user(self.own) if self.own else names
 
 
 @dataclass(frozen=True, slots=True)
