@@ -107,6 +107,48 @@ fetched_slurmdbd() {
     say slurmdbd "$folder"
 }
 
+NEWER_SLURM_PROGRAMS="bin/s(acct|acctmgr|batch|cancel|control|diag|info|prio|queue|run|share)|\
+sbin/slurm.*"
+
+# Slurm and its slurmdbd of a newer Debian. Its programs are told where their libraries are, the C
+# library too: nothing of them goes into the system, and no other program finds them.
+fetched_newer_slurm() {
+    local release=$1 suite=$2 folder=$OUTRIDER_PEERS/slurm-$1 uri libraries loader reason=""
+    local packages=(slurmctld slurmd slurm-client slurm-wlm-basic-plugins
+        slurmdbd slurm-wlm-mysql-plugin)
+    if [ ! -x "$folder/usr/sbin/slurmctld-wlm" ]; then
+        reason=$(reason_against_apt)
+        [ -z "$reason" ] || { say "Slurm $release" "not here: $reason" && return 1; }
+        mkdir -p "$OUTRIDER_PEERS"
+        exec 8>"$folder.lock"
+        flock 8 # two checkouts may fetch at once: the second waits and finds it done
+    fi
+    if [ ! -x "$folder/usr/sbin/slurmctld-wlm" ]; then
+        uri=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' |
+            grep -v security | sed -n 1p)
+        rm -rf --one-file-system "$folder.new"
+        mmdebstrap --variant=extract --include="${packages[*]}" \
+            --aptopt='Acquire::Languages "none"' --aptopt='Acquire::Retries "3"' \
+            --dpkgopt='path-exclude=/usr/share/doc/*' --dpkgopt='path-exclude=/usr/share/man/*' \
+            "$suite" "$folder.new" "$uri" >"$folder.log" 2>&1 ||
+            { say "Slurm $release" "not here: $(grep -m1 '^E:' "$folder.log")" && return 1; }
+        (
+            cd "$folder.new/usr" || exit 1
+            find bin sbin ! -type d | grep -vE "^($NEWER_SLURM_PROGRAMS)$" | xargs rm -f
+            mapfile -t programs < <(find bin sbin -type f)
+            libraries=$(dirname lib/*/slurm-wlm)
+            loader=$(echo "$libraries"/ld-linux-*.so.*)
+            places=$folder/usr/$libraries:$folder/usr/$libraries/slurm-wlm # of the final folder
+            patchelf --force-rpath --set-rpath "$places" "${programs[@]}" "$libraries"/slurm-wlm/*.so &&
+                patchelf --set-interpreter "$folder/usr/$loader" "${programs[@]}"
+        ) >>"$folder.log" 2>&1 ||
+            { say "Slurm $release" "not here: patchelf failed, see $folder.log" && return 1; }
+        rm -rf --one-file-system "$folder"
+        mv "$folder.new" "$folder" # renamed at the very end: a folder that exists is whole
+    fi
+    say "Slurm $release" "$folder"
+}
+
 # The libraries a package depends on start nothing: they go into the system.
 has_libraries() {
     local libraries
@@ -160,5 +202,8 @@ fetched Alertmanager prometheus-alertmanager
 fetched Mosquitto mosquitto && installed "its clients" mosquitto_pub mosquitto-clients
 fetched_slurm && fetched_slurmdbd
 kept_packages
-installed mmdebstrap mmdebstrap mmdebstrap && bootstrapped_htcondor
+installed mmdebstrap mmdebstrap mmdebstrap && {
+    bootstrapped_htcondor
+    installed patchelf patchelf patchelf && fetched_newer_slurm 24.11 trixie
+}
 exit 0 # what is missing was said; the tests decide what it means

@@ -14,6 +14,10 @@ from tests.free_port import free_port
 from tests.peers.presence import PEERS_DIR
 from tests.peers.processes import comes_true, end
 
+DEBIAN_12: Final = "22.05"
+DEBIAN_13: Final = "24.11"
+RELEASES: Final = (DEBIAN_12, DEBIAN_13)
+"""Releases of Slurm, by the version in Debian."""
 CONFIG = """\
 ClusterName=outrider
 SlurmctldHost=localhost(127.0.0.1)
@@ -48,6 +52,8 @@ MinJobAge=300
 """
 # A begin time that comes is noticed at the next pass: every minute, were it not said.
 QUICK: Final = "batch_sched_delay=0,sched_min_interval=100000,sched_interval=2,bf_interval=2"
+BASIC: Final = "PriorityType=priority/basic\n"
+"""A job submitted later has a lower priority; newer releases have another default."""
 NO_ACCOUNTING: Final = "AccountingStorageType=accounting_storage/none\n"
 NODE = (
     "NodeName=n{n} NodeHostname=localhost NodeAddr=127.0.0.1 Port={port} "
@@ -60,17 +66,20 @@ COMES_WITHIN_S: Final = patient(60.0)
 COMMAND_WITHIN_S: Final = 60.0
 
 
-def slurm_root() -> Path | None:
-    """Return the folder below which Slurm is installed or was unpacked, or None."""
-    roots = (PEERS_DIR / "slurm", Path("/"))
+def slurm_root(release: str = DEBIAN_12) -> Path | None:
+    """Return the folder below which a Slurm is installed or was unpacked, or None."""
+    unpacked, system = PEERS_DIR / "slurm", Path("/")
+    roots = (unpacked, system) if release == DEBIAN_12 else (PEERS_DIR / f"slurm-{release}",)
     return next((root for root in roots if (root / "usr/sbin/slurmctld-wlm").exists()), None)
 
 
-def missing_reason() -> str | None:
-    """Return why no Slurm can be started on this machine, or None if one can."""
+def missing_reason(release: str = DEBIAN_12) -> str | None:
+    """Return why no such Slurm can be started on this machine, or None if one can."""
     if os.geteuid() != 0:
         return "slurmd needs root to run jobs as their users"
-    if slurm_root() is None:
+    if slurm_root(release) is None:
+        if release != DEBIAN_12:
+            return f"{PEERS_DIR / f'slurm-{release}'} holds no slurmctld"
         return f"neither {PEERS_DIR / 'slurm'} nor this system holds slurmctld"
     if not CGROUPS.is_mount():
         return f"nothing is mounted at {CGROUPS}, and slurmd does not start without"
@@ -88,8 +97,10 @@ class Slurm:
         settings: more lines of slurm.conf.
         accounting: its lines about the accounting.
         scheduling: its `SchedulerParameters`.
+        release: which Slurm.
 
     Attributes:
+        release: as above.
         environment: what a process needs beside its own environment to use it.
     """
 
@@ -104,19 +115,24 @@ class Slurm:
         settings: str = "",
         accounting: str = NO_ACCOUNTING,
         scheduling: str = QUICK,
+        release: str = DEBIAN_12,
     ) -> None:
         """Write its configuration into a new folder; start nothing yet."""
-        root = slurm_root()
+        root = slurm_root(release)
         assert root is not None, "ask missing_reason first"
         (plugins,) = root.glob("usr/lib/*/slurm-wlm")
         (run_dir / "state").mkdir(parents=True)
+        if release != DEBIAN_12:  # which takes no such line
+            (run_dir / "cgroup.conf").write_text("CgroupPlugin=disabled\n")
         self.run_dir = run_dir
+        self.release = release
         self.nodes = tuple(f"n{n}" for n in range(1, nodes + 1))
         self._config = run_dir / "slurm.conf"
         self._programs = root / "usr/sbin"
         self._processes: list[subprocess.Popen[bytes]] = []
         self._config.write_text(
             CONFIG.format(port=free_port(), plugins=plugins, run_dir=run_dir, scheduling=scheduling)
+            + ("" if "PriorityType" in settings else BASIC)
             + settings
             + accounting
             + "".join(

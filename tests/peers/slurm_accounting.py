@@ -12,9 +12,10 @@ from tests.fixtures.patience import patient
 from tests.free_port import free_port
 from tests.peers.presence import PEERS_DIR
 from tests.peers.processes import end
-from tests.peers.slurm import slurm_root
+from tests.peers.slurm import DEBIAN_12, slurm_root
 
 ROOT: Final = PEERS_DIR / "slurmdbd"
+"""Folder of the database of every release, and of the slurmdbd of the first."""
 TABLES: Final = ROOT / "usr/share/mysql/mysql_system_tables.sql"
 START_WITHIN_S: Final = patient(60.0)
 CONFIG = """\
@@ -39,10 +40,16 @@ DATABASE: Final = (
 )  # fmt: skip
 
 
-def missing_reason() -> str | None:
+def slurmdbd_path(release: str = DEBIAN_12) -> Path:
+    """Return the path of slurmdbd, if it was unpacked."""
+    root = ROOT if release == DEBIAN_12 else slurm_root(release)
+    return (root or ROOT) / "usr/sbin/slurmdbd"
+
+
+def missing_reason(release: str = DEBIAN_12) -> str | None:
     """Return why there can be no accounting here, or None."""
-    if not (ROOT / "usr/sbin/slurmdbd").exists():
-        return f"{ROOT} holds no slurmdbd"
+    if not slurmdbd_path(release).exists():
+        return f"{slurmdbd_path(release)} does not exist"
     if not (ROOT / "usr/sbin/mariadbd").exists():
         return f"{ROOT} holds no mariadbd"
     return None
@@ -53,29 +60,28 @@ class SlurmAccounting:
 
     Args:
         folder: a new folder, for all that they write.
+        release: of the Slurm.
 
     Attributes:
         settings: lines of the slurm.conf of a cluster that uses it.
     """
 
-    def __init__(self, folder: Path) -> None:
-        root = slurm_root()
+    def __init__(self, folder: Path, release: str = DEBIAN_12) -> None:
+        root = slurm_root(release)
         assert root is not None, "ask missing_reason of Slurm first"
         (folder / "data").mkdir(parents=True)
         libraries = next(ROOT.glob("usr/lib/*/libmariadb.so.3")).parent
         plugins = next(root.glob("usr/lib/*/slurm-wlm"))
         self._folder = folder
+        self._slurmdbd = slurmdbd_path(release)
         self._processes: list[subprocess.Popen[bytes]] = []
         self._port = free_port()
         config = folder / "slurmdbd.conf"
         config.touch(mode=0o600)
-        config.write_text(
-            CONFIG.format(
-                port=self._port, folder=folder, plugins=f"{plugins}:{libraries / 'slurm-wlm'}"
-            )
-        )
+        places = f"{plugins}:{libraries / 'slurm-wlm'}" if release == DEBIAN_12 else str(plugins)
+        config.write_text(CONFIG.format(port=self._port, folder=folder, plugins=places))
         self._environment = os.environ | {
-            "LD_LIBRARY_PATH": f"{plugins}:{libraries}",
+            "LD_LIBRARY_PATH": f"{plugins}:{libraries}",  # newer programs look in their own first
             "MYSQL_UNIX_PORT": str(folder / "socket"),
             "SLURM_CONF": str(folder / "slurm.conf"),  # which is not there: its folder counts
         }
@@ -94,9 +100,9 @@ class SlurmAccounting:
         )  # fmt: skip
         try:
             self._make_tables(*where)
-            self._spawn("mariadbd", *where)
+            self._spawn(ROOT / "usr/sbin/mariadbd", *where)
             self._wait_until((folder / "socket").exists)
-            self._spawn("slurmdbd", "-D")
+            self._spawn(self._slurmdbd, "-D")
             log = folder / "slurmdbd.log"
             self._wait_until(lambda: log.exists() and " started" in log.read_text())
         except BaseException:
@@ -123,10 +129,10 @@ class SlurmAccounting:
         if made.returncode != 0:
             raise RuntimeError(f"mariadbd --bootstrap: {made.stderr[-800:]}")
 
-    def _spawn(self, program: str, *words: str) -> None:
-        with (self._folder / f"{program}.out").open("ab") as out:
+    def _spawn(self, program: Path, *words: str) -> None:
+        with (self._folder / f"{program.name}.out").open("ab") as out:
             process = subprocess.Popen(
-                [ROOT / "usr/sbin" / program, *words],
+                [program, *words],
                 env=self._environment, stdin=subprocess.DEVNULL, stdout=out, stderr=out,
             )  # fmt: skip
         self._processes.append(process)

@@ -210,14 +210,22 @@ def _generic_of_a_node(row: QueueRow) -> tuple[tuple[str, float], ...]:
     return (*wanted, *((name, n * tasks) for name, n in wanted_generic(per_task)))
 
 
+_OTHERS: Final = re.compile(r"(cpu|mem|node|billing|energy)(:|$)|(license|bb|fs|ic|pages|vmem)/")
+"""Resources that are not of a node's list of generic ones."""
+
+
 def wanted_generic(asked: str) -> list[tuple[str, float]]:
-    """Return generic resources by name, as a user requests them.
+    """Return generic resources by name, as a user requests them; others are left out.
 
     >>> wanted_generic("gres:gpu:a100:2,gres:shard"), wanted_generic("gres/gpu:1")
     ([('gpu:a100', 2.0), ('shard', 1.0)], [('gpu', 1.0)])
+    >>> wanted_generic("cpu=2,license/matlab=1,gres/gpu:t4=1")  # as since Slurm 23.11
+    [('gpu:t4', 1.0)]
     """
     wanted: list[tuple[str, float]] = []
-    for one in filter(None, asked.split(",")):
+    for one in filter(None, asked.replace("=", ":").split(",")):
+        if _OTHERS.match(one):
+            continue
         name = one.removeprefix("gres:").removeprefix("gres/")
         named, _, amount = name.rpartition(":")
         if named and amount.isdecimal():

@@ -13,8 +13,8 @@ from outrider_adapters.slurm.queue_rows import trackable
 
 _PAIR = re.compile(r"(\w+)=(\S*)")
 _WATTS = re.compile(r"\d{1,7}", re.ASCII)
-_BY_WHOM = re.compile(r" \[[^][]*@[^][]*\]$")
-"""Slurm's note at the end of a reason: who gave it, and when."""
+_BY_WHOM = re.compile(r" \[[^][]*@[^][]*\](?: \w+=.*)?$")
+"""Slurm's note at the end of a reason: who gave it, and when. In newer releases more may follow."""
 _GPUS = re.compile(r"gpu(?::[^:,(]+)?:(\d{1,6})")
 _CLOSED: Final = frozenset(
     {

@@ -383,6 +383,8 @@ def _reserved(asked: WaitingFacts, may_use: frozenset[str]) -> tuple[str, list[s
     if kept := _reservations_on(asked, may_use):
         sentence += f"; {kept}"
         return sentence, ["wait until they end, or ask for a time limit that ends before them"]
+    if asked.ahead.jobs and not _closed_among(asked, may_use):
+        return _priority(asked, may_use)  # Slurm keeps its nodes for them
     return sentence, ["wait until they are back, or ask for other nodes"]
 
 

@@ -82,6 +82,15 @@ def test_why_a_node_is_closed() -> None:
     assert node("IDLE+POWERING_DOWN").why_closed == "powering down (IDLE+POWERING_DOWN)"
 
 
+def test_a_reason_ends_before_who_gave_it_and_what_newer_releases_add() -> None:
+    for more in (
+        "Reason=broken fan [root@1795949933]",
+        "Reason=broken fan [root@1795949933] ReservationName=upgrade",
+        "Reason=broken fan [root@1795949933] Comment=x [y@z] Extra=ex tra",
+    ):
+        assert node("IDLE+DRAIN", more=more).reason == "broken fan"
+
+
 def test_an_administrators_words_are_no_pairs() -> None:
     reported = node("IDLE+DRAIN", more="Reason=disk CPUTot=99 State=IDLE Gres=gpu:99 [root@now]")
     assert (reported.cpus, reported.usable, reported.gpus) == (14, False, 6.0)

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from tests.peers.beside_slurm.watched import write_script
-from tests.peers.slurm import Slurm
+from tests.peers.slurm import DEBIAN_12, Slurm
 from tests.peers.slurm_accounting import SlurmAccounting
 
 AGE_WEIGHT: Final = 1_000_000
@@ -29,12 +29,12 @@ PEOPLE: Final = (
 
 
 @contextmanager
-def ranked_slurm(folder: Path) -> Iterator[Slurm]:
+def ranked_slurm(folder: Path, release: str = DEBIAN_12) -> Iterator[Slurm]:
     """Provide three nodes of 4 CPUs; jobs of root are in the account physics."""
-    with SlurmAccounting(folder / "accounting") as accounting:
+    with SlurmAccounting(folder / "accounting", release) as accounting:
         slurm = Slurm(
             folder / "run", 3, cpus=4, memory_mib=8000,
-            settings=SETTINGS, accounting=accounting.settings,
+            settings=SETTINGS, accounting=accounting.settings, release=release,
         )  # fmt: skip
         write_script(folder)
         for words in PEOPLE:

@@ -8,7 +8,7 @@ import pytest
 
 from outrider.api import events
 from outrider_adapters.slurm.commands import SlurmCommands, hidden_from_us
-from tests.peers.beside_slurm.watched import Watched, of_slurm, submit
+from tests.peers.beside_slurm.watched import Watched, of_slurm, submit, would_start_on
 from tests.peers.slurm import Slurm
 
 pytestmark = pytest.mark.slurm
@@ -166,7 +166,7 @@ def test_classes_hold_just_the_nodes_that_slurm_would_take(slurm: Slurm, folder:
         words = request.split()
         job = submit(slurm, folder, "-H", *words)
         watched.look()
-        takes = {node for node in slurm.nodes if _takes(slurm, folder, node, words)}
+        takes = {node for node in slurm.nodes if would_start_on(slurm, folder, node, words)}
         if watched.class_of(job) != takes:
             wrong[request] = watched.class_of(job), takes
     assert not wrong, "request: our class, and Slurm's own --test-only on each node"
@@ -190,15 +190,6 @@ def test_nodes_that_a_job_excludes_count_also_where_it_starts_while_slurm_is_ask
     watched.look()
     assert watched.kinds_of(job) == ["submitted", "held"], "the rows are of before its start"
     assert watched.class_of(job) == {"n3"}
-
-
-def _takes(slurm: Slurm, folder: Path, node: str, words: list[str]) -> bool:
-    """Return whether Slurm itself would start such a job on a node."""
-    try:
-        slurm.run("sbatch", "--test-only", "-w", node, *words, str(folder / "job.sh"), "1")
-    except RuntimeError:
-        return False
-    return True
 
 
 def test_names_and_comments_can_hold_anything(slurm: Slurm, folder: Path) -> None:

@@ -118,3 +118,12 @@ def of_slurm(slurm: Slurm, job: str) -> dict[str, str]:
     for name, _, value in pairs:
         found.setdefault(name, value)
     return found
+
+
+def would_start_on(slurm: Slurm, folder: Path, node: str, words: list[str]) -> bool:
+    """Return whether Slurm itself would start a job of these words on a node."""
+    try:
+        slurm.run("sbatch", "--test-only", "-w", node, *words, str(folder / "job.sh"), "1")
+    except RuntimeError:
+        return False
+    return True

@@ -139,6 +139,10 @@ _RENEW_BELOW: Final = 2.0 / 3.0
 """Part of a lease: a fence with less time left is renewed."""
 _RELEASE_BELOW: Final = 1.0 / 3.0
 """Part of a lease: with less left, another may take the fence before a renewal; it is released."""
+_LIMIT: Final = "--time=1"
+"""Time limit of a fence. Newer releases (24.11) refuse one that ends after the deadline, but take a
+job without one, which then has its partition's."""
+_TOO_LONG: Final = "time limit is invalid"
 
 Finding = tuple[str, str, str, str]
 """Finding as returned by `outrider.api.Lever.prove`."""
@@ -247,8 +251,14 @@ class Fence:
 
     def _submit(self, until_s: int) -> int:
         """Submit a fence job and return its number."""
+        words = _submission(self._who, until_s, self._partition)
         try:
-            output = self._commands.run("sbatch", *_submission(self._who, until_s, self._partition))
+            try:
+                output = self._commands.run("sbatch", _LIMIT, *words)
+            except CommandError as error:
+                if _TOO_LONG not in str(error):
+                    raise
+                output = self._commands.run("sbatch", *words)
             return int(output.partition(";")[0])
         except CommandError as error:
             raise PeerError(
@@ -265,7 +275,7 @@ class Fence:
 
 def _submission(who: str, until_s: int, partition: str | None) -> Sequence[str]:
     return (
-        "--parsable", f"--job-name={NAME}", f"--comment={who}", "--ntasks=1", "--time=1", "--mem=1",
+        "--parsable", f"--job-name={NAME}", f"--comment={who}", "--ntasks=1", "--mem=1",
         f"--begin=uts{until_s}", f"--deadline=uts{until_s + 1}", "--no-requeue", "--export=NIL",
         "--chdir=/", "--output=/dev/null", "--wrap=true",
         *([] if partition is None else [f"--partition={partition}"]),
