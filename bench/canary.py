@@ -32,12 +32,12 @@ import numpy as np
 import structlog
 from options import parsed
 
-from outrider.acting.trial import MEASURES
 from outrider.api.policy import Policy
 from outrider.engine.scheduling.deferral_limit import HandBack
 from outrider.formats.campus.campus import Campus
 from outrider.formats.campus.files import write_campus
 from outrider.plugins.finding import make_policy
+from outrider.service.canary_trial.trial import MEASURES
 from outrider.service.demo.simulated_journal import run_canary
 from outrider.simulation.generators.campus import generate_campus
 from outrider.twin.measures import Stretch, capped_mean_s

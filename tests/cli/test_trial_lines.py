@@ -5,10 +5,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from outrider.acting.trial import Compared, TrialOutcome
 from outrider.cli.status_text import trial_lines
-from outrider.service.journal.trial_record import TrialRecord, trial_shown
-from tests.acting.trials import at, trial
+from outrider.service.canary_trial.record import TrialRecord, trial_shown
+from outrider.service.shapes.values import Compared, TrialOutcome
+from tests.service.canary_trial.trials import at, trial
 
 STATED = {"energy_ratio": {"estimate": 0.75, "low": 0.7, "high": 0.8}}
 WINDOW = "2010-01-04 00:00 UTC to 2010-02-02 00:00 UTC"

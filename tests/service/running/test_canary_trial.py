@@ -12,9 +12,9 @@ from outrider.formats.campus.files import read_campus, write_campus
 from outrider.journal import CommandRecord, Journal
 from outrider.model.decisions import DecisionRow
 from outrider.model.events import STARTED
+from outrider.service.canary_trial.record import TrialRecord, trial_on_record
 from outrider.service.config.reading import JOURNAL_NAME
 from outrider.service.demo.simulated_journal import run_canary
-from outrider.service.journal.trial_record import TrialRecord, trial_on_record
 from outrider.simulation.generators.campus import generate_campus
 from tests.twin.sites import WEEK_S
 

@@ -5,9 +5,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from outrider.acting.trial import Compared, TrialOutcome
-from outrider.service.journal.trial_record import TrialRecord, trial_shown
-from tests.acting.trials import at, trial
+from outrider.service.canary_trial.record import TrialRecord, trial_shown
+from outrider.service.shapes.values import Compared, TrialOutcome
+from tests.service.canary_trial.trials import at, trial
 from tests.service.web.browser import Tab
 from tests.service.web.small_site import SmallSite, open_site
 from tests.service.web.test_page import DRAWN, HOSTILE

@@ -10,8 +10,8 @@ from msgspec import Meta, Struct
 
 from outrider.acting.gate import ACTING_MODES, CANARY
 from outrider.model.modes import MODES
-from outrider.service.journal.trial_record import RUNNING
-from outrider.service.shapes.status import TrialShown
+from outrider.service.canary_trial.record import RUNNING
+from outrider.service.shapes.values import TrialShown
 from outrider.twin.answer_file import Ratio, Ratios, Window
 
 _SHADOW: Final = "shadow"

@@ -30,6 +30,7 @@ from outrider.journal.records import TIMEZONE_KEY, Entry, SetAsideRecord, decode
 from outrider.model.events import TICK, NamedEvent
 from outrider.model.localtime import ZoneTime
 from outrider.model.machines import ClusterSpec
+from outrider.service.canary_trial.trial import FollowedTrial
 from outrider.service.config.declarations import Config, acting_of
 from outrider.service.config.loaded import LoadedConfig
 from outrider.service.core.decision_log import (
@@ -38,7 +39,6 @@ from outrider.service.core.decision_log import (
     JournalledDecisions,
     canary_of,
 )
-from outrider.service.core.followed_trial import FollowedTrial
 from outrider.service.core.guarded_feed import GuardedFeed, is_well_formed
 from outrider.service.core.plugins import (
     GuardedEstimator,

@@ -11,7 +11,6 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from outrider.acting.gate import CANARY, Budget, Canary, Gate
-from outrider.acting.trial import Trial, TrialTally
 from outrider.engine import EventMerger
 from outrider.engine.accounting.accounting import Accounting
 from outrider.engine.state.site import Site
@@ -19,6 +18,7 @@ from outrider.journal.records import OutcomeRecord, RunRecord
 from outrider.model.decisions import DEFER, NO_MACHINE, NOWHERE, UNCHOSEN, Decision, DecisionRow
 from outrider.model.events import JOB_KINDS, NamedEvent
 from outrider.model.jobs import Job
+from outrider.service.canary_trial.trial import Trial, TrialTally
 from outrider.service.config.declarations import Config, acting_of
 from outrider.service.config.optional_tables import ActingSettings
 from outrider.service.core.failed_starts import FailedStarts

@@ -13,6 +13,12 @@ from outrider.journal import Entry, SetAsideRecord
 from outrider.journal.site_facts import Incumbent, SiteFacts
 from outrider.journal.snapshots import MIN_LEAP_S
 from outrider.model.machines import ClusterSpec, SiteHabits
+from outrider.service.canary_trial.record import (
+    TrialRecord,
+    active_trial,
+    trial_on_record,
+    trial_shown,
+)
 from outrider.service.config.loaded import LoadedConfig
 from outrider.service.core.core import Core
 from outrider.service.core.mode_limit import effective_config, limit_of
@@ -25,12 +31,6 @@ from outrider.service.daemon.sources import make_adapters
 from outrider.service.host.wall_clock import WallClock
 from outrider.service.journal.recording import Recording
 from outrider.service.journal.restart import StartProgress, bring_up
-from outrider.service.journal.trial_record import (
-    TrialRecord,
-    active_trial,
-    trial_on_record,
-    trial_shown,
-)
 from outrider.service.mqtt.publisher import Publisher
 from outrider.service.views.status import utility
 

@@ -25,7 +25,7 @@ from outrider.service.metrics import MetricStore, Snapshot
 from outrider.service.metrics.exporter import MetricsExporter
 from outrider.service.mqtt.publisher import Publisher
 from outrider.service.shapes.site import UserRow
-from outrider.service.shapes.status import TrialShown
+from outrider.service.shapes.values import TrialShown
 from outrider.service.twin.watch import TwinWatch
 from outrider.service.views.expected_starts import ExpectedStarts
 from outrider.service.views.one_machine import MachineHistories

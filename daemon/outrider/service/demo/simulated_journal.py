@@ -16,6 +16,8 @@ from outrider.api.adapter import Adapter
 from outrider.formats.campus.files import read_campus
 from outrider.model.errors import ConfigurationError
 from outrider.plugins.finding import make_policy
+from outrider.service.canary_trial.record import RUNNING, TrialRecord
+from outrider.service.canary_trial.watch import TrialWatch
 from outrider.service.commands.command import CommandHistory
 from outrider.service.config.loaded import LoadedConfig, check_config
 from outrider.service.config.reading import JOURNAL_NAME
@@ -27,8 +29,7 @@ from outrider.service.daemon.pump import Pumps
 from outrider.service.daemon.reload import reload
 from outrider.service.daemon.sources import opened
 from outrider.service.journal.recording import Recording
-from outrider.service.journal.trial_record import RUNNING, TrialRecord
-from outrider.service.modes.trial_watch import TrialWatch
+from outrider.service.modes.gathering import stated_by
 from outrider.service.twin.cycle import TwinCycle
 
 LABEL: Final = "campus"
@@ -221,7 +222,10 @@ async def _live(
         state = _InSimulatedTime(in_mode(loaded, "shadow"), recording)
         state.await_history()
         pumps = Pumps(state, asyncio.TaskGroup())  # its tasks are not used to read sources
-        trials = TrialWatch(state, CommandHistory(recording).record)
+        trials = TrialWatch(
+            state, CommandHistory(recording).record,
+            lambda config: stated_by(state.view.twin.file, config),
+        )  # fmt: skip
         adapter, number, first_s = state.adapters[LABEL], 0, 0.0
         async with opened(adapter, None) as batches:
             async for batch in batches:

@@ -1,11 +1,14 @@
 """Collection of the evidence from the core, the guards' window and the journal."""
 
 import time
+from collections.abc import Mapping
 
 import msgspec
 
 from outrider.acting.gate import ACT, Bounds, Figures, breaches
 from outrider.engine.scheduling.policy_runner import PolicyRunner
+from outrider.service.canary_trial.record import Stated
+from outrider.service.canary_trial.trial import MEASURES
 from outrider.service.commands.command import CommandHistory
 from outrider.service.commands.evidence import (
     Evidence,
@@ -22,7 +25,8 @@ from outrider.service.core.core import Core
 from outrider.service.daemon.daemon_state import DaemonState
 from outrider.service.modes.guard_watch import bounds_of
 from outrider.service.twin.twin_file import TwinFile
-from outrider.service.views.twin import twin_shown
+from outrider.service.views.twin import expired, twin_shown
+from outrider.twin.answer_file import Ratio
 
 
 def gather(
@@ -125,3 +129,39 @@ def _trouble(state: DaemonState) -> list[str]:
         bound_s = state.core.config.stale_after_s
         found.append(f"the newest input is older than {bound_s:g} s (stale_after_s)")
     return found
+
+
+# -- trial stated ----------------------------------------------------------------------------------
+# The twin's statement on the acting policy when a canary trial is registered.
+
+
+def stated_by(file: TwinFile | None, config: Config) -> Stated:
+    """Return the twin's statement on the acting policy: its forecast, else its past.
+
+    A result that is stale, refused or for other settings states nothing. An expired forecast
+    is ignored.
+
+    Args:
+        file: the content of `twin.json`; None: there is none.
+        config: the active configuration.
+    """
+    policy, shown = next(iter(policies_of(config))), twin_shown(file, config, time.time())
+    if file is None or file.answer is None or shown is None or file.answer.refused is not None:
+        return Stated()
+    if shown["stale"] or policy in shown["other_settings"]:
+        return Stated()
+    coming = (file.answer.next or {}).get(policy)
+    if coming is not None and expired(file) is None:
+        return Stated("next", _compared(coming))
+    past = file.answer.past.get(policy)
+    return Stated() if past is None else Stated("past", _compared(past))
+
+
+def _compared(ratios: Mapping[str, Ratio | None]) -> dict[str, dict[str, float]]:
+    """Return the ratios that a trial compares."""
+    measured = ((measure.name, ratios.get(measure.name)) for measure in MEASURES)
+    return {
+        name: {"estimate": one.estimate, "low": one.low, "high": one.high}
+        for name, one in measured
+        if one is not None
+    }

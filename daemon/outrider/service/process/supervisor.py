@@ -17,6 +17,7 @@ import structlog
 from outrider.engine.ingest.set_aside import LAST_S
 from outrider.journal import CommandRecord, Entry, Journal
 from outrider.model.errors import LedgerError
+from outrider.service.canary_trial.watch import TrialWatch
 from outrider.service.commands.command import CONFIGURATION, CommandHistory
 from outrider.service.commands.evidence import WATCHED_KEY, Evidence, WatchedTime
 from outrider.service.config.declarations import policies_of, twin_of
@@ -31,10 +32,9 @@ from outrider.service.host.sdnotify import ServiceManager
 from outrider.service.journal.recording import Recording
 from outrider.service.journal.restart import StartProgress
 from outrider.service.modes.commander import Commander
-from outrider.service.modes.gathering import gather
+from outrider.service.modes.gathering import gather, stated_by
 from outrider.service.modes.guard_watch import GuardWatch
 from outrider.service.modes.mode_changes import ModeChanges
-from outrider.service.modes.trial_watch import TrialWatch
 from outrider.service.twin.child import TwinChild
 from outrider.service.twin.starts_file import keep_planned_starts
 
@@ -72,7 +72,9 @@ class Supervisor:
         self._watched = WatchedTime(_watched_before(recording))
         self._modes = ModeChanges(self._state, self._activate, history, self._watched)
         self._guards = GuardWatch(self._state, self._modes.fall_back)
-        self._trials = TrialWatch(self._state, history.record)
+        self._trials = TrialWatch(
+            self._state, history.record, lambda config: stated_by(self.view.twin.file, config)
+        )
         self._commander = Commander(self._state, self._modes, history, self._evidence)
         on_mode(self._state.loaded.config.mode)
 

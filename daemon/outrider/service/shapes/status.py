@@ -7,7 +7,6 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
-from outrider.acting.trial import TrialOutcome
 from outrider.model.modes import Discipline
 from outrider.service.shapes.values import (
     CommandRow,
@@ -16,6 +15,7 @@ from outrider.service.shapes.values import (
     Mode,
     ModeLimit,
     StartsSummary,
+    TrialShown,
     Unknown,
 )
 from outrider.twin.answer_file import Fidelity, Ratios, Window
@@ -128,44 +128,6 @@ class DeferredJobs(Struct):
 
     jobs: Counts
     defer_s: dict[str, float]
-
-
-# -- trial ----------------------------------------------------------------------------------------
-# The canary trial as shown in status, evidence and commands.
-
-
-class TrialShown(Struct, frozen=True, kw_only=True):
-    """A canary trial by days, registered in advance and compared only at its end."""
-
-    state: Literal["running", "ended", "broken_off"]
-    why: Annotated[str, Meta(description="Why it was broken off; else empty.")]
-    policy: str
-    registered_s: Annotated[float, Meta(description="Unix seconds by the site's clock.")]
-    begins_s: Annotated[float, Meta(description="The midnight at which its first day begins.")]
-    ends_s: Annotated[float, Meta(description="When its outcome is computed.")]
-    days: Annotated[int, Meta(description="Its registered length.")]
-    days_done: int
-    seed: Annotated[int, Meta(description="Random seed of the drawn days.")]
-    restarts: Annotated[int, Meta(description="Restarts of the daemon during the trial.")]
-    acts_now: Annotated[bool, Meta(description="True if it acts today.")]
-    next_change_s: Annotated[
-        float | None, Meta(description="When acting next begins or ends; null: never.")
-    ]
-    stated_as: Annotated[
-        str,
-        Meta(
-            description="The twin's statement at registration: next: a forecast; past: a "
-            "simulated past; empty: nothing."
-        ),
-    ]
-    outcome: Annotated[
-        TrialOutcome | None,
-        Meta(description="Acting / not acting; null until it ends at its registered length."),
-    ]
-    summary: Annotated[str, Meta(description="In the status: the trial as a sentence.")] = ""
-    results: Annotated[
-        list[str], Meta(description="In the status: the result of each measure, for people.")
-    ] = []
 
 
 # -- status ----------------------------------------------------------------------------------------

@@ -171,3 +171,72 @@ class StartsSummary(StartsShown):
     """Facts about the expected starts of all jobs, with a summary."""
 
     summary: Annotated[str, Meta(description="The same in sentences, for people.")] = ""
+
+
+# -- trial -----------------------------------------------------------------------------------------
+# The canary trial as shown in status, evidence and commands.
+
+
+class Compared(Struct, frozen=True):
+    """One measure, acting over not acting, with what the twin stated."""
+
+    estimate: Annotated[float | None, Meta(description="Null: too short to say, or not known.")]
+    low: float | None
+    high: float | None
+    acting: Annotated[float | None, Meta(description="The figure of the acting days.")]
+    control: float | None
+    stated: Annotated[
+        dict[str, float] | None, Meta(description="The twin's estimate, low and high.")
+    ] = None
+    within: Annotated[
+        bool | None, Meta(description="Whether the estimate is in the stated interval.")
+    ] = None
+    agrees: Annotated[
+        bool | None,
+        Meta(
+            description="Whether the two estimates differ by no more than both intervals allow: "
+            "their half widths in quadrature, on the logarithm."
+        ),
+    ] = None
+
+
+class TrialOutcome(Struct, frozen=True):
+    """Outcome of a trial by measure."""
+
+    pairs: Annotated[int, Meta(description="Pairs of days in which any work was completed.")]
+    measures: dict[str, Compared]
+    too_short: Annotated[str, Meta(description="Why there is no ratio; empty: there is one.")] = ""
+
+
+class TrialShown(Struct, frozen=True, kw_only=True):
+    """A canary trial by days, registered in advance and compared only at its end."""
+
+    state: Literal["running", "ended", "broken_off"]
+    why: Annotated[str, Meta(description="Why it was broken off; else empty.")]
+    policy: str
+    registered_s: Annotated[float, Meta(description="Unix seconds by the site's clock.")]
+    begins_s: Annotated[float, Meta(description="The midnight at which its first day begins.")]
+    ends_s: Annotated[float, Meta(description="When its outcome is computed.")]
+    days: Annotated[int, Meta(description="Its registered length.")]
+    days_done: int
+    seed: Annotated[int, Meta(description="Random seed of the drawn days.")]
+    restarts: Annotated[int, Meta(description="Restarts of the daemon during the trial.")]
+    acts_now: Annotated[bool, Meta(description="True if it acts today.")]
+    next_change_s: Annotated[
+        float | None, Meta(description="When acting next begins or ends; null: never.")
+    ]
+    stated_as: Annotated[
+        str,
+        Meta(
+            description="The twin's statement at registration: next: a forecast; past: a "
+            "simulated past; empty: nothing."
+        ),
+    ]
+    outcome: Annotated[
+        TrialOutcome | None,
+        Meta(description="Acting / not acting; null until it ends at its registered length."),
+    ]
+    summary: Annotated[str, Meta(description="In the status: the trial as a sentence.")] = ""
+    results: Annotated[
+        list[str], Meta(description="In the status: the result of each measure, for people.")
+    ] = []

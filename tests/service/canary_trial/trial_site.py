@@ -6,14 +6,14 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from outrider.acting.trial import Trial
 from outrider.journal import CommandRecord, Entry, Journal
+from outrider.service.canary_trial.record import TrialRecord, active_trial, trial_on_record
+from outrider.service.canary_trial.trial import FollowedTrial, Trial
+from outrider.service.canary_trial.watch import TrialWatch
 from outrider.service.config.loaded import LoadedConfig, check_config
-from outrider.service.core.followed_trial import FollowedTrial
 from outrider.service.core.mode_limit import ModeLimit
-from outrider.service.journal.trial_record import TrialRecord, active_trial, trial_on_record
-from outrider.service.modes.trial_watch import TrialWatch
-from tests.acting.trials import SUNDAY_S
+from outrider.service.modes.gathering import stated_by
+from tests.service.canary_trial.trials import SUNDAY_S
 
 
 def configured(mode: str = "canary", policy: str = "survival", **acting: Any) -> LoadedConfig:
@@ -39,14 +39,19 @@ class Site:
         self.journal = folder / "journal.sqlite"
         self.limit: ModeLimit | None = None
         self.trial_lost = ""
-        self.recording = SimpleNamespace(failure=None)
+        self.lock = asyncio.Lock()
+        self.recording: Any = SimpleNamespace(failure=None)
         self.view = SimpleNamespace(twin=SimpleNamespace(file=None))
         engine = SimpleNamespace(silent=False, events=1, decide_again=self._decide_again)
-        self.core = SimpleNamespace(
+        self.core: Any = SimpleNamespace(
             engine=engine, site=SimpleNamespace(now=SUNDAY_S), trial=self._followed(),
         )  # fmt: skip
         self.core.trial.follow(active_trial(trial, loaded.config))
-        self.watch = TrialWatch(self, self._record)  # type: ignore[arg-type]
+        self.watch = self.new_watch()
+
+    def new_watch(self) -> TrialWatch:
+        """Return the watch of a daemon that has just started."""
+        return TrialWatch(self, self._record, lambda config: stated_by(self.view.twin.file, config))
 
     def look(self, now_s: float | None = None, loaded: LoadedConfig | None = None) -> None:
         """Look at a time, under a configuration; the core is new where that is another."""

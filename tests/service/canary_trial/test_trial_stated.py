@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from outrider.service.twin.twin_file import TwinFile
-from tests.service.modes.trial_site import Site, configured
+from tests.service.canary_trial.trial_site import Site, configured
 
 
 def answered_with(**changed: Any) -> dict[str, Any]:

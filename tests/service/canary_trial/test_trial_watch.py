@@ -8,14 +8,14 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from outrider.acting.trial import Compared, DaySums, Trial, TrialOutcome
+from outrider.service.canary_trial.record import active_trial, trial_shown
+from outrider.service.canary_trial.trial import DaySums, Trial
 from outrider.service.commands.evidence import Evidence, against
 from outrider.service.config.loaded import LoadedConfig
 from outrider.service.core.mode_limit import BY_COMMAND, ModeLimit
-from outrider.service.journal.trial_record import active_trial, trial_shown
-from outrider.service.modes.trial_watch import TrialWatch
-from tests.acting.trials import SUNDAY_S, at
-from tests.service.modes.trial_site import Site, configured
+from outrider.service.shapes.values import Compared, TrialOutcome
+from tests.service.canary_trial.trial_site import Site, configured
+from tests.service.canary_trial.trials import SUNDAY_S, at
 
 
 @pytest.fixture
@@ -69,7 +69,7 @@ def test_a_trial_over_which_the_configuration_changed_at_a_restart_is_broken_off
 
 def test_a_record_that_cannot_be_read_is_told_before_another_trial_begins(site: Site) -> None:
     site.trial, site.trial_lost = None, "Object missing required field `trial`"
-    again = TrialWatch(site, site._record)  # type: ignore[arg-type]
+    again = site.new_watch()
     asyncio.run(again.look())
     reasons = [record.why for record in site.records]
     assert reasons[1].startswith("broken off: its record cannot be read: Object missing")

@@ -2,18 +2,17 @@
 
 import asyncio
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final, Protocol
 
 import msgspec
 import structlog
 
 from outrider.acting.gate import ACTING_MODES, CANARY
-from outrider.acting.trial import MEASURES, outcome_of
+from outrider.engine import Engine
+from outrider.engine.state.site import Site
 from outrider.journal import CommandRecord
-from outrider.service.config.declarations import Config, acting_of, policies_of
-from outrider.service.daemon.daemon_state import DaemonState
-from outrider.service.journal.trial_record import (
+from outrider.service.canary_trial.record import (
     BROKEN_OFF,
     BY_DAYS,
     ENDED,
@@ -26,15 +25,52 @@ from outrider.service.journal.trial_record import (
     terms_of,
     wants_trial,
 )
-from outrider.service.twin.twin_file import TwinFile
-from outrider.service.views.twin import expired, twin_shown
-from outrider.twin.answer_file import Ratio
+from outrider.service.canary_trial.trial import FollowedTrial, outcome_of
+from outrider.service.config.declarations import Config, acting_of
+from outrider.service.config.loaded import LoadedConfig
 
 _EVERY_S: Final = 10.0
 COMMAND: Final = "trial"
 """Command name of the trial's steps in the journal."""
 
 log = structlog.get_logger()
+
+
+class _Limit(Protocol):
+    @property
+    def most(self) -> str: ...
+
+
+class _Recording(Protocol):
+    @property
+    def failure(self) -> str | None: ...
+
+
+class _Core(Protocol):
+    @property
+    def engine(self) -> Engine: ...
+    @property
+    def site(self) -> Site: ...
+    @property
+    def trial(self) -> FollowedTrial: ...
+
+
+class _State(Protocol):
+    """Part of the daemon's state that the watch needs."""
+
+    trial: TrialRecord | None
+    trial_lost: str
+
+    @property
+    def lock(self) -> asyncio.Lock: ...
+    @property
+    def core(self) -> _Core: ...
+    @property
+    def loaded(self) -> LoadedConfig: ...
+    @property
+    def recording(self) -> _Recording: ...
+    @property
+    def limit(self) -> _Limit | None: ...
 
 
 class Records(Protocol):
@@ -50,11 +86,15 @@ class TrialWatch:
     Args:
         state: the daemon's state.
         record: writes a step of the trial.
+        stated_by: returns the twin's statement on the acting policy of a configuration.
     """
 
-    def __init__(self, state: DaemonState, record: Records) -> None:
+    def __init__(
+        self, state: _State, record: Records, stated_by: Callable[[Config], Stated]
+    ) -> None:
         self._state = state
         self._record = record
+        self._stated_by = stated_by
         self._acted = False
         self._has_looked = False
 
@@ -123,8 +163,7 @@ class TrialWatch:
         await self._step(ended, "ended at its registered length", _plain(outcome))
 
     async def _register(self, config: Config, now_s: float) -> None:
-        stated = stated_by(self._state.view.twin.file, config, time.time())
-        trial = registered(config, now_s, stated)
+        trial = registered(config, now_s, self._stated_by(config))
         days = f"{trial.days} days, seed {trial.seed}, {sum(trial.acts)} of them acting"
         why = f"registered: {trial.policy}, {days}"
         await self._step(TrialRecord(trial), why, _plain(trial))
@@ -179,40 +218,3 @@ def _is_left(kept: TrialRecord, config: Config) -> bool:
 
 def _plain(shown: Any) -> str:
     return msgspec.json.encode(shown).decode()
-
-
-# -- trial stated ----------------------------------------------------------------------------------
-# The twin's statement on the acting policy when a canary trial is registered.
-
-
-def stated_by(file: TwinFile | None, config: Config, now_s: float) -> Stated:
-    """Return the twin's statement on the acting policy: its forecast, else its past.
-
-    A result that is stale, refused or for other settings states nothing. An expired forecast
-    is ignored.
-
-    Args:
-        file: the content of `twin.json`; None: there is none.
-        config: the active configuration.
-        now_s: Unix seconds, by the clock of the twin's process.
-    """
-    policy, shown = next(iter(policies_of(config))), twin_shown(file, config, now_s)
-    if file is None or file.answer is None or shown is None or file.answer.refused is not None:
-        return Stated()
-    if shown["stale"] or policy in shown["other_settings"]:
-        return Stated()
-    coming = (file.answer.next or {}).get(policy)
-    if coming is not None and expired(file) is None:
-        return Stated("next", _compared(coming))
-    past = file.answer.past.get(policy)
-    return Stated() if past is None else Stated("past", _compared(past))
-
-
-def _compared(ratios: Mapping[str, Ratio | None]) -> dict[str, dict[str, float]]:
-    """Return the ratios that a trial compares."""
-    measured = ((measure.name, ratios.get(measure.name)) for measure in MEASURES)
-    return {
-        name: {"estimate": one.estimate, "low": one.low, "high": one.high}
-        for name, one in measured
-        if one is not None
-    }

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from outrider.acting.trial import MIN_PAIRS, DaySums, Trial, outcome_of
-from tests.acting.trials import trial
+from outrider.service.canary_trial.trial import MIN_PAIRS, DaySums, Trial, outcome_of
+from tests.service.canary_trial.trials import trial
 
 
 def days_of(made: Trial, rng: np.random.Generator, ratio: float) -> list[DaySums]:

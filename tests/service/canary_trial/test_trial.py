@@ -6,9 +6,15 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from outrider.acting.trial import RUNS_OUT_S, TrialTally, draw_days, midnights, pairs_of
 from outrider.model.jobs import QUEUED, RUNNING, Job, JobSpec
-from tests.acting.trials import DAY_S, SUNDAY_S, at, trial
+from outrider.service.canary_trial.trial import (
+    RUNS_OUT_S,
+    TrialTally,
+    draw_days,
+    midnights,
+    pairs_of,
+)
+from tests.service.canary_trial.trials import DAY_S, SUNDAY_S, at, trial
 
 
 @pytest.mark.parametrize("seed", range(20))

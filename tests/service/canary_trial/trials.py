@@ -3,7 +3,7 @@
 import datetime as dt
 from typing import Any
 
-from outrider.acting.trial import MEASURES, Trial, draw_days, midnights
+from outrider.service.canary_trial.trial import MEASURES, Trial, draw_days, midnights
 
 DAY_S = 86_400.0
 SUNDAY_S = dt.datetime(2010, 1, 3, 12, tzinfo=dt.UTC).timestamp()

@@ -9,12 +9,12 @@ import msgspec
 import structlog
 
 from outrider.acting.gate import CANARY
-from outrider.acting.trial import MEASURES, Trial, TrialOutcome, draw_days, midnights
 from outrider.journal import Journal
 from outrider.model.errors import LedgerError
 from outrider.model.localtime import time_zone
+from outrider.service.canary_trial.trial import MEASURES, Trial, draw_days, midnights
 from outrider.service.config.declarations import Config, acting_of, policies_of
-from outrider.service.shapes.status import TrialShown
+from outrider.service.shapes.values import TrialOutcome, TrialShown
 
 TRIAL_KEY: Final = "trial"
 """Key of the present trial in the journal; the steps of all trials are commands."""

@@ -12,13 +12,13 @@ from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 from math import exp, hypot, log, sqrt
-from typing import Annotated, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Protocol
 
 import msgspec
-from msgspec import Meta, Struct
 
 from outrider.model.jobs import RUNNING, SUSPENDED_STATE, Job
 from outrider.model.student import student_quantile
+from outrider.service.shapes.values import Compared, TrialOutcome
 
 _WEEK: Final = 7
 FORTNIGHT: Final = 2 * _WEEK
@@ -294,37 +294,6 @@ MEASURES: Final = (
 )  # fmt: skip
 
 
-class Compared(Struct, frozen=True):
-    """One measure, acting over not acting, with what the twin stated."""
-
-    estimate: Annotated[float | None, Meta(description="Null: too short to say, or not known.")]
-    low: float | None
-    high: float | None
-    acting: Annotated[float | None, Meta(description="The figure of the acting days.")]
-    control: float | None
-    stated: Annotated[
-        dict[str, float] | None, Meta(description="The twin's estimate, low and high.")
-    ] = None
-    within: Annotated[
-        bool | None, Meta(description="Whether the estimate is in the stated interval.")
-    ] = None
-    agrees: Annotated[
-        bool | None,
-        Meta(
-            description="Whether the two estimates differ by no more than both intervals allow: "
-            "their half widths in quadrature, on the logarithm."
-        ),
-    ] = None
-
-
-class TrialOutcome(Struct, frozen=True):
-    """Outcome of a trial by measure."""
-
-    pairs: Annotated[int, Meta(description="Pairs of days in which any work was completed.")]
-    measures: dict[str, Compared]
-    too_short: Annotated[str, Meta(description="Why there is no ratio; empty: there is one.")] = ""
-
-
 def outcome_of(trial: Trial, days: Sequence[DaySums]) -> TrialOutcome:
     """Return the outcome of a trial; pairs with a day without completed jobs are left out.
 
@@ -398,3 +367,65 @@ def _figure(measure: Measure, days: Sequence[DaySums]) -> float | None:
     per = sum(measure.per(day) for day in days)
     value = sum(measure.of(day) for day in days) / per if per else None
     return value if value == value else None  # nan: watts are unknown
+
+
+# -- followed --------------------------------------------------------------------------------------
+# The canary trial that a core follows and counts.
+
+
+class ActsByTrial(Protocol):
+    """Decision log that acts on the days of a trial."""
+
+    trial: Trial | None
+
+
+class CountsForTrial(Protocol):
+    """Accounting that counts the runs of a trial."""
+
+    tally: TrialTally | None
+
+
+class FollowedTrial:
+    """The trial that decisions and runs of a core belong to, if any.
+
+    Args:
+        decision_log: acts on the days of the trial.
+        accounting: counts the runs of the trial.
+    """
+
+    def __init__(self, decision_log: ActsByTrial, accounting: CountsForTrial) -> None:
+        self._decision_log = decision_log
+        self._accounting = accounting
+
+    @property
+    def trial(self) -> Trial | None:
+        """The trial; None: there is none."""
+        return self._decision_log.trial
+
+    @property
+    def days(self) -> Sequence[DaySums] | None:
+        """The sums of the trial's days so far; None: there is no trial."""
+        tally = self._accounting.tally
+        return None if tally is None else tally.days
+
+    def follow(self, trial: Trial | None) -> None:
+        """Follow a trial from now on; the counts of one that is already followed continue."""
+        tally, self._decision_log.trial = self._accounting.tally, trial
+        if trial is None:
+            self._accounting.tally = None
+        elif tally is None or tally.trial != trial:
+            self._accounting.tally = TrialTally(trial)
+
+    def acts_at(self, time_s: float) -> bool:
+        """Return whether the trial acts at a time."""
+        return self.trial is not None and self.trial.acts_at(time_s)
+
+    def save(self) -> dict[str, Any] | None:
+        """Return the counts as plain data; None: there is no trial."""
+        tally = self._accounting.tally
+        return None if tally is None else tally.save()
+
+    def restore(self, saved: dict[str, Any] | None) -> None:
+        """Restore what `save` returned, if it was of the same trial."""
+        if self._accounting.tally is not None:
+            self._accounting.tally.restore(saved)

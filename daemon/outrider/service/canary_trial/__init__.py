@@ -1,0 +1,1 @@
+"""Canary trial by days: design and counts, record in the journal, watch."""
