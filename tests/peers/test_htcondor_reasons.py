@@ -11,7 +11,10 @@ from typing import Any, Final
 
 import pytest
 
+from outrider.api import events
+from outrider_adapters.htcondor import WatchSettings
 from outrider_adapters.htcondor.reasons import NegotiatorWatch
+from outrider_adapters.htcondor.slots import SlotWatch
 from tests.cli.running import shell
 from tests.peers.explained_on_htcondor.pools_own_words import words
 from tests.peers.pool import HTCondorPool, missing_reason
@@ -342,7 +345,8 @@ def test_a_job_that_runs_or_has_left_waits_for_nothing(
 PARTITIONABLE: Final = """\
 NUM_CPUS = 4
 MEMORY = 1024
-SLOT_TYPE_1 = cpus=4, memory=1024
+MACHINE_RESOURCE_GPUs = CUDA0
+SLOT_TYPE_1 = cpus=4, memory=1024, gpus=1
 SLOT_TYPE_1_PARTITIONABLE = True
 CLAIM_PARTITIONABLE_LEFTOVERS = False
 """
@@ -369,6 +373,12 @@ def test_what_is_left_of_a_partitionable_slot_may_be_too_little(tmp_path: Path) 
             assert told["remedies"][0].startswith("ask for at most 4 CPUs: 2 machines match then")
             small = pool.submit(f"{SLEEP}request_memory = 64\nrequest_cpus = 2\nqueue\n")
             pool.wait_until("its run in what is left", partial(_is, pool, small, "2"))
+            with_gpu = f"{SLEEP}request_memory = 64\nrequest_cpus = 1\nrequest_gpus = 1\nqueue 2\n"
+            on_gpus = pool.submit(with_gpu)
+            pool.wait_until("a GPU's run", lambda: f"{on_gpus}" in _running(pool))
+            last = pool.submit(with_gpu.replace("queue 2", "queue 9"), "bob")
+            full = "2 of the pool's 2 machines may run it, and none of them has room for it now"
+            why(daemon, last, lambda said: said["sentence"].startswith(full))
             assert daemon.stop() == 0
 
 
@@ -396,6 +406,23 @@ def test_no_more_cpus_are_busy_than_there_are_while_runs_are_disconnected(tmp_pa
                 said = why(daemon, cut, partial(_is_said, "its access point lost the connection"))
                 assert said["sentence"].startswith(f"host.pool.test#{cut}.0 ran on slot1_")
                 assert daemon.stop() == 0
+        _is_closed_when_it_is_off(pool)
+
+
+def _is_closed_when_it_is_off(pool: HTCondorPool) -> None:
+    """Switch the only machine off: the collector lacks it, and was not restarted."""
+    from outrider_adapters.htcondor.locating import located
+
+    slots = SlotWatch(located(pool.collector, ())[0], WatchSettings(left_after_s=10.0))
+    slots.look(time.time())
+    assert slots.machines["m1@host.pool.test"].usable
+    pool.run("root", "condor_off", "-fast", "-daemon", "STARTD_M1")
+    # the killed startd's own dynamic slots are there still
+    whole = "condor_status", "-constraint", "PartitionableSlot", "-af", "State"
+    pool.wait_until("no slot", lambda: not pool.run("root", *whole).strip())
+    time.sleep(1.1)  # from then on all slots are asked for again
+    [(_, kind, _, _)] = slots.look(time.time())
+    assert kind == events.DRAINED
 
 
 def _beside(pool: HTCondorPool, folder: Path, has_log: bool) -> DaemonProcess:

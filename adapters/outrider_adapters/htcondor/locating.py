@@ -149,6 +149,7 @@ def located(address: str | None, wanted: Iterable[str]) -> tuple[PoolCalls, dict
         accounting_ads=AdType.Accounting,
         submitter_ads=AdType.Submitter,
         negotiator_ads=AdType.Negotiator,
+        collector_ads=AdType.Collector,
         accounts=NegotiatorAccounts(collector).ask,
     )
     return calls, ours

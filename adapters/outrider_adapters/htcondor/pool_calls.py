@@ -80,6 +80,7 @@ class PoolCalls(NamedTuple):
         accounting_ads, submitter_ads: the collector's types of ads of users' priorities, and of
             their jobs at an access point; None: it has none.
         negotiator_ads: the type of the negotiator's ads; None: it has none.
+        collector_ads: the type of the collector's own ads; None: it has none.
         accounts: returns the accounting ads of all users, by the negotiator; raises `failure`.
             None: it cannot be asked.
     """
@@ -91,6 +92,7 @@ class PoolCalls(NamedTuple):
     accounting_ads: Any = None
     submitter_ads: Any = None
     negotiator_ads: Any = None
+    collector_ads: Any = None
     accounts: Callable[[], Sequence[Ad]] | None = None
 
 

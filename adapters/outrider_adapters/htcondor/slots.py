@@ -61,6 +61,7 @@ class SlotWatch:
         self._saved: dict[str, Any] = {}
         self._closed: set[str] = set()
         self._whole_s = -inf
+        self._is_complete = False
 
     def look(self, now_s: float) -> list[NamedEvent]:
         """Return what happened to the machines since the last look.
@@ -78,7 +79,8 @@ class SlotWatch:
             ad["Name"] for ad in query(slots, f"{WHOLE_SLOTS}{since} && {CLOSED_SLOTS}", ["Name"])
         }
         if is_whole:
-            self._whole_s = now_s
+            since_s, self._whole_s = now_s - self._whole_s, now_s
+            self._is_complete = self._collector_age_s() > since_s
             self._ads.clear()
             self._closed.clear()
         heard_s = max((number(ad, "LastHeardFrom") for ad in ads), default=None)
@@ -102,6 +104,14 @@ class SlotWatch:
             self.machines[name] = after
             self._saved[name] = msgspec.to_builtins(after)
         return new_events + self._gone(now_s) if is_whole else new_events
+
+    def _collector_age_s(self) -> float:
+        """Return for how long the collector has run; 0 if unknown."""
+        calls = self._calls
+        if calls.collector_ads is None:
+            return 0.0
+        ads = calls.collector.query(calls.collector_ads, "true", ["StatsLifetime"])
+        return min((number(ad, "StatsLifetime") for ad in ads), default=0.0)
 
     def _is_whole(self, now_s: float) -> bool:
         """Return whether it is time to ask for all slots."""
@@ -136,16 +146,17 @@ class SlotWatch:
         """Return the departures of machines whose ads have been missing for too long.
 
         A machine takes no job from when its ads are missing. A restarted collector lacks the ads of
-        most machines, and proves nothing.
+        most machines, and proves nothing. It has not been restarted if it has run since the last
+        query for all slots; where that is unknown, if few machines are missing.
         """
         missing, found = self._missing_since_s, self._ads
         for name in [name for name in missing if name in found]:
             del missing[name]
         left: list[NamedEvent] = []
         gone = [name for name in self.machines if name not in found]
-        are_few = 2 * len(gone) <= len(self.machines)
+        are_off = self._is_complete or 2 * len(gone) <= len(self.machines)
         for name in gone:
-            if are_few and name not in missing:
+            if are_off and name not in missing:
                 left += self._closed_events(name, now_s)
             missing[name] = min(missing.get(name, now_s), now_s)  # the clock may have been set back
             if now_s - missing[name] >= self._settings.left_after_s:

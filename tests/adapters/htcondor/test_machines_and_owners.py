@@ -114,6 +114,40 @@ def test_a_restarted_collector_closes_no_machine(tmp_path: Path) -> None:
     site.close()
 
 
+class Aged:
+    """A collector that says how long it has run."""
+
+    def __init__(self, collector: Any, age_s: float) -> None:
+        self._collector = collector
+        self.age_s = age_s
+
+    def query(self, kind: Any, *words: Any) -> Any:
+        if kind == "collectors":
+            return [{"StatsLifetime": self.age_s}]
+        return self._collector.query(kind, *words)
+
+
+def test_the_only_machine_is_closed_once_a_collector_that_was_not_restarted_lacks_it(
+    tmp_path: Path,
+) -> None:
+    site = WatchedPool(tmp_path, machines=1, settings=WatchSettings(left_after_s=1000))
+    aged = Aged(site.calls.collector, 500.0)
+    site.calls = site.calls._replace(collector=aged, collector_ads="collectors")
+    site.watch = site.new_watch()
+    site.watch.start(None)
+    site.look()
+    site.pool.leave("m1")
+    aged.age_s = 10.0
+    assert site.reported(60) == [], "restarted"
+    site.pool.join(Machine(name="m1", cluster="B"))
+    aged.age_s = 70.0
+    site.look(60)
+    site.pool.leave("m1")
+    aged.age_s = 130.0
+    assert site.reported(60) == [("drained", "m1", None)]
+    site.close()
+
+
 def test_clusters_come_from_the_attribute_that_the_settings_name(tmp_path: Path) -> None:
     settings = WatchSettings(cluster_attribute="Room", machine_clusters={"m[34]": "annex"})
     site = WatchedPool(tmp_path, settings=settings)
