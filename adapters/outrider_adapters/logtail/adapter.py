@@ -17,12 +17,12 @@ from outrider_adapters.logtail.readers import wrong_with
 from outrider_adapters.logtail.settings import LogtailSettings
 from outrider_adapters.logtail.steps import GivenUp, Steps
 from outrider_adapters.logtail.tail import Slice
-from outrider_adapters.logtail.tails import Tails
-from outrider_adapters.logtail.troubles import some_of
+from outrider_adapters.logtail.tails import Tails, some_of
 from outrider_adapters.logtail.waiting import Waiting, waiting
 from outrider_adapters.polling.commands import found_event_log
 
 HEARTBEAT_S: Final = 2.0
+_WATCH_AGAIN_S: Final = 60.0
 
 
 class LogtailAdapter(Adapter):
@@ -77,6 +77,7 @@ class LogtailAdapter(Adapter):
         self._waiting: Waiting | None = None
         self._note = ""
         self._worker: Worker | None = None
+        self._watched: dict[Path, tuple[int | None, float]] = {}
 
     @classmethod
     def found_here(cls) -> FoundSystem | None:
@@ -132,7 +133,7 @@ class LogtailAdapter(Adapter):
 
     def _next_batch(self, waiting_for: Waiting) -> tuple[Batch, bool]:
         """Return the new batch, and whether there was progress. Runs in the adapter's thread."""
-        for path in waiting_for.places(self._follower.paths):  # before the reading: then no
+        for path in self._to_watch(waiting_for):  # before the reading: then no
             # change is missed between the two
             self._steps.make(f"watch {path}", partial(waiting_for.watch, path), list)
         batch, progress = self._follower.read()
@@ -141,11 +142,34 @@ class LogtailAdapter(Adapter):
             batch.note = "; ".join(filter(None, [self._note, batch.note]))
         return batch, progress
 
+    def _to_watch(self, waiting_for: Waiting) -> list[Path]:
+        """Return the paths to watch; those of patterns only if they are new, or now and then."""
+        logs, inodes = self._follower.paths, self._follower.inodes
+        places = list(waiting_for.places(logs))
+        if not inodes:
+            return places
+        now_s, known = time.monotonic(), self._watched
+        named = {path for path in logs if path not in inodes}
+        due = [
+            path
+            for path in places
+            if path in named
+            or path not in known
+            or known[path][0] != inodes.get(path)
+            or now_s - known[path][1] > _WATCH_AGAIN_S
+        ]
+        self._watched = {path: known[path] for path in places if path in known}
+        self._watched |= {path: (inodes.get(path), now_s) for path in due}
+        return due
+
 
 # -- follower --------------------------------------------------------------------------------------
 # The loop that reads logs to their present end, shared by `logtail` and watches of pools.
 
 BATCH_BYTES: Final = 1 << 20
+HISTORY_S: Final = 5.0
+"""Seconds for which the news of a log may wait for the history of another."""
+_GATHERING_S: Final = 1.0
 
 
 class LogFollower:
@@ -171,11 +195,18 @@ class LogFollower:
         self._clock = clock
         self._parts: list[Slice] = []  # read, and not in a batch yet
         self._of_history = False
+        self._gave_news = False
+        self._waiting_since_s: float | None = None  # a log's news wait for another's history
 
     @property
     def paths(self) -> list[Path]:
         """Live logs that are followed now."""
         return self._tails.paths
+
+    @property
+    def inodes(self) -> Mapping[Path, int | None]:
+        """The inodes of the logs that match a pattern; None: not known yet."""
+        return self._tails.inodes
 
     @property
     def state_words(self) -> Mapping[str, str]:
@@ -202,6 +233,9 @@ class LogFollower:
     def read(self) -> tuple[Batch, bool]:
         """Read what was written since the last call, up to a mebibyte; history and news separately.
 
+        The history comes first, but not for long if another log's news waits for it: what is left
+        then comes after the news, reduced to the jobs that are still there.
+
         Returns:
             the batch, and whether there was progress. `seen_until_s` is None if more can be read
             immediately, or a log is missing.
@@ -209,32 +243,47 @@ class LogFollower:
         Raises:
             PluginError: a reader that a log needs cannot be loaded.
         """
+        tails = self._tails
         if self._parts:
             return self._batch(None), True
         now_s = self._clock()  # before the reading: what is written later may not be seen
-        self._tails.look_for_files()
-        self._gather(history=True)
-        if any(part.progress for part in self._parts):
-            return self._batch(None), True
-        caught_up = not self._parts
-        self._gather(history=False)
-        last_round = self._parts[-len(self._tails.paths) :]
-        caught_up = caught_up and all(part.caught_up for part in last_round)
-        progress = any(part.progress for part in self._parts)
-        return self._batch(now_s if caught_up else None), progress
-
-    def _gather(self, history: bool) -> None:
-        """Step along all logs in turn until a batch is full or nothing is left to read."""
-        self._of_history = history
-        size = 0
-        while size < BATCH_BYTES:
-            progress = False
-            for part in self._tails.step_all(history):
-                self._parts.append(part)
-                size += part.size
-                progress = progress or part.progress
-            if not progress:
+        tails.look_for_files()
+        if not tails.is_late:
+            self._gather(history=True)
+            if any(part.progress for part in self._parts):
+                batch = self._batch(None)
+                tails.is_late = self._others_waited(now_s)
+                return batch, True
+            tails.is_late = True
+        seen_until_s = None
+        for history in (True, False) if self._gave_news else (False, True):
+            is_whole = self._gather(history)
+            if not history and is_whole and tails.are_caught_up:
+                seen_until_s = now_s
+            if any(part.progress for part in self._parts):
                 break
+        self._gave_news = not self._of_history
+        progress = any(part.progress for part in self._parts)
+        return self._batch(seen_until_s), progress
+
+    def _others_waited(self, now_s: float) -> bool:
+        """Return whether the news of a log has waited long enough for the history of another."""
+        if not self._tails.has_some_history_read:
+            return False
+        since_s = min(now_s, now_s if self._waiting_since_s is None else self._waiting_since_s)
+        self._waiting_since_s = since_s
+        return now_s - since_s > HISTORY_S
+
+    def _gather(self, history: bool) -> bool:
+        """Step along the logs until a batch is full; return True if nothing is left to read."""
+        self._of_history = history
+        size, until_s = 0, time.monotonic() + _GATHERING_S
+        for part in self._tails.read(history):
+            self._parts.append(part)
+            size += part.size
+            if size >= BATCH_BYTES or (part.progress and time.monotonic() > until_s):
+                return False
+        return True
 
     def _batch(self, seen_until_s: float | None) -> Batch:
         parts, self._parts = self._parts, []
@@ -245,19 +294,21 @@ class LogFollower:
                 rejected += part.rejected
                 ignored += part.ignored
         tails, groups = self._tails, self._tails.groups.values()
+        history = self._of_history and any(part.progress for part in parts)
         problem = tails.troubles.describe(groups)
-        notes = [*tails.broken_readers(), *(note for part in parts for note in part.notes)]
+        notes = [*tails.notes(), *(note for part in parts for note in part.notes)]
         return Batch(
             events=[event for part in parts for event in part.events],
             cursor=tails.save(),
             seen_until_s=seen_until_s,
-            age_s=tails.troubles.age_s(groups),
+            age_s=max(tails.troubles.age_s(groups), tails.behind_s()),
             rejected=dict(rejected),
             ignored=dict(ignored),
             note=some_of([*notes, *filter(None, [problem])]),
             problem=problem,
             written_s=tails.written_s(),
-            history=self._of_history and any(part.progress for part in parts),
+            history=history,
+            standing=history and tails.is_late,
         )
 
 

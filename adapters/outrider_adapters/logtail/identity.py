@@ -1,10 +1,13 @@
 """Identify log files: distinguish a log from its successor, its copy and other files."""
 
 import errno
+import glob
 import os
 import re
+import resource
 import stat
-from collections.abc import Iterator
+from collections import defaultdict, deque
+from collections.abc import Collection, Iterator, Mapping
 from hashlib import blake2b
 from pathlib import Path
 from typing import Final
@@ -13,6 +16,9 @@ import msgspec
 
 _ANCHOR_BYTES: Final = 1024
 _WHOLE_HEAD_BYTES: Final = 2048
+_MIN_GAP_BYTES: Final = 1 << 16
+_DESCRIPTORS_RATIO: Final = 8
+_LEAST_OPEN: Final = 8
 _CHANGING = re.compile(rb"[^\n]*Global JobLog:[^\n]*")  # HTCondor rewrites this as it rotates
 _KINDS: Final = {
     stat.S_IFDIR: "directory",
@@ -75,6 +81,31 @@ class OpenFile:
         if self.status().st_size < self.place.offset:
             return False
         return fingerprint(self.descriptor, self.place.offset) == self.place.anchor
+
+    def gap(self, within: int, end: int) -> tuple[int, int] | None:
+        """Return the next large hole of a sparse file: its first byte, and the byte after it.
+
+        Args:
+            within: it begins among this many bytes that follow the place.
+            end: end of the range to read.
+        """
+        status = self.status()
+        if status.st_blocks * 512 >= status.st_size:
+            return None
+        start = stop = self.place.offset
+        while stop < min(end, self.place.offset + within):
+            try:
+                start = os.lseek(self.descriptor, stop, os.SEEK_HOLE)
+                stop = min(end, os.lseek(self.descriptor, start, os.SEEK_DATA))
+            except OSError as error:
+                if error.errno != errno.ENXIO:  # the file system knows of no holes
+                    return None
+                stop = end  # no data follows
+            if start >= self.place.offset + within:
+                return None
+            if stop - start >= _MIN_GAP_BYTES:
+                return start, stop
+        return None
 
     def close(self) -> None:
         """Close the file descriptor."""
@@ -186,3 +217,53 @@ def _names_in(folder: Path) -> Iterator[str]:
             yield from (entry.name for entry in entries)
     except (FileNotFoundError, NotADirectoryError):
         return
+
+
+# -- matches -------------------------------------------------------------------------------------
+# Files that match a pattern.
+
+
+def newest_in_turn(files: Mapping[str, os.stat_result], most: int) -> Iterator[str]:
+    """Yield the newest files of every owner in turn, so that no user displaces another's."""
+    by_owner: defaultdict[int, deque[str]] = defaultdict(deque)
+    for path in sorted(files, key=lambda path: (-files[path].st_mtime_ns, path)):
+        by_owner[files[path].st_uid].append(path)
+    while by_owner and most > 0:
+        for owner, paths in [*by_owner.items()][:most]:
+            most -= 1
+            yield paths.popleft()
+            if not paths:
+                del by_owner[owner]
+
+
+def files_of(pattern: str) -> dict[str, os.stat_result]:
+    """Return the regular files that match a pattern."""
+    found = {}
+    for path in sorted(glob.glob(pattern)):  # noqa: PTH207  # absolute patterns, too
+        try:
+            status = os.stat(path)  # noqa: PTH116  # thousands of them
+        except OSError:
+            continue
+        if stat.S_ISREG(status.st_mode):
+            found[path] = status
+    return found
+
+
+def is_left_of_another(path: str, lives: Collection[str]) -> bool:
+    """Return whether this is a rotated file of a log that is followed."""
+    return any(
+        is_rotated_name(path, live) for live in (path[:end] for end in _cuts(path)) if live in lives
+    )
+
+
+def _cuts(path: str) -> list[int]:
+    """Return where a suffix of a rotation might begin."""
+    return [index for index, letter in enumerate(path) if letter in ".-" and index]
+
+
+def most_open(most: int) -> int:
+    """Return how many logs may be open: at most so many, and a part of this process's limit."""
+    descriptors, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if descriptors == resource.RLIM_INFINITY:
+        return most
+    return max(_LEAST_OPEN, min(most, descriptors // _DESCRIPTORS_RATIO))

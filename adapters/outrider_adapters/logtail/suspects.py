@@ -1,5 +1,6 @@
 """Records whose reading crashed the daemon: retried alone, then skipped."""
 
+import os
 import zlib
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -8,8 +9,8 @@ from typing import Final
 
 import msgspec
 
-from outrider.api import InProgress
-from outrider_adapters.logtail.identity import Place
+from outrider.api import InProgress, LogReader
+from outrider_adapters.logtail.identity import OpenFile, Place
 
 COST_A_RESTART: Final = "cost_a_restart"
 """Rejection reason of a record that is skipped."""
@@ -146,3 +147,59 @@ class Suspects:
 
 def _is_of(stretch: Stretch, path: Path, place: Place) -> bool:
     return (stretch.path, stretch.device, stretch.inode) == (str(path), place.device, place.inode)
+
+
+# -- probing ---------------------------------------------------------------------------------------
+# Retry record by record what the last process died in, to find the one record at fault.
+
+_MAX_CUTS: Final = 4_096
+"""Maximum number of trials in one suspect; each is recorded in a file first."""
+_LONG_BYTES: Final = 4_096
+_GROWTH_DIVISOR: Final = 8
+"""A longer record grows by this fraction, not by a line: else the cost is quadratic."""
+_FINE_PIECES: Final = 64
+"""Pieces of a fraction that are tried separately after a crash in it.
+
+Bytes behind the record in the same piece, some hundred, are lost with it.
+"""
+
+
+def probe(suspects: Suspects, path: Path, file: OpenFile, reader: LogReader, end: int) -> None:
+    """Try the suspect of a file, if one is ahead, with a scratch reader; discard the result.
+
+    What is read grows from the beginning of a record, so that all of it costs some times what
+    reading it once does.
+
+    Args:
+        suspects: knows what the process died in, and records what is tried.
+        path: path of the log.
+        file: the file, at the position of the reader.
+        reader: reader of the log; only its state is used.
+        end: end of the range to read now.
+    """
+    suspect = suspects.suspect_ahead(path, file.place)
+    if suspect is None:
+        return
+    start, stop = max(suspect.start, file.place.offset), min(suspect.end, end)
+    if start >= stop:
+        return
+    data = os.pread(file.descriptor, stop - start, start)
+    scratch = type(reader)(reader.options)
+    scratch.restore(reader.save())
+    min_step = max(1, len(data) // _MAX_CUTS)
+    if suspect.harmless > start:
+        min_step = max(1, (stop - suspect.harmless) // _FINE_PIECES)
+    record, cut = 0, max(0, suspect.harmless - start)
+    while cut < len(data):
+        harmless, grown = cut, cut - record
+        step = max(
+            min_step,
+            grown // _GROWTH_DIVISOR if grown > _LONG_BYTES and not suspect.harmless else 1,
+        )
+        cut = data.find(b"\n", cut + step - 1) + 1 or len(data)
+        piece = data[record:cut]
+        with suspects.trying(path, file.place, start + record, piece, start + harmless):
+            # a final read holds nothing back: what it leaves is the beginning of a record
+            record += scratch.read(piece, final=True).consumed
+        suspects.survived(start + record)
+    suspects.survived(stop)

@@ -20,7 +20,7 @@ from outrider_adapters.logtail.identity import (
     status_of,
 )
 from outrider_adapters.logtail.readers import HEAD_BYTES, Readers
-from outrider_adapters.logtail.suspects import COST_A_RESTART, Stretch, Suspects
+from outrider_adapters.logtail.suspects import COST_A_RESTART, Stretch, Suspects, probe
 
 # -- slices ----------------------------------------------------------------------------------------
 # Results of steps along a log.
@@ -56,6 +56,10 @@ class Slice(msgspec.Struct):
 
 SLICE_BYTES: Final = 1 << 18
 _MAX_SLICE_BYTES: Final = 1 << 25
+END_BYTES: Final = 1 << 20
+"""Bytes without a record after which the end of the file, as long, is looked at for one."""
+_GARBAGE: Final = "garbage"
+"""Rejection reason of bytes that are passed over."""
 _REMEMBERED_FILES: Final = 8
 
 
@@ -70,6 +74,7 @@ class Tail:
         settle_s: quiet seconds after which nothing more is expected to explain the last record.
         history: the file's content at the first step is history.
         suspects: records what is being read, and knows what the last process died in.
+        rests: the file is closed while nothing is written to it.
 
     Attributes:
         changes: counter that grows with each step that may change the value of `save`.
@@ -85,6 +90,7 @@ class Tail:
         history: bool = False,
         system: str | None = None,
         suspects: Suspects | None = None,
+        rests: bool = False,
     ) -> None:
         self.path = path
         self._suspects = suspects or Suspects(InProgress())
@@ -107,6 +113,10 @@ class Tail:
         self._is_new = history
         self._refused = False  # records were read, and none was understood
         self._understood = False
+        self._rests = rests
+        self._resting: tuple[tuple[int, ...], Slice] | None = None  # a look at the closed file
+        self._barren = 0  # bytes since the last record that was understood
+        self._barren_until = END_BYTES
         self.changes = 0
 
     def save(self) -> dict[str, Any]:
@@ -133,6 +143,27 @@ class Tail:
         self._understood = self._place is not None and self._place.offset > 0
 
     @property
+    def writer(self) -> str:
+        """Name of the log for `Claims`: its path without what a rotation adds, if users write it.
+
+        Otherwise a batch system does, perhaps a new file a day: all those of a folder and an owner.
+        """
+        if self._reader is None or self._reader.users_write:
+            return str(self.path.with_name(log_name_of(self.path.name) or self.path.name))
+        owner = self._file.status().st_uid if self._file else ""
+        return f"{self.path.parent}/ {self._reader.name} {owner}"
+
+    @property
+    def offset(self) -> int:
+        """First byte of the log's file that is not consumed yet."""
+        return self._place.offset if self._place else 0
+
+    @property
+    def inode(self) -> int | None:
+        """Inode of the log's file; None if none was opened yet."""
+        return self._place.inode if self._place else None
+
+    @property
     def modified_s(self) -> float:
         """Unix seconds when the log was last seen to change; 0 if it never was."""
         return self._place.modified_ns / 1e9 if self._place else 0.0
@@ -153,10 +184,13 @@ class Tail:
         """True if a file is open, even a renamed one; a deleted one is closed when read."""
         return self._file is not None
 
-    def mark_history(self) -> None:
-        """Mark the file's present content as history. It may hang, so the first step does it."""
-        before = status_of(self.path)
-        self._history_until = before.st_size if before else 0
+    def mark_history(self, size: int | None = None) -> None:
+        """Mark the file's content as history: that of this size, or else the present one.
+
+        Without a size it may hang, so the first step does it.
+        """
+        before = status_of(self.path) if size is None else None
+        self._history_until = size or (before.st_size if before else 0)
         self._is_new = False
         self.changes += 1
 
@@ -167,6 +201,10 @@ class Tail:
             OSError: the file is there and cannot be read.
         """
         part = Slice()
+        if self._resting is not None and _look(status_of(self.path)) == self._resting[0]:
+            seen = self._resting[1]
+            return Slice(caught_up=seen.caught_up, problem=seen.problem, may_pass=seen.may_pass)
+        self._resting = None
         if self._is_new:
             self.mark_history()
         file = self._file or self._open(part)
@@ -186,7 +224,16 @@ class Tail:
         if nothing_read and not self._understood and self._reader and not part.problem:
             part.may_pass = not self._refused  # the first record may be half written
             part.problem = f"{self.path}: none of its records can be read as {self._reader.name}"
+        if self._rests and not part.progress and self._is_quiet(status):
+            self._rest(part, status)
         return part
+
+    def _rest(self, part: Slice, status: os.stat_result) -> None:
+        """Close a file to which nothing is written; a look at its path shows when to open it."""
+        live = status_of(self.path)
+        if live is None or _look(live) == _look(status):
+            self.close()
+            self._resting = _look(live), part
 
     def _changed(self, file: OpenFile, status: os.stat_result) -> bool:
         look = (status.st_size, status.st_mtime_ns)
@@ -219,6 +266,9 @@ class Tail:
         if hole is not None and hole.start > end:
             hole = None
         end = end if hole is None else hole.start
+        gap = file.gap(SLICE_BYTES, end)
+        if gap is not None:
+            end, hole = gap[0], None
         probe(self._suspects, self.path, file, reader, end)
         limit = SLICE_BYTES
         while True:
@@ -231,6 +281,9 @@ class Tail:
         if hole is not None and whole and not reading.consumed:
             self._pass_over(reader, part, file, data, hole)
             return
+        if gap is not None and whole and not reading.consumed:
+            self._pass_gap(reader, part, file, data, gap[1])
+            return
         if not reading.consumed and whole and (part.history or self._is_quiet(status)):
             reading = self._feed(reader, file, data, final=True)
             self._flushed_size = end
@@ -242,6 +295,43 @@ class Tail:
             self._understood = bool(reading.events or reading.ignored)
             self._refused = self._refused or bool(reading.rejected)
         part.notes += [f"{self.path}: {warning}" for warning in reading.warnings]
+        self._pass_barren(part, file, reader, reading, end)
+
+    def _pass_gap(
+        self, reader: LogReader, part: Slice, file: OpenFile, data: bytes, stop: int
+    ) -> None:
+        """Continue behind a hole of a sparse file, which holds nothing but zeros."""
+        if data:
+            _take(part, file, self._feed(reader, file, data, final=True))
+        part.progress = True
+        part.rejected[_GARBAGE] += 1
+        file.advance(stop - file.place.offset)
+
+    def _pass_barren(
+        self, part: Slice, file: OpenFile, reader: LogReader, reading: Reading, end: int
+    ) -> None:
+        """Pass over the rest of a file without a record for long, nor at its end."""
+        if reading.events or reading.ignored:
+            self._barren, self._barren_until = 0, END_BYTES
+            return
+        self._barren += reading.consumed
+        start = end - END_BYTES
+        if self._barren < self._barren_until or file.place.offset >= start:
+            return
+        data = os.pread(file.descriptor, END_BYTES, start)
+        scratch = type(reader)(reader.options)
+        with self._suspects.reading(self.path, file.place, start, data):
+            found = scratch.read(data, final=True)
+        if found.events or found.ignored:
+            self._barren_until = 2 * self._barren
+            return
+        left = end - file.place.offset
+        part.rejected[_GARBAGE] += 1
+        part.notes.append(
+            f"{self.path}: no record in {self._barren >> 20} MiB, nor in its last: "
+            f"{left:,} bytes are skipped"
+        )
+        file.advance(left)
 
     def _feed(self, reader: LogReader, file: OpenFile, data: bytes, final: bool = False) -> Reading:
         with self._suspects.reading(self.path, file.place, file.place.offset, data):
@@ -294,13 +384,20 @@ class Tail:
         """Open the file where the log was left, or the next; None if there is none."""
         if self._place is None:
             return self._begin(self.path)
-        found = find(self._place, self.path)
+        before = self._place
+        found = find(before, self.path)
         if found is not None:
+            if found.place.device == before.device and found.place.inode == before.inode:
+                self.changes += 1  # it was closed meanwhile: what was seen of it holds
+                self._file, self._place = found, found.place
+                return found
             return self._use_file(found)
         successor = self._begin(self._successor())
         if successor is not None and self._unread:
             part.notes.append(f"{self.path}: {self._unread} unread bytes are lost with the file")
             self._unread = 0
+        if successor is not None and before.is_same_file(successor.status()):
+            part.notes.append(f"{self.path}: truncated; reading it from its beginning")
         return successor
 
     def _start_over(self, part: Slice, file: OpenFile) -> None:
@@ -390,57 +487,8 @@ def _take(part: Slice, file: OpenFile, reading: Reading) -> None:
         file.advance(reading.consumed)
 
 
-# -- probing ---------------------------------------------------------------------------------------
-# Retry record by record what the last process died in, to find the one record at fault.
-
-_MAX_CUTS: Final = 4_096
-"""Maximum number of trials in one suspect; each is recorded in a file first."""
-_LONG_BYTES: Final = 4_096
-_GROWTH_DIVISOR: Final = 8
-"""A longer record grows by this fraction, not by a line: else the cost is quadratic."""
-_FINE_PIECES: Final = 64
-"""Pieces of a fraction that are tried separately after a crash in it.
-
-Bytes behind the record in the same piece, some hundred, are lost with it.
-"""
-
-
-def probe(suspects: Suspects, path: Path, file: OpenFile, reader: LogReader, end: int) -> None:
-    """Try the suspect of a file, if one is ahead, with a scratch reader; discard the result.
-
-    What is read grows from the beginning of a record, so that all of it costs some times what
-    reading it once does.
-
-    Args:
-        suspects: knows what the process died in, and records what is tried.
-        path: path of the log.
-        file: the file, at the position of the reader.
-        reader: reader of the log; only its state is used.
-        end: end of the range to read now.
-    """
-    suspect = suspects.suspect_ahead(path, file.place)
-    if suspect is None:
-        return
-    start, stop = max(suspect.start, file.place.offset), min(suspect.end, end)
-    if start >= stop:
-        return
-    data = os.pread(file.descriptor, stop - start, start)
-    scratch = type(reader)(reader.options)
-    scratch.restore(reader.save())
-    min_step = max(1, len(data) // _MAX_CUTS)
-    if suspect.harmless > start:
-        min_step = max(1, (stop - suspect.harmless) // _FINE_PIECES)
-    record, cut = 0, max(0, suspect.harmless - start)
-    while cut < len(data):
-        harmless, grown = cut, cut - record
-        step = max(
-            min_step,
-            grown // _GROWTH_DIVISOR if grown > _LONG_BYTES and not suspect.harmless else 1,
-        )
-        cut = data.find(b"\n", cut + step - 1) + 1 or len(data)
-        piece = data[record:cut]
-        with suspects.trying(path, file.place, start + record, piece, start + harmless):
-            # a final read holds nothing back: what it leaves is the beginning of a record
-            record += scratch.read(piece, final=True).consumed
-        suspects.survived(start + record)
-    suspects.survived(stop)
+def _look(status: os.stat_result | None) -> tuple[int, ...]:
+    """Return what shows that a file was written to, or replaced; empty if it is not there."""
+    if status is None:
+        return ()
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns

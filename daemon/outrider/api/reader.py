@@ -90,6 +90,9 @@ class LogReader:
         in_order: False where a record may report what happened long before it was written (a
             record of a job's end contains its start too): ``outrider ingest`` then sorts the
             events of the whole file before it counts.
+        users_write: True where users have such logs written themselves: then a job belongs to the
+            file that first reports on it. False: only the batch system writes them, and several
+            files in a folder may report on the same job.
         state_words: what the batch system calls the states of jobs, as `Adapter.state_words`.
     """
 
@@ -97,6 +100,7 @@ class LogReader:
     description: ClassVar[str]
     api_version: ClassVar[int]
     in_order: ClassVar[bool] = True
+    users_write: ClassVar[bool] = False
     state_words: ClassVar[Mapping[str, str]] = MappingProxyType({})
 
     def __init__(self, options: ReaderOptions) -> None:

@@ -123,6 +123,7 @@ class HTCondorLogReader(LogReader):
     name: ClassVar[str] = "htcondor"
     description: ClassVar[str] = "HTCondor event logs and user logs: text, JSON, XML"
     api_version = 1
+    users_write = True
     state_words = STATE_WORDS
 
     def __init__(self, options: ReaderOptions) -> None:

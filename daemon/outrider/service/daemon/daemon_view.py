@@ -154,6 +154,8 @@ class DaemonView:
     def ready(self) -> tuple[bool, list[str]]:
         """Return whether the daemon is ready, and the reasons if it is not."""
         reasons = [] if self.is_ready else ["still starting"]
+        if self.is_ready and self.core.engine.silent:
+            reasons.append("the history of the sources is being read")
         if self.recording.failure is not None:
             reasons.append(f"not recording: {self.recording.failure}")
         reasons += self.core.sources_down.values()
