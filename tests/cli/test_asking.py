@@ -9,7 +9,11 @@ from threading import Thread
 
 import pytest
 
+from outrider.cli.daemon import decoded
+from outrider.cli.recorded_commands import limit_in_words
 from outrider.journal import Entry, Journal, RunRecord
+from outrider.model.errors import PeerError
+from outrider.service.shapes.values import ModeLimit
 from tests.cli.running import get, outrider
 from tests.service.web.small_answers import STATUS
 
@@ -275,4 +279,35 @@ def test_what_levers_do_is_told_in_a_mode_that_acts() -> None:
     assert (
         "lever      leased_attributes: active leases 1,200 start, 3 defer; "
         "1,210 applied, 88,000 renewed\n" in told
+    )
+
+
+LIMIT = {
+    "most": "shadow", "at_s": 1.8e9, "was": "canary", "by": "command", "why": "a new server",
+    "uid": 1000, "user": "ann",
+}  # fmt: skip
+
+
+def test_an_answer_is_read_without_what_only_a_newer_daemon_sends() -> None:
+    limit = decoded(LIMIT | {"until_s": 1.9e9}, ModeLimit)
+    assert limit_in_words(limit, "UTC") == (
+        "at most shadow, by a command by ann (1000) on 2027-01-15 08:00:00 UTC: a new server"
+    )
+
+
+def test_an_answer_that_has_not_its_shape_is_refused_by_the_name_of_the_field() -> None:
+    without = {name: value for name, value in LIMIT.items() if name != "most"}
+    with pytest.raises(PeerError, match="missing required field `most`; use the outrider that"):
+        decoded(without, ModeLimit)
+
+
+def test_the_status_shows_the_limit_of_the_mode() -> None:
+    class Told(Stranger):
+        says = json.dumps(STATUS | {"configured_mode": "active", "mode_limit": LIMIT}).encode()
+
+    with serving(Told) as url:
+        out = outrider("status", "--url", url).out
+    assert (
+        "           configured: active; at most shadow, by a command by ann (1000) on "
+        "2027-01-15 08:00:00 UTC: a new server\n" in out
     )

@@ -7,7 +7,7 @@ import os
 import stat
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 from urllib.parse import quote, urlsplit
 
 import click
@@ -29,6 +29,8 @@ UNIT_CONFIG: Final = Path("/etc/outrider/outrider.toml")
 """The configuration that the shipped unit runs."""
 _EVERYWHERE: Final = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - looked up, not bound
 _EXPLAIN: Final = "/api/v1/explain/"
+
+T = TypeVar("T")
 
 
 class DaemonAddress(NamedTuple):
@@ -296,6 +298,22 @@ def _asked(
     if "error" in answer:
         raise PeerError(f"{place}: refused ({reply.status}): {answer['error']}")
     return Answer(reply.status, answer)
+
+
+def decoded(answer: Any, kind: type[T]) -> T:
+    """Return an answer, or a part of it, in its shape; unknown fields are left out.
+
+    Raises:
+        PeerError: the daemon is of a version whose answer does not have this shape.
+    """
+    import msgspec  # imported late: the help of a command needs none
+
+    try:
+        return msgspec.convert(answer, kind)
+    except msgspec.ValidationError as error:
+        raise PeerError(
+            f"the daemon's answer cannot be read: {error}; use the outrider that the daemon runs"
+        ) from error
 
 
 def print_answer(answer: Answer) -> None:

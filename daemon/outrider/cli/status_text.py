@@ -1,11 +1,15 @@
 """Status, forecast, trial and evidence as lines of text."""
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from outrider.model.quantities import RATIO_LABELS, clock, count, duration, percent
 from outrider.model.reasons import label
 from outrider.service.views.sentences import trial_results, trial_summary
+
+if TYPE_CHECKING:
+    from outrider.service.shapes.values import Evidence, GuardFigure, PolicyFigures, TwinFigures
+    from outrider.twin.answer_file import Ratio
 
 # -- trial lines -----------------------------------------------------------------------------------
 # A canary trial, in lines for people.
@@ -56,73 +60,67 @@ def _ratio(ratio: Mapping[str, Any] | None) -> str:
 _SPANS = ("mean_wait_s",)
 
 
-def evidence_lines(evidence: dict[str, Any], zone: str = "UTC") -> list[str]:
-    """Return the answer of `GET /api/v1/promotion` for people, with times in the site's zone."""
-    since_s = evidence["mode_since_s"]
+def evidence_lines(evidence: "Evidence", zone: str = "UTC") -> list[str]:
+    """Return the evidence for people, with times in the site's zone."""
+    from msgspec import to_builtins
+
+    since_s = evidence.mode_since_s
     since = "" if since_s is None else f" since {clock(since_s, zone)}"
-    step = evidence["next_mode"] or "none"
-    ceiling = evidence["configured_mode"]
-    watched, needed = duration(evidence["watched_s"]), duration(evidence["needed_s"])
+    step, ceiling = evidence.next_mode or "none", evidence.configured_mode
+    watched, needed = duration(evidence.watched_s), duration(evidence.needed_s)
     lines = [
-        f"mode       {evidence['mode']}{since}; configured: {ceiling}; next step: {step}",
+        f"mode       {evidence.mode}{since}; configured: {ceiling}; next step: {step}",
         f"decisions  recorded for {watched} in this mode or above, needed: {needed}",
     ]
-    lines += [f"policy     {_policy(one)}" for one in evidence["policies"]]
-    lines += [f"guard      {_guard(one)}" for one in evidence["guards"]]
+    lines += [f"policy     {_policy(one)}" for one in evidence.policies]
+    lines += [f"guard      {_guard(one)}" for one in evidence.guards]
     lines += [
-        f"source     {one['label']} is {'up' if one['up'] else 'DOWN: ' + one['why']}"
-        for one in evidence["sources"]
+        f"source     {one.label} is {'up' if one.up else 'DOWN: ' + one.why}"
+        for one in evidence.sources
     ]
-    lines += [f"twin       {line}" for line in _twin(evidence["twin"], zone)]
-    lines += trial_lines(evidence.get("trial"), zone)
-    if not evidence["against"]:
+    lines += [f"twin       {line}" for line in _twin(evidence.twin, zone)]
+    lines += trial_lines(to_builtins(evidence.trial), zone)
+    if not evidence.against:
         return [*lines, "Nothing blocks the next step."]
-    return lines + [f"blocked    {why}" for why in evidence["against"]]
+    return lines + [f"blocked    {why}" for why in evidence.against]
 
 
-def _policy(one: dict[str, Any]) -> str:
-    if one["failed"] is not None:
-        return f"{one['name']} has FAILED: {one['failed']}"
-    compared = one["agreed"] + one["disagreed"]
-    refused = {why: n for why, n in one["would_refuse"].items() if n}
+def _policy(one: "PolicyFigures") -> str:
+    if one.failed is not None:
+        return f"{one.name} has FAILED: {one.failed}"
+    refused = {why: n for why, n in one.would_refuse.items() if n}
     gate = ", ".join(f"{count(n)} {label(why)}" for why, n in refused.items()) or "none"
     return (
-        f"{one['name']}: {count(one['decisions'])} decisions; same choice as the batch system in "
-        f"{percent(one['agreement_ratio'])} of {count(compared)} starts; the gate allows "
-        f"{count(one['would_act'])}, refuses {gate}"
+        f"{one.name}: {count(one.decisions)} decisions; same choice as the batch system in "
+        f"{percent(one.agreement_ratio)} of {count(one.agreed + one.disagreed)} starts; the gate "
+        f"allows {count(one.would_act)}, refuses {gate}"
     )
 
 
-def _twin(twin: dict[str, Any] | None, zone: str) -> Iterator[str]:
-    if twin is None or twin["asked_s"] is None:
+def _twin(twin: "TwinFigures | None", zone: str) -> Iterator[str]:
+    if twin is None or twin.asked_s is None:
         yield "no estimate yet"
         return
-    needed = "" if twin["needed"] else "; not needed (promote_by_twin)"
-    yield f"asked {clock(twin['asked_s'], zone)}{' STALE' if twin['stale'] else ''}{needed}"
-    for policy, why in twin["refused"].items():
+    needed = "" if twin.needed else "; not needed (promote_by_twin)"
+    yield f"asked {clock(twin.asked_s, zone)}{' STALE' if twin.stale else ''}{needed}"
+    for policy, why in twin.refused.items():
         yield f"{policy}: refused: {why}"
-    for policy, ratios in twin["past"].items():
-        ratios_text = ", ".join(
-            f"{RATIO_LABELS[name]} {_evidence_interval(ratios.get(name))}" for name in _SHOWN
-        )
-        yield f"{policy}, compared with the current scheduler: {ratios_text}"
+    for policy, ratios in twin.past.items():
+        figures = (f"{RATIO_LABELS[name]} {_interval(ratios.get(name))}" for name in _SHOWN)
+        yield f"{policy}, compared with the current scheduler: {', '.join(figures)}"
 
 
-def _evidence_interval(one: dict[str, Any] | None) -> str:
-    return (
-        "unknown"
-        if one is None
-        else f"{one['estimate']:.2f} ({one['low']:.2f} to {one['high']:.2f})"
-    )
+def _interval(one: "Ratio | None") -> str:
+    return "unknown" if one is None else f"{one.estimate:.2f} ({one.low:.2f} to {one.high:.2f})"
 
 
-def _guard(one: dict[str, Any]) -> str:
-    bound = "no bound" if one["bound"] is None else f"bound {_figure(one, one['bound'])}"
-    if one["value"] is None:
-        return f"{one['name']}: not known yet; {bound}"
-    broken = " BROKEN" if one["broken"] else ""
-    return f"{one['name']}: {_figure(one, one['value'])}; {bound}{broken}"
+def _guard(one: "GuardFigure") -> str:
+    bound = "no bound" if one.bound is None else f"bound {_figure(one, one.bound)}"
+    if one.value is None:
+        return f"{one.name}: not known yet; {bound}"
+    broken = " BROKEN" if one.broken else ""
+    return f"{one.name}: {_figure(one, one.value)}; {bound}{broken}"
 
 
-def _figure(one: dict[str, Any], value: float) -> str:
-    return duration(value) if one["name"] in _SPANS else f"{value:.3g}"
+def _figure(one: "GuardFigure", value: float) -> str:
+    return duration(value) if one.name in _SPANS else f"{value:.3g}"

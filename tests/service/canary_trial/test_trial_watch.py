@@ -10,10 +10,10 @@ import pytest
 
 from outrider.service.canary_trial.record import active_trial, trial_shown
 from outrider.service.canary_trial.trial import DaySums, Trial
-from outrider.service.commands.evidence import Evidence, against
+from outrider.service.commands.evidence import against
 from outrider.service.config.loaded import LoadedConfig
 from outrider.service.core.mode_limit import BY_COMMAND, ModeLimit
-from outrider.service.shapes.values import Compared, TrialOutcome
+from outrider.service.shapes.values import Compared, Evidence, TrialOutcome
 from tests.service.canary_trial.trial_site import Site, configured
 from tests.service.canary_trial.trials import SUNDAY_S, at
 

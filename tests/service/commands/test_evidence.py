@@ -6,18 +6,17 @@ import msgspec
 import pytest
 
 from outrider.acting.gate import Bounds, Figures
-from outrider.service.commands.evidence import (
+from outrider.service.commands.evidence import against, next_mode
+from outrider.service.config.declarations import Config
+from outrider.service.config.optional_tables import TwinSettings
+from outrider.service.modes.gathering import compared, twin_figures
+from outrider.service.shapes.values import (
     Evidence,
     GuardFigure,
     PolicyFigures,
     SourceFigure,
     TwinFigures,
-    against,
-    next_mode,
 )
-from outrider.service.config.declarations import Config
-from outrider.service.config.optional_tables import TwinSettings
-from outrider.service.modes.gathering import compared, twin_figures
 from outrider.service.twin.twin_file import TwinFile
 from outrider.twin.answer_file import Ratio, Ratios
 

@@ -4,7 +4,6 @@ import asyncio
 import time
 from pathlib import Path
 
-import msgspec
 import pytest
 
 from outrider.cli.status_text import evidence_lines
@@ -94,7 +93,8 @@ async def test_the_twin_has_to_speak_for_the_policy_and_then_it_climbs(tmp_path:
         await until(lambda: supervisor.view.saving().startswith("from "))
         result = await give(supervisor, Promote())
         assert (result.outcome, mode_of(supervisor)) == ("done", "active")
-        lines = evidence_lines(msgspec.to_builtins(result.evidence))
+        assert result.evidence is not None
+        lines = evidence_lines(result.evidence)
         figures = (
             "energy of runs 0.80 (0.70 to 0.90), wasted CPU time 0.80 (0.70 to 0.90), "
             "mean overhead 0.80"

@@ -62,9 +62,12 @@ def command(
 
 
 def _lines(status: dict[str, Any], zone: str) -> list[str]:
+    from outrider.cli.daemon import decoded
     from outrider.cli.recorded_commands import in_words, limit_in_words
+    from outrider.service.shapes.values import Commands
 
-    lines = [f"mode       {status['mode']}; the configuration's is {status['configured_mode']}"]
-    if status["mode_limit"] is not None:
-        lines.append(f"limit      {limit_in_words(status['mode_limit'], zone)}")
-    return lines + [f"command    {in_words(row, zone)}" for row in reversed(status["commands"])]
+    given = decoded(status, Commands)
+    lines = [f"mode       {given.mode}; the configuration's is {given.configured_mode}"]
+    if given.mode_limit is not None:
+        lines.append(f"limit      {limit_in_words(given.mode_limit, zone)}")
+    return lines + [f"command    {in_words(row, zone)}" for row in reversed(given.commands)]

@@ -42,6 +42,7 @@ def command(
     from outrider.cli.configuration import read
     from outrider.cli.printing import print_json
     from outrider.cli.status_text import evidence_lines
+    from outrider.service.shapes.values import Evidence
 
     own = read(config)
     socket = daemon.need_socket(socket_path, own)
@@ -51,13 +52,13 @@ def command(
         if as_json:
             print_json(evidence)
         else:
-            echo("\n".join(evidence_lines(evidence, zone)))
+            echo("\n".join(evidence_lines(daemon.decoded(evidence, Evidence), zone)))
         return int(bool(evidence["against"]))
     answer = daemon.post(socket, {"command": "promote", "why": why})
     if as_json:
         print_json(answer.body)
         return answer.exit_code
-    if answer.body["evidence"] is not None:
-        echo("\n".join(evidence_lines(answer.body["evidence"], zone)))
+    if (evidence := answer.body["evidence"]) is not None:
+        echo("\n".join(evidence_lines(daemon.decoded(evidence, Evidence), zone)))
     daemon.print_answer(answer)
     return answer.exit_code

@@ -90,13 +90,17 @@ def _lines(status: dict[str, Any]) -> list[str]:
 
 def _limited(status: dict[str, Any]) -> str:
     """Return what lowers the mode below the configuration's; empty: nothing does."""
-    from outrider.cli.recorded_commands import limit_in_words
-
     configured, limit = status.get("configured_mode"), status.get("mode_limit")
     if configured is None or (limit is None and configured == status["mode"]):
         return ""  # an older daemon has neither
-    text = f"configured: {configured}"
-    return text if limit is None else f"{text}; {limit_in_words(limit, status['timezone'])}"
+    if limit is None:
+        return f"configured: {configured}"
+    from outrider.cli.daemon import decoded
+    from outrider.cli.recorded_commands import limit_in_words
+    from outrider.service.shapes.values import ModeLimit
+
+    in_words = limit_in_words(decoded(limit, ModeLimit), status["timezone"])
+    return f"configured: {configured}; {in_words}"
 
 
 def _where_watts_come_from(status: dict[str, Any]) -> str:

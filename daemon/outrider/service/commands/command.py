@@ -12,10 +12,10 @@ from msgspec import Meta, Struct
 
 from outrider.journal import CommandRecord, Entry, Journal
 from outrider.model.errors import LedgerError
-from outrider.service.commands.evidence import Evidence
 from outrider.service.commands.reverting import Reverted
 from outrider.service.host.threads import in_own_thread
 from outrider.service.journal.recording import Recording
+from outrider.service.shapes.values import Evidence
 
 # -- history ---------------------------------------------------------------------------------------
 # The last commands and changes of the mode, recorded in the journal and the log.

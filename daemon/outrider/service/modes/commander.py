@@ -27,13 +27,13 @@ from outrider.service.commands.command import (
     name_of,
     plain,
 )
-from outrider.service.commands.evidence import Evidence
 from outrider.service.commands.reverting import LeverReverter
 from outrider.service.config.declarations import acting_of
 from outrider.service.core.mode_limit import BY_COMMAND, ModeLimit, rank
 from outrider.service.daemon.daemon_state import DaemonState
 from outrider.service.daemon.levers import make_levers
 from outrider.service.modes.mode_changes import ModeChanges
+from outrider.service.shapes.values import Evidence
 
 TIMEOUT_S: Final = 45.0
 """Seconds a client waits for a command; the command itself continues."""

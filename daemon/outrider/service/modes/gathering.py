@@ -10,20 +10,18 @@ from outrider.engine.scheduling.policy_runner import PolicyRunner
 from outrider.service.canary_trial.record import Stated
 from outrider.service.canary_trial.trial import MEASURES
 from outrider.service.commands.command import CommandHistory
-from outrider.service.commands.evidence import (
+from outrider.service.commands.evidence import WatchedTime, against, next_mode
+from outrider.service.config.declarations import Config, acting_of, policies_of
+from outrider.service.core.core import Core
+from outrider.service.daemon.daemon_state import DaemonState
+from outrider.service.modes.guard_watch import bounds_of
+from outrider.service.shapes.values import (
     Evidence,
     GuardFigure,
     PolicyFigures,
     SourceFigure,
     TwinFigures,
-    WatchedTime,
-    against,
-    next_mode,
 )
-from outrider.service.config.declarations import Config, acting_of, policies_of
-from outrider.service.core.core import Core
-from outrider.service.daemon.daemon_state import DaemonState
-from outrider.service.modes.guard_watch import bounds_of
 from outrider.service.twin.twin_file import TwinFile
 from outrider.service.views.twin import expired, twin_shown
 from outrider.twin.answer_file import Ratio

@@ -19,7 +19,7 @@ from outrider.journal import CommandRecord, Entry, Journal
 from outrider.model.errors import LedgerError
 from outrider.service.canary_trial.watch import TrialWatch
 from outrider.service.commands.command import CONFIGURATION, CommandHistory
-from outrider.service.commands.evidence import WATCHED_KEY, Evidence, WatchedTime
+from outrider.service.commands.evidence import WATCHED_KEY, WatchedTime
 from outrider.service.config.declarations import policies_of, twin_of
 from outrider.service.config.loaded import LoadedConfig
 from outrider.service.core.source_state import SourceState
@@ -35,6 +35,7 @@ from outrider.service.modes.commander import Commander
 from outrider.service.modes.gathering import gather, stated_by
 from outrider.service.modes.guard_watch import GuardWatch
 from outrider.service.modes.mode_changes import ModeChanges
+from outrider.service.shapes.values import Evidence
 from outrider.service.twin.child import TwinChild
 from outrider.service.twin.starts_file import keep_planned_starts
 

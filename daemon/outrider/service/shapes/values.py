@@ -8,7 +8,7 @@ from typing import Annotated, Literal, TypeAlias
 
 from msgspec import Meta, Struct
 
-from outrider.twin.answer_file import Finite
+from outrider.twin.answer_file import Finite, Ratios, Window
 
 Mode: TypeAlias = Literal["observe", "shadow", "canary", "active"]
 MachineState: TypeAlias = Literal["busy", "free", "owner", "asleep", "closed"]
@@ -240,3 +240,84 @@ class TrialShown(Struct, frozen=True, kw_only=True):
     results: Annotated[
         list[str], Meta(description="In the status: the result of each measure, for people.")
     ] = []
+
+
+# -- evidence --------------------------------------------------------------------------------------
+# The evidence on raising the mode by one step, shown before it and with its command.
+
+
+class GuardFigure(Struct, frozen=True):
+    """One guard of `[acting]`: a figure of the last hours against its bound."""
+
+    name: str
+    value: Annotated[float | None, Meta(description="Null: too few events.")]
+    bound: Annotated[float | None, Meta(description="Null: not guarded.")]
+    broken: bool
+
+
+class SourceFigure(Struct, frozen=True):
+    """One source of events."""
+
+    label: str
+    up: bool
+    why: Annotated[str, Meta(description="Why it is down; empty: it is up.")]
+
+
+class PolicyFigures(Struct, frozen=True):
+    """Decisions of one policy, and their agreement with the batch system's."""
+
+    name: str
+    decisions: int
+    agreed: int
+    disagreed: int
+    agreement_ratio: float | None
+    would_act: Annotated[int, Meta(description="Decisions that the gate would allow.")]
+    would_refuse: Annotated[
+        dict[str, int], Meta(description="Decisions it would refuse, by reason.")
+    ]
+    failed: Annotated[str | None, Meta(description="Why it is disabled; null: it is not.")]
+
+
+class TwinFigures(Struct, frozen=True, kw_only=True):
+    """Results of the shadow twin for the policies that would act."""
+
+    needed: Annotated[bool, Meta(description="True if its result is required.")]
+    most_overhead_ratio: Annotated[float, Meta(description="promote_most_overhead_ratio.")]
+    asked_s: Annotated[float | None, Meta(description="Unix seconds; null: no answer yet.")] = None
+    window: Annotated[Window | None, Meta(description="The period of the past.")] = None
+    stale: bool = False
+    refused: Annotated[dict[str, str], Meta(description="Why there is no result, by policy.")] = {}
+    past: Annotated[
+        dict[str, Ratios],
+        Meta(description="Past period: policy / current scheduler, by policy."),
+    ] = {}
+
+
+class Evidence(Struct, frozen=True, kw_only=True):
+    """All evidence on raising the mode by one step, and the objections to it."""
+
+    mode: Annotated[str, Meta(description="The effective mode.")]
+    mode_since_s: Annotated[float | None, Meta(description="Unix seconds; null: not known.")]
+    configured_mode: Annotated[str, Meta(description="The configured mode: the ceiling.")]
+    next_mode: Annotated[str | None, Meta(description="The next step; null: there is none.")]
+    watched_s: Annotated[
+        float,
+        Meta(
+            description="For how long the policy has decided here in this mode or above, with "
+            "every source up, since a guard last broke or the policy was another."
+        ),
+    ]
+    needed_s: Annotated[float, Meta(description="The required watched_s (promote_after_s).")]
+    policies: list[PolicyFigures]
+    guards: list[GuardFigure]
+    sources: list[SourceFigure]
+    trouble: Annotated[list[str], Meta(description="Other reasons why it cannot act.")] = []
+    twin: Annotated[
+        TwinFigures | None,
+        Meta(description="Results of the shadow twin; null: there are none, and none are needed."),
+    ] = None
+    trial: Annotated[
+        TrialShown | None,
+        Meta(description="The last canary trial by days, as in the status; null: there was none."),
+    ] = None
+    against: Annotated[list[str], Meta(description="Objections; empty: it may be raised.")] = []

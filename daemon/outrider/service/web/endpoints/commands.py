@@ -7,8 +7,7 @@ from aiohttp import web
 from msgspec import Meta, Struct
 
 from outrider.service.commands.command import MAX_SHOWN, Command, Result, StillAtWorkError
-from outrider.service.commands.evidence import Evidence
-from outrider.service.shapes.values import Commands, Failure
+from outrider.service.shapes.values import Commands, Evidence, Failure
 from outrider.service.views.status import command_rows
 from outrider.service.web.endpoint import (
     Answer,
