@@ -42,6 +42,16 @@ def test_another_decision_takes_the_place_of_the_one_before_at_once() -> None:
     assert due.withdraw == []
 
 
+def test_an_active_deferral_is_known_with_the_time_that_it_may_last_yet() -> None:
+    leases = Leases(LEASE_S, LeaseBounds(longest_deferral_s=900.0))
+    leases.want(row("1", "defer"), 0.0)
+    leases.want(row("2"), 0.0)
+    assert leases.kept(0.0) == {}, "not applied yet"
+    applied_at(leases, 10.0)
+    assert leases.kept(60.0) == {"1": (row("1", "defer"), 840.0)}
+    assert leases.kept(100.0) == {}, "nobody renewed it"
+
+
 def test_what_is_not_wanted_any_more_is_taken_back_if_it_was_ever_carried_out() -> None:
     leases = Leases(LEASE_S, LeaseBounds())
     leases.want(row("1"), 0.0)

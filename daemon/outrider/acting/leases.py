@@ -88,6 +88,14 @@ class Leases:
         """Return the decisions that are active at the batch system, by job."""
         return {job: one.decision for job, one in self._leases.items() if one.lapses_s > now_s}
 
+    def kept(self, now_s: float) -> dict[str, tuple[DecisionRow, float]]:
+        """Return the active deferrals by job, each with the seconds for which it may last yet."""
+        return {
+            job: (decision, self._limit.left_s(job, now_s))
+            for job, decision in self.standing(now_s).items()
+            if decision.action == DEFER
+        }
+
     def want(self, decision: DecisionRow, now_s: float) -> None:
         """Want this decision from now on, instead of any earlier one for its job."""
         job = decision.job

@@ -84,6 +84,12 @@ class LeverThread:
         with self._lock:
             return self._leases.standing(self._clock())
 
+    @property
+    def kept(self) -> dict[str, tuple[DecisionRow, float]]:
+        """Active deferrals by job, each with the seconds for which it may last yet."""
+        with self._lock:
+            return self._leases.kept(self._clock())
+
     def want(self, decisions: Iterable[DecisionRow]) -> None:
         """Want these decisions from now on, each instead of any earlier one for its job."""
         now_s = self._clock()

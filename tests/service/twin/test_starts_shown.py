@@ -3,6 +3,7 @@
 import asyncio
 import os
 import time
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from outrider.service.twin import starts_file
 from outrider.service.twin import watch as watch_module
 from outrider.service.twin.starts_file import StartInterval, StartsFile
 from outrider.service.twin.watch import FRESH_S, TwinWatch
-from outrider.service.views.expected_starts import ExpectedStarts
+from outrider.service.views.expected_starts import ExpectedStarts, Kept
 from tests.fixtures.cores import T, core_of, tell
 from tests.fixtures.plain import plain
 from tests.service.running.small_site import LOG_TABLE, SmallSite
@@ -58,6 +59,22 @@ def test_an_interval_the_next_pass_and_what_nobody_knows_are_told_apart(tmp_path
     assert plain(starts.of("new")) == unknown
     assert plain(starts.of("later")) == {"answer": "not_said", "start": None, "why": NOT_ASKED}
     assert (starts.shown().n, starts.shown().not_known_n) == (3, 1)
+
+
+def test_no_start_is_expected_before_outrider_ends_its_own_deferral(tmp_path: Path) -> None:
+    watch = written(tmp_path)
+    core = core_of("log")
+    tell(core, "log", [(T - 50.0, SUBMITTED, "a", JobSpec())], T)
+    core.site.now = T
+    kept = {"a": Kept(T + 60.0, T + 900.0), "b": Kept(T + 60.0, inf), "new": Kept(T, T)}
+    starts = ExpectedStarts(watch, core, True, kept)
+    late = {"low_s": T + 60.0, "median_s": T + 60.0, "high_s": T + 900.0}
+    assert plain(starts.of("a")) == {"answer": "interval", "start": late, "why": None}
+    unbounded = {"low_s": T + 60.0, "median_s": T + 60.0, "high_s": T + 60.0}
+    assert plain(starts.of("b")) == {"answer": "interval", "start": unbounded, "why": None}
+    assert starts.of("new").answer == "not_known"
+    bounds = [starts.kept_until_s(job) for job in ("a", "b", "other")]
+    assert bounds == [T + 900.0, None, None]
 
 
 @pytest.mark.parametrize(

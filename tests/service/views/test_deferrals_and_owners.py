@@ -1,12 +1,14 @@
 """Outrider's additions to the batch system's reason: end of a deferral, owners' hours."""
 
 import datetime as dt
+from types import SimpleNamespace
 from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
 
 from outrider.api import JobSpec, MachineSpec, WaitingReason
+from outrider.model.decisions import DecisionRow
 from outrider.model.events import (
     ELIGIBLE,
     EVICTED,
@@ -18,6 +20,7 @@ from outrider.model.events import (
     NamedEvent,
 )
 from outrider.service.core.core import Core
+from outrider.service.views.expected_starts import Kept, kept_jobs
 from outrider.service.views.explanation import explain
 from outrider.service.views.waiting_reasons import SystemAnswer
 from tests.fixtures.cores import core_of, tell
@@ -87,6 +90,19 @@ def test_a_job_that_outrider_keeps_is_deferred_and_not_only_would_be() -> None:
         "Outrider keeps it in the queue until it decides otherwise."
     )
     assert told["policies"][0]["latest_s"] is None, "it may be deferred for ever"
+
+
+def test_a_job_that_outrider_keeps_is_kept_as_long_as_levers_may_at_most() -> None:
+    core = deferring(reconsider_s=3600.0, max_defer_s=604_800.0)
+    decision = DecisionRow(core.now_s, "1", "defer", None, 1, "evicted", "watts_hold", "active")
+    levers: Any = SimpleNamespace(threads=[SimpleNamespace(kept={"1": (decision, 840.0)})])
+    kept = kept_jobs(core, levers)
+    latest_s = core.now_s + 840.0
+    assert kept == {"1": Kept(latest_s, latest_s)}
+    starts: Any = SimpleNamespace(kept_until_s=lambda job: latest_s, explained=lambda job: None)
+    told = explained(core, "1", lease=LEASE, starts=starts)
+    assert "watts_hold keeps it queued until 2023-11-15 10:15 CET: " in told["sentence"]
+    assert told["policies"][0]["latest_s"] == latest_s
 
 
 # -- owners -----------------------------------------------------------------------------------

@@ -27,7 +27,7 @@ from outrider.service.mqtt.publisher import Publisher
 from outrider.service.shapes.site import UserRow
 from outrider.service.shapes.values import TrialShown
 from outrider.service.twin.watch import TwinWatch
-from outrider.service.views.expected_starts import ExpectedStarts
+from outrider.service.views.expected_starts import ExpectedStarts, kept_jobs
 from outrider.service.views.one_machine import MachineHistories
 from outrider.service.views.over_time import KeptJobsOverTime, KeptUseOverTime
 from outrider.service.views.status import levers_shown, sentence
@@ -145,7 +145,8 @@ class DaemonView:
 
     def expected_starts(self) -> ExpectedStarts:
         """Return the current expected starts of waiting jobs."""
-        return ExpectedStarts(self.twin, self.core, self.own_clock)
+        kept = kept_jobs(self.core, self.levers())
+        return ExpectedStarts(self.twin, self.core, self.own_clock, kept)
 
     def saving(self) -> str:
         """Return the twin's estimated saving, in words."""

@@ -1,11 +1,15 @@
 """View of expected starts: the contents of `starts.json`, and whether they are valid now."""
 
 import time
-from typing import Final
+from collections.abc import Mapping
+from math import inf
+from types import MappingProxyType
+from typing import Final, NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import asdict
 
+from outrider.acting.lever_runner import LeverRunner
 from outrider.model.quantities import duration
 from outrider.service.config.declarations import twin_of
 from outrider.service.core.core import Core
@@ -39,6 +43,35 @@ _FAR: Final = "it may not start for weeks"
 _NOT_ASKED: Final = "the job came after the last answer, may not start yet, or fits on no machine"
 
 
+class Kept(NamedTuple):
+    """Outrider's own deferral of a job, which is active at the batch system.
+
+    Attributes:
+        until_s: when its policy decides again, Unix seconds.
+        latest_s: when it ends at the latest; infinite: there is no limit.
+    """
+
+    until_s: float
+    latest_s: float
+
+
+def kept_jobs(core: Core, runner: LeverRunner | None) -> dict[str, Kept]:
+    """Return the jobs that levers keep in the queue now, by name."""
+    found: dict[str, Kept] = {}
+    runners = {each.name: each for each in core.runners}
+    for thread in runner.threads if runner is not None else ():
+        for job, (decision, left_s) in thread.kept.items():
+            history, policy = core.merger.normaliser.known_by(job), runners.get(decision.policy)
+            if history is None or policy is None:
+                continue
+            latest_s = policy.latest_start_s(history.number)
+            most_s = core.now_s + left_s
+            latest_s = most_s if latest_s is None else min(latest_s, most_s)
+            until_s = policy.next_look_s(history.number)
+            found[job] = Kept(latest_s if until_s is None else min(until_s, latest_s), latest_s)
+    return found
+
+
 class Forecast(Struct, frozen=True):
     """Answer about the start of a job.
 
@@ -62,6 +95,7 @@ class ExpectedStarts:
         watch: has read the file.
         core: the daemon's, whose policies are the candidates.
         own_clock: the site is simulated, and its clock is not the wall's.
+        kept: jobs that Outrider keeps in the queue now (`kept_jobs`).
 
     Attributes:
         not_said: why nothing is said now; empty: it is.
@@ -69,7 +103,14 @@ class ExpectedStarts:
             about at all.
     """
 
-    def __init__(self, watch: TwinWatch, core: Core, own_clock: bool) -> None:
+    def __init__(
+        self,
+        watch: TwinWatch,
+        core: Core,
+        own_clock: bool,
+        kept: Mapping[str, Kept] = MappingProxyType({}),
+    ) -> None:
+        self._kept = kept
         self._file = watch.starts
         self._age_s = watch.starts_age_s
         self._policies = [runner.name for runner in core.runners]
@@ -89,10 +130,19 @@ class ExpectedStarts:
         self.under_not_said = self._refused()
 
     def of(self, job: str) -> Forecast:
-        """Return the answer about a job under the batch system's own rule."""
+        """Return the answer about a job under the batch system's own rule.
+
+        That rule knows nothing of Outrider's own deferrals: no job starts before its own ends.
+        """
         if self._file is None or self.not_said:
             return _not_said(self.not_said)
-        return _answer(self._file.jobs, job, self._file.asked_s, self._why_unknown(job))
+        found = _answer(self._file.jobs, job, self._file.asked_s, self._why_unknown(job))
+        return _after(found, self._kept.get(job))
+
+    def kept_until_s(self, job: str) -> float | None:
+        """Return until when Outrider keeps a job at the latest; None: it does not, or no limit."""
+        kept = self._kept.get(job)
+        return None if kept is None or kept.latest_s == inf else kept.latest_s
 
     def under(self, job: str) -> dict[str, Forecast]:
         """Return the same under each policy that was asked about, by its name."""
@@ -206,6 +256,18 @@ def _answer(
         return Forecast(NOT_KNOWN, None, unknown)
     expected = ExpectedStart(start.low_s, start.median_s, start.high_s)
     return Forecast(AT_ONCE if start.high_s <= asked_s else INTERVAL, expected, None)
+
+
+def _after(found: Forecast, kept: Kept | None) -> Forecast:
+    """Return a forecast with no start before the end of a deferral."""
+    if kept is None or found.start is None:
+        return found
+    latest_s = kept.latest_s if kept.latest_s < inf else kept.until_s
+    low_s, median_s = (
+        max(at_s, kept.until_s) for at_s in (found.start.low_s, found.start.median_s)
+    )
+    start = ExpectedStart(low_s, median_s, max(found.start.high_s, latest_s))
+    return Forecast(INTERVAL, start, None)
 
 
 def _not_said(why: str) -> Forecast:

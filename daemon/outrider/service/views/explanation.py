@@ -83,8 +83,9 @@ def explain(
         return None
     latest = {row["policy"]: row for row in rows}
     is_kept = lease is not None and lease["action"] == DEFER
+    most_s = starts.kept_until_s(name) if is_kept and starts else None
     policies = [
-        _pending_decision(core, runner, job, latest.get(runner.name, {}), is_kept)
+        _pending_decision(core, runner, job, latest.get(runner.name, {}), is_kept, most_s)
         for runner in core.runners
         if not runner.broken
     ]
@@ -205,7 +206,12 @@ def _batch_system(answer: SystemAnswer) -> BatchSystem | None:
 
 
 def _pending_decision(
-    core: Core, runner: PolicyRunner, job: Job, row: dict[str, Any], is_kept: bool
+    core: Core,
+    runner: PolicyRunner,
+    job: Job,
+    row: dict[str, Any],
+    is_kept: bool,
+    most_s: float | None,
 ) -> dict[str, Any]:
     pending = runner.queue.waiting.get(job.number)
     place = NOWHERE if pending is None else pending.cluster
@@ -214,8 +220,8 @@ def _pending_decision(
         "action": None if pending is None else pending.action or None,
         "reason": None if pending is None else pending.reason or None,
         "cluster": None if place == NOWHERE else core.site.cluster_names[place],
-        "until_s": runner.next_look_s(job.number),
-        "latest_s": runner.latest_start_s(job.number),
+        "until_s": _first(runner.next_look_s(job.number), most_s),
+        "latest_s": _first(runner.latest_start_s(job.number), most_s),
         "decided_s": row.get("time_s"),
         "seq": row.get("seq"),
         "scores": row.get("scores") or {},
@@ -223,6 +229,11 @@ def _pending_decision(
         "explanation": runner.explain(job, core.site),
     }
     return {**view, "text": policy_text(view, core.config.timezone, is_kept)}
+
+
+def _first(at_s: float | None, most_s: float | None) -> float | None:
+    """Return a time, at most another; None stays unknown."""
+    return at_s if at_s is None or most_s is None else min(at_s, most_s)
 
 
 # -- owner hours -----------------------------------------------------------------------------------
