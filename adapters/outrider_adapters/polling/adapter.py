@@ -143,23 +143,31 @@ class PollingAdapter(Adapter):
             self.begin(cursor)
             return self.look()
 
+        last_s = loop.time()
         for question in chain([first], repeat(self.look)):
             asked_s = loop.time()
             async for batch in self._caller.ask(question):
                 if batch is None:
-                    yield _waiting(last, loop.time() - asked_s)
+                    now_s = loop.time()
+                    yield _waiting(last, now_s - asked_s, now_s - last_s)
                 else:
-                    last = batch
+                    last, last_s = batch, loop.time()
                     yield batch
             await asyncio.sleep(self.pause_s(last))
 
 
-def _waiting(last: Batch, for_s: float) -> Batch:
-    """Return an empty batch during a wait; after a minute it is no longer pending history."""
+def _waiting(last: Batch, for_s: float, since_last_s: float) -> Batch:
+    """Return an empty batch during a wait; after a minute it is no longer pending history.
+
+    Args:
+        last: the last batch.
+        for_s: how long the answer has been waited for, in seconds.
+        since_last_s: how long ago the last batch was.
+    """
     return Batch(
         events=[],
         cursor=last.cursor,
-        age_s=last.age_s + for_s,
+        age_s=last.age_s + since_last_s,
         history=last.history and for_s < _HISTORY_WITHIN_S,
         standing=True,
         note=f"the batch system has not answered for {for_s:.0f} s",

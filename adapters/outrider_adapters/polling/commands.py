@@ -5,6 +5,7 @@ import os
 import shutil
 import signal
 import subprocess
+import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeVar
@@ -103,7 +104,7 @@ class _Silence(NamedTuple):
 
 
 class Asking:
-    """Maker of queries, which records since when each daemon has not answered.
+    """Maker of queries, which records when each daemon that does not answer last did.
 
     Args:
         failure: exception of a call without an answer.
@@ -112,16 +113,18 @@ class Asking:
     def __init__(self, failure: type[Exception]) -> None:
         self._failure = failure
         self._away: dict[str, _Silence] = {}
+        self._answered_s: dict[str, float] = {}
 
     def ask(self, whom: str, now_s: float, question: Callable[[], T]) -> T | None:
         """Return the answer, or None if there is none."""
         try:
             answer = question()
         except self._failure as error:
-            since_s = self._away[whom].since_s if whom in self._away else now_s
+            since_s = self._answered_s.setdefault(whom, now_s)
             self._away[whom] = _Silence(since_s, str(error))
             return None
         self._away.pop(whom, None)
+        self._answered_s[whom] = now_s
         return answer
 
     def batch(
@@ -135,10 +138,11 @@ class Asking:
             look: queries it.
             cursor: cursor of the last batch.
         """
+        began_s = time.monotonic()
         found = self.ask(whom, now_s, look)
         if found is not None:
             return found
-        age_s = now_s - self.away_since_s(now_s)
+        age_s = now_s - self.away_since_s(now_s) + time.monotonic() - began_s
         return Batch(events=[], cursor=cursor, age_s=age_s, note="; ".join(self.notes()))
 
     def is_away(self, whom: str) -> bool:
@@ -146,7 +150,7 @@ class Asking:
         return whom in self._away
 
     def away_since_s(self, now_s: float) -> float:
-        """Return since when a daemon has not answered, the longest; `now_s` if all answer."""
+        """Return the oldest last answer of a daemon that does not answer; `now_s` if all do."""
         return min((one.since_s for one in self._away.values()), default=now_s)
 
     def notes(self) -> list[str]:

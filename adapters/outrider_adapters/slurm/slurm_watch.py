@@ -243,6 +243,8 @@ _COLUMNS: Final = (
 )
 _MAX_JOBS_PER_QUERY: Final = 500
 """Jobs in one query, since the length of a command line is limited."""
+_PAUSES_S: Final = (0.0, 0.5, 1.0)
+"""Pauses before queries about runs that were lost at this look."""
 
 
 class Accounting:
@@ -252,13 +254,21 @@ class Accounting:
         commands: of the Slurm.
         storage: its ``AccountingStorageType``.
         cluster: the cluster of the jobs.
+        sleep: waits for some seconds.
 
     Attributes:
         unknown_n: jobs with an unknown end since the adapter was started.
     """
 
-    def __init__(self, commands: SlurmCommands, storage: str, cluster: str) -> None:
+    def __init__(
+        self,
+        commands: SlurmCommands,
+        storage: str,
+        cluster: str,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
         self._commands = commands
+        self._sleep = sleep
         self._has_accounting = storage.endswith("slurmdbd")
         self._cluster = cluster
         self.unknown_n = 0
@@ -288,18 +298,24 @@ class Accounting:
     def with_reasons(self, found: list[NamedEvent]) -> list[NamedEvent]:
         """Return the events, with the accounting's reason in evictions of an unknown one.
 
-        The queue shows that a job was queued again, but not that it was preempted. A reason that
-        the accounting does not have yet stays unknown.
+        The queue shows that a job was queued again, but not that it was preempted. The controller
+        reports to the accounting a moment later: a missing record is queried again, twice. A
+        reason that the accounting does not have then stays unknown.
         """
-        unknown = {e[2] for e in found if e[1] == events.EVICTED and e[3] == "unknown"}
+        unknown = {(e[2], e[0]) for e in found if e[1] == events.EVICTED and e[3] == "unknown"}
         if not unknown or not self._has_accounting:
             return found
-        jobs = [name.rpartition(":")[2] for name in unknown]
-        try:
-            recorded = self._queried(jobs[:_MAX_JOBS_PER_QUERY])
-        except CommandError:
-            return found
-        reasons = {(e[2], e[0]): e[3] for e in recorded if e[1] == events.EVICTED}
+        jobs = sorted({name.rpartition(":")[2] for name, _ in unknown})[:_MAX_JOBS_PER_QUERY]
+        reasons: dict[tuple[str, float], Any] = {}
+        for pause_s in _PAUSES_S:
+            self._sleep(pause_s)
+            try:
+                recorded = self._queried(jobs)
+            except CommandError:
+                break
+            reasons = {(e[2], e[0]): e[3] for e in recorded if e[1] == events.EVICTED}
+            if unknown <= reasons.keys():
+                break
         return [
             (*e[:3], reasons.get((e[2], e[0]), e[3]))
             if e[1] == events.EVICTED and e[3] == "unknown"

@@ -27,7 +27,7 @@ def test_an_outage_only_makes_old_and_nothing_is_lost(site: WatchedPool) -> None
     site.fails(outage_ratio=1.0)
     site.pool.owner_came("m1")
     away = [site.look(10) for _ in range(3)]
-    assert [batch.age_s for batch in away] == [0.0, 10.0, 20.0]
+    assert [batch.age_s for batch in away] == [10.0, 20.0, 30.0], "since the last answer"
     for batch in away:
         assert "the schedd schedd@mock.local does not answer" in batch.note
         assert "the collector does not answer" in batch.note

@@ -252,7 +252,7 @@ def test_a_server_that_is_gone_makes_looks_grow_old(watched: Callable[..., Watch
         assert site.look() == []
         assert "cannot connect to server pbs.test" in site.batch.note
         site.look()
-        assert site.batch.age_s == 10.0
+        assert site.batch.age_s >= 20.0, "since the last answer, 10 s before the first of these"
     site.pbs.start(job, T + 31)
     assert site.look() == ["started"]
 

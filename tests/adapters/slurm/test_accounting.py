@@ -1,5 +1,6 @@
 """Ends of jobs that left between two looks, from ``sacct``."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -26,12 +27,15 @@ ROWS = (
 
 
 def accounting(
-    folder: Path, script: str, storage: str = "accounting_storage/slurmdbd"
+    folder: Path,
+    script: str,
+    storage: str = "accounting_storage/slurmdbd",
+    sleep: Callable[[float], None] = lambda _: None,
 ) -> Accounting:
     """Return the accounting of a cluster with this script as sacct."""
     program(folder, "sacct", script)
     commands = SlurmCommands(SlurmSettings(commands=str(folder), answer_within_s=5.0))
-    return Accounting(commands, storage, "c")
+    return Accounting(commands, storage, "c", sleep)
 
 
 def printed(*rows: str) -> str:
@@ -88,6 +92,23 @@ def test_an_eviction_has_the_reason_that_was_recorded(tmp_path: Path) -> None:
     assert silent.with_reasons(found) == found
     none = accounting(tmp_path, printed(row), storage="accounting_storage/none")
     assert none.with_reasons(found) == found
+
+
+def test_a_record_that_comes_a_moment_later_is_waited_for(tmp_path: Path) -> None:
+    row = (
+        "c|9|PREEMPTED|1795441000|1795441000|1795441010|1795441100|2|2|alice|physics|staff|1:00|n1"
+    )
+    slept: list[float] = []
+
+    def sleep(seconds: float) -> None:
+        slept.append(seconds)
+        if seconds == 0.5:
+            accounting(tmp_path, printed(row))
+
+    asked = accounting(tmp_path, printed(), sleep=sleep)
+    found: list[NamedEvent] = [(T + 100, events.EVICTED, "c:9", "unknown")]
+    assert asked.with_reasons(found) == [(T + 100, events.EVICTED, "c:9", "preempted")]
+    assert slept == [0.0, 0.5], "and no longer than that"
 
 
 def test_many_jobs_are_asked_for_in_turn(tmp_path: Path) -> None:

@@ -221,6 +221,8 @@ def test_a_preempted_run_is_lost_for_that_reason(
     job = submit(slurm, folder, "--requeue", "-w", "n4", "-n4", sleep_s=600)
     watched.look_until("its start", lambda: "started" in watched.kinds_of(job))
     submit(slurm, folder, "-p", "urgent", "-n4", sleep_s=600)
+    words = ("-n", "-X", "-D", "-j", job, "-o", "State")  # which the accounting knows a bit later
+    slurm.wait_until("its record", lambda: "PREEMPTED" in slurm.run("sacct", *words))
     watched.look_until("its loss", lambda: "evicted" in watched.kinds_of(job))
     [lost] = [extra for kind, _, extra in watched.of(job) if kind == "evicted"]
     assert lost == "preempted"
