@@ -16,7 +16,7 @@ from outrider.journal import Entry
 from outrider.model.events import JOINED, SUBMITTED
 from outrider.service.core.core import Core
 from outrider.service.core.source_state import StateWords
-from outrider.service.core.user_privacy import KnownUsers, Pseudonyms, UserNames
+from outrider.service.core.user_privacy import KnownUsers, Pseudonyms, Viewer
 from outrider.service.journal.recording import Recording
 from outrider.service.twin.starts_cycle import StartsCycle
 from tests.acting.levers import Noting, at_a_pool, row
@@ -126,7 +126,7 @@ def test_a_job_comes_so_to_its_answer(core: Core, walks: dict[str, list[str]]) -
     from outrider.service.web.endpoints.jobs import JOBS, JobsQuery
 
     run(core, submission(), T + 30.0)
-    names = UserNames(Pseudonyms(b"key"), KnownUsers(), True)
+    names = Viewer(Pseudonyms(b"key"), KnownUsers(), True)
     view = SimpleNamespace(core=core, expected_starts=lambda: None, state_words=StateWords(dict))
     call: Any = SimpleNamespace(query=JobsQuery(), view=view, names=names)
     follow(

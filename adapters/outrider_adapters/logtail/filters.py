@@ -6,7 +6,26 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable
 from typing import Any, Final
 
+import msgspec
+
 from outrider.api import NamedEvent, events
+
+# -- reporters -------------------------------------------------------------------------------------
+# The users who wrote logs: names of users in these have pseudonyms of the writer's own.
+
+
+def reported_by(owner: str, told: Iterable[NamedEvent]) -> list[NamedEvent]:
+    """Return events of a user's own log, with that user as the reporter of users' names."""
+    return [(time_s, kind, job, _named_by(owner, kind, extra)) for time_s, kind, job, extra in told]
+
+
+def _named_by(owner: str, kind: int, extra: Any) -> Any:
+    if kind == events.SUBMITTED and extra.user:
+        return msgspec.structs.replace(extra, reporter=owner)
+    if kind == events.CHANGED and extra.get("user"):
+        return {**extra, "reporter": owner}
+    return extra
+
 
 # -- claims ----------------------------------------------------------------------------------------
 # Which log may report on which jobs.

@@ -38,6 +38,7 @@ class Slice(msgspec.Struct):
         problem: why the log cannot be read: it does not exist, or is no log; empty: it can.
         may_pass: the problem may be over soon.
         notes: information for the person on call.
+        owner: number of the user who owns the file with these events.
     """
 
     events: list[NamedEvent] = []
@@ -50,6 +51,7 @@ class Slice(msgspec.Struct):
     problem: str = ""
     may_pass: bool = False
     notes: list[str] = []
+    owner: int = 0
 
 
 # -- tail ------------------------------------------------------------------------------------------
@@ -479,6 +481,7 @@ class Tail:
 
 def _take(part: Slice, file: OpenFile, reading: Reading) -> None:
     part.events = reading.events
+    part.owner = file.status().st_uid  # of the open file: its path may lead elsewhere by now
     part.rejected.update(reading.rejected)
     part.ignored.update(reading.ignored)
     part.size = reading.consumed

@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from outrider.api import InProgress
-from outrider_adapters.logtail.filters import FOREIGN, Claims, LateHistory
+from outrider_adapters.logtail.filters import FOREIGN, Claims, LateHistory, reported_by
 from outrider_adapters.logtail.identity import (
     files_of,
     is_left_of_another,
@@ -66,6 +66,7 @@ class Tails:
         self._plain = [path for path in settings.paths if not glob.has_magic(path)]
         self._patterns = [path for path in settings.paths if glob.has_magic(path)]
         self._claims = Claims()
+        self._trusted = {0, os.geteuid()}
         self._matches: dict[str, list[str]] = {}
         self._unmatched: set[str] = set()  # patterns that have not been looked up yet
         self._tails: dict[str, Tail] = {}
@@ -288,6 +289,8 @@ class Tails:
             part = Slice(problem=f"{path}: reading it hangs", may_pass=True)
         else:
             del self._modes[path]
+            if path not in self._plain and part.owner not in self._trusted:
+                part.events = reported_by(str(part.owner), part.events)
             self._filter(path, tail, part)
             if path not in self._late and (part.progress or tail.changes != self._saved_at[path]):
                 self._save(path, tail)

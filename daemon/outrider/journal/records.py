@@ -318,6 +318,7 @@ class _Change(TypedDict, total=False):
     recalled: bool
     resources: Resources | None
     eligible: str
+    reporter: str
 
 
 _SHAPES: Final[dict[int, Any]] = {

@@ -31,6 +31,8 @@ class JobSpec(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
         resources: requested resources besides CPUs; None: none.
         eligible: name of the class of machines it may use, as defined by an `eligible` event;
             empty: any machine.
+        reporter: number of the user who wrote the log that names `user`; empty: the batch system
+            itself, or an admin, vouches for the name. Not for policies.
     """
 
     user: str = ""
@@ -43,6 +45,7 @@ class JobSpec(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     recalled: bool = False
     resources: Resources | None = None
     eligible: str = ""
+    reporter: str = ""
 
     @property
     def is_plain(self) -> bool:

@@ -7,14 +7,14 @@ from outrider import __version__
 from outrider.api import Batch
 from outrider.journal import OutcomeRecord
 from outrider.model.reasons import reason_text
-from outrider.service.core.user_privacy import KnownUsers, Pseudonyms, UserNames
+from outrider.service.core.user_privacy import KnownUsers, Pseudonyms, Viewer
 from outrider.service.mqtt.messages import health, presence, row_kind, row_message
 from tests.fixtures.small_figures import small_figures
 from tests.journal.samples import decision
 
 
-def names(shown: bool = True) -> UserNames:
-    return UserNames(Pseudonyms(b"k" * 32), KnownUsers(), shown)
+def names(shown: bool = True) -> Viewer:
+    return Viewer(Pseudonyms(b"k" * 32), KnownUsers(), shown)
 
 
 def told(message: bytes) -> dict[str, Any]:

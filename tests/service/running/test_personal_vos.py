@@ -5,8 +5,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
-from msgspec.structs import replace
 
 from outrider.api import Batch
 from outrider.model.events import CHANGED, COMPLETED, STARTED, SUBMITTED, NamedEvent
@@ -16,14 +16,19 @@ from outrider.service.core.user_privacy import (
     MAX_PERSONAL_VOS,
     KnownUsers,
     Pseudonyms,
-    UserNames,
+    Viewer,
     is_named_for,
+    is_pseudonym,
+    named_explanation,
+    named_rows,
+    named_status,
 )
 from outrider.service.metrics.store import MetricStore
 from outrider.service.mqtt.messages import row_message
+from outrider.service.shapes.values import OutsideText, UserName, VoName
 from outrider.service.twin import starts_file
 from outrider.service.twin.starts_file import OneMoreForecast, StartsFile
-from outrider.service.web.endpoints.jobs import JobRow, Jobs, in_jobs
+from outrider.service.web.endpoints.jobs import JobRow, Jobs
 from outrider.service.web.endpoints.probes import shown_to
 from tests.fixtures.cores import T, core_of, tell
 from tests.service.running.process import DaemonProcess
@@ -135,7 +140,7 @@ def test_which_vos_are_named_for_a_user(vo: str, user: str, named: bool) -> None
     personal = KnownUsers()
     event: NamedEvent = (0.0, SUBMITTED, "1.0", JobSpec(user=user, vo=vo))
     assert personal.note([event], lambda name: None) is named
-    names = UserNames(Pseudonyms(b"key"), personal, shown=False)
+    names = Viewer(Pseudonyms(b"key"), personal, shown=False)
     shown = user.casefold() in names.vo(vo).casefold() and bool(user)
     assert shown is (user in vo.casefold() and bool(user) and not named)
 
@@ -147,9 +152,10 @@ def test_a_vo_that_is_named_for_any_known_user_is_hidden(vo: str, vo_first: bool
     known = KnownUsers()
     students: NamedEvent = (0.0, SUBMITTED, "1.0", JobSpec(user="bob", vo=vo))
     own: NamedEvent = (1.0, SUBMITTED, "2.0", JobSpec(user="alice", vo="physics"))
-    names = UserNames(Pseudonyms(b"key"), known, shown=False)
+    names = Viewer(Pseudonyms(b"key"), known, shown=False)
     assert names.vo(vo) == vo, "nobody of that name is known"
     known.note([students, own] if vo_first else [own, students], lambda name: None)
+    names = names.for_user("")  # one for each answer
     assert "alice" not in names.vo(vo).casefold()
     assert names.vo("physics") == "physics"
     assert "alice" not in names.for_user("bob").vo(vo).casefold()
@@ -160,7 +166,7 @@ def test_users_are_known_again_after_a_restart_from_a_snapshot() -> None:
     submitted = [(T, SUBMITTED, "1.0", JobSpec(user=NAME, vo="physics"))]
     tell(core, "log", submitted, T + 100)
     again.restore(core.save())
-    names = UserNames(Pseudonyms(b"key"), again.known_users, shown=False)
+    names = Viewer(Pseudonyms(b"key"), again.known_users, shown=False)
     assert NAME not in names.vo(f"pi_{NAME}")
 
 
@@ -193,50 +199,70 @@ def test_beyond_the_most_that_are_kept_every_vo_is_hidden() -> None:
     for n in range(MAX_PERSONAL_VOS + 1):
         personal.note([(0.0, SUBMITTED, "1.0", JobSpec(user="a", vo=f"{n}.a"))], lambda name: None)
     assert len(personal.users) == MAX_PERSONAL_VOS
-    names = UserNames(Pseudonyms(b"key"), personal, shown=False)
+    names = Viewer(Pseudonyms(b"key"), personal, shown=False)
     assert names.vo(f"{MAX_PERSONAL_VOS}.a").startswith("u-")
     assert "physics" not in names.vo("physics")
 
 
-def explained(text: str) -> dict[str, Any]:
+def explained(text: str, held: str | None = None) -> dict[str, Any]:
     return {
-        "policies": [{"name": "p", "explanation": text, "scores": {f"batch {NAME} 1 min": 0.5}}],
+        "cause": "1.0 is held", "sentence": "1.0 is held", "held_because": held,
+        "batch_system": None, "batch_system_errors": [], "lease": None,
+        "policies": [
+            {"name": "p", "explanation": text, "text": "", "scores": {f"batch {NAME} 1 min": 0.5}}
+        ],
         "decisions": [],
-    }
+    }  # fmt: skip
 
 
-def test_what_the_batch_system_says_of_a_hold_is_told_to_those_alone_who_may_see_names() -> None:
-    answer = explained("") | {"held_because": "via condor_hold (by user ada)"}
-    answers = {
-        shown: UserNames(Pseudonyms(b"key"), KnownUsers(), shown).in_explanation(answer, "bob")
-        for shown in (True, False)
-    }
-    assert answers[True]["held_because"] == "via condor_hold (by user ada)"
-    assert answers[False]["held_because"] is None
+def seen(names: Viewer, answer: dict[str, Any], user: str) -> Any:
+    """Return the explanation of a user's job as a client gets it."""
+    return names.plain(named_explanation(answer, user))
+
+
+def test_names_in_what_the_batch_system_says_of_a_hold_are_shown_to_those_who_may_see_them() -> (
+    None
+):
+    answer = explained("", "via condor_hold (by user ada): ask bob")
+    known = KnownUsers()
+    known.add("ada")
+    known.add("bob")
+    viewers = {shown: Viewer(Pseudonyms(b"key"), known, shown) for shown in (True, False)}
+    held = {shown: seen(names, answer, "bob")["held_because"] for shown, names in viewers.items()}
+    assert held[True] == answer["held_because"]
+    assert "user ada" not in held[False]
+    assert "ask bob" not in held[False]
+    own = seen(viewers[False].for_user("bob"), answer, "bob")["held_because"]
+    assert own.endswith(": ask bob")
+    assert "user ada" not in own
 
 
 def test_what_a_policy_says_of_a_job_does_not_name_its_user() -> None:
-    names = UserNames(Pseudonyms(b"key"), KnownUsers(), shown=False)
+    names = Viewer(Pseudonyms(b"key"), KnownUsers(), shown=False)
     text = "ada has 3 jobs; ada@site waits, adamant does not, canada neither; Ada? (ada)"
-    answer = names.in_explanation(explained(text), "ada")
-    hidden = names.user("ada")
+    answer = seen(names, explained(text), "ada")
+    hidden = names.text(OutsideText("ada", "ada"))
+    assert is_pseudonym(hidden)
+    assert hidden != names.user("ada"), "a text may name anybody, and is no dictionary"
     assert answer["policies"][0]["explanation"] == (
         f"{hidden} has 3 jobs; {hidden}@site waits, adamant does not, canada neither; Ada? "
         f"({hidden})"
     )
-    assert names.user(hidden) == hidden, "a pseudonym is not hidden again"
-    open_names = UserNames(Pseudonyms(b"key"), KnownUsers(), shown=True)
-    assert open_names.in_explanation(answer, "ada") is answer
+    user = names.user("ada")
+    assert names.user(user) == user, "a pseudonym is not hidden again"
+    open_names = Viewer(Pseudonyms(b"key"), KnownUsers(), shown=True)
+    assert seen(open_names, explained(text), "ada") == explained(text)
     assert open_names.user("ada") == "ada"
 
 
 def test_an_explanation_does_not_name_the_users_in_vos_of_other_jobs() -> None:
     personal = KnownUsers()
     personal.note([(0.0, SUBMITTED, "2.0", JobSpec(user=NAME, vo=NAME))], lambda name: None)
-    names = UserNames(Pseudonyms(b"key"), personal, shown=False)
+    names = Viewer(Pseudonyms(b"key"), personal, shown=False)
     text = f"batch {NAME} 10 min before it, physics after. Then {NAME}."
-    answer = names.in_explanation(explained(text), "")
-    hidden = names.vo(NAME)
+    answer = seen(names, explained(text), "")
+    hidden = names.text(OutsideText(NAME, ""))
+    assert is_pseudonym(hidden)
     assert answer["policies"][0]["scores"] == {f"batch {hidden} 1 min": 0.5}
     assert answer["policies"][0]["explanation"] == (
         f"batch {hidden} 10 min before it, physics after. Then {hidden}."
@@ -254,20 +280,20 @@ def test_labels_of_scores_do_not_name_a_user_on_the_page_nor_over_mqtt() -> None
     decisions, _ = core.decision_log.take()
     labels = [label for row in decisions for label in row.scores or ()]
     assert any(NAME in label for label in labels), "sarsa labels its scores by VO"
-    names = UserNames(Pseudonyms(b"key"), core.known_users, shown=False)
-    rows = names.in_rows([row.as_row(1) for row in decisions])
+    names = Viewer(Pseudonyms(b"key"), core.known_users, shown=False)
+    rows = names.plain(named_rows([row.as_row(1) for row in decisions]))
     assert NAME not in str(rows)
-    assert names.vo(NAME) in str(rows)
+    assert names.text(OutsideText(NAME, "")) in str(rows)
     messages = [row_message(1, row, core, names) for row in decisions]
     assert NAME.encode() not in b"".join(messages)
 
 
-def personal_site() -> tuple[UserNames, UserNames, KnownUsers]:
+def personal_site() -> tuple[Viewer, Viewer, KnownUsers]:
     """Return a site with a VO named for carol as shown with names and with pseudonyms."""
     personal = KnownUsers()
     personal.note([(0.0, SUBMITTED, "1.0", JobSpec(user=NAME, vo=NAME))], lambda name: None)
     pseudonyms = Pseudonyms(b"key")
-    made = [UserNames(pseudonyms, personal, shown) for shown in (True, False)]
+    made = [Viewer(pseudonyms, personal, shown) for shown in (True, False)]
     return made[0], made[1], personal
 
 
@@ -278,26 +304,46 @@ def test_whole_answers_are_shown_as_they_are_or_with_each_personal_vo_hidden() -
         "wait_s": {"mean": 3.0, "by_vo": {NAME: 1.0, "physics": 5.0}},
         "fairness": {"windowed": 0.5, "share": {NAME: 0.25}, "target": {NAME: 0.5}},
     }
+    owner = UserName(NAME)
     job = JobRow(
-        "1.0", "queued", NAME, NAME, "batch", 4, None, None, None, None, 0, 0.0, 0.0, pending={}
-    )
+        "1.0", "queued", owner, VoName.of_user(NAME, owner), "batch", 4, None, None, None, None, 0,
+        0.0, 0.0, pending={},
+    )  # fmt: skip
     jobs = Jobs("shadow", 0.0, [job], 1)
     rows: list[dict[str, Any]] = [
         {"seq": 1, "scores": {f"batch {NAME}": 0.5}}, {"seq": 2, "scores": None},
     ]  # fmt: skip
     assert shown.vo(NAME) == NAME
-    for method, answer in (("in_status", status), ("in_rows", rows)):
-        assert getattr(shown, method)(answer) is answer
-    assert in_jobs(jobs, shown) is jobs
+    assert shown.plain(named_status(status)) == status
+    assert shown.plain(named_rows(rows)) == rows
+    [row] = shown.plain(jobs)["jobs"]
+    assert (row["user"], row["vo"]) == (NAME, NAME)
     user, vo = hidden.user(NAME), hidden.vo(NAME)
     assert (vo.startswith("u-"), hidden.vo("physics")) == (True, "physics")
-    assert hidden.in_status(status) == {
+    assert hidden.plain(named_status(status)) == {
         "mode": "shadow",
         "wait_s": {"mean": 3.0, "by_vo": {vo: 1.0, "physics": 5.0}},
         "fairness": {"windowed": 0.5, "share": {vo: 0.25}, "target": {vo: 0.5}},
     }
-    assert in_jobs(jobs, hidden) == replace(jobs, jobs=[replace(job, user=user, vo=vo)])
-    assert hidden.in_rows(rows) == [{"seq": 1, "scores": {f"batch {vo}": 0.5}}, rows[1]]
+    [row] = hidden.plain(jobs)["jobs"]
+    assert row["user"] == user
+    assert is_pseudonym(row["vo"])
+    assert len({row["vo"], user, vo}) == 3, "a user chooses the VO, and knows which total grows"
+    assert hidden.plain(named_rows(rows)) == [
+        {"seq": 1, "scores": {f"batch {hidden.text(OutsideText(NAME, ''))}": 0.5}}, rows[1],
+    ]  # fmt: skip
+
+
+def test_names_are_encoded_for_one_client_or_not_at_all() -> None:
+    for name in (UserName(NAME), VoName(NAME), OutsideText(NAME, NAME)):
+        assert NAME not in f"{name} {name!r}"
+        for answer in ({"name": name}, {name: 1.0}, [name]):
+            with pytest.raises(TypeError):
+                msgspec.json.encode(answer)
+            with pytest.raises(TypeError):
+                msgspec.to_builtins(answer)
+            assert NAME.encode() not in personal_site()[1].encode(answer)
+            assert NAME.encode() in personal_site()[0].encode(answer)
 
 
 def test_metrics_hide_a_personal_vo_in_every_label_that_names_one_and_nowhere_else() -> None:
@@ -320,13 +366,16 @@ def test_metrics_hide_a_personal_vo_in_every_label_that_names_one_and_nowhere_el
 def test_where_any_vo_may_be_a_users_no_word_of_a_policy_is_shown() -> None:
     _, hidden, personal = personal_site()
     personal.is_full = True
-    answer = hidden.in_explanation(explained("physics goes first"), "ada")
+    answer = seen(hidden, explained("physics goes first"), "ada")
     assert answer["policies"][0]["explanation"].startswith("u-")
     assert "physics" not in str(answer)
 
 
 def test_without_a_personal_vo_answers_are_left_as_they_are() -> None:
-    nobody = UserNames(Pseudonyms(b"key"), KnownUsers(), shown=False)
-    status: dict[str, Any] = {"wait_s": {"by_vo": {"physics": 1.0}}}
-    assert nobody.in_status(status) is status
+    nobody = Viewer(Pseudonyms(b"key"), KnownUsers(), shown=False)
+    status: dict[str, Any] = {
+        "wait_s": {"by_vo": {"physics": 1.0}},
+        "fairness": {"share": {"physics": 1.0}, "target": {}},
+    }
+    assert nobody.plain(named_status(status)) == status
     assert nobody.user("") == ""

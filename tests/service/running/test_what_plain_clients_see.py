@@ -5,6 +5,7 @@ the token sees all names in the same places.
 """
 
 import json
+import os
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +13,7 @@ from urllib.parse import quote
 
 import pytest
 
+from tests.service.running.other_users import NOBODY, need_root
 from tests.service.running.small_site import SmallSite
 from tests.service.running.test_personal_vos import tell_of_one_more
 
@@ -81,9 +83,14 @@ class Site(SmallSite):
         self.mallory = folder / "users" / "mallory.log"
         self.mallory.parent.mkdir()
 
+    def known(self, jobs: int) -> None:
+        """Wait until so many jobs are at the site."""
+        states = ("queued", "running", "held")
+        self.daemon.wait_until("known", lambda s: sum(s["jobs"][name] for name in states) == jobs)
+
     def ready(self) -> None:
         """Wait until every job is known and recorded."""
-        self.daemon.wait_until("all known", lambda s: sum(s["jobs"].values()) >= self.jobs_n)
+        self.known(self.jobs_n)
         tell_of_one_more(self)
         self.daemon.wait_until("recorded", lambda s: s["ledger"]["rows"] == s["ledger"]["last_seq"])
 
@@ -151,3 +158,39 @@ def test_who_sends_the_token_sees_all_names_in_the_same_places(site: Site) -> No
 def test_the_daemons_log_names_no_user(site: Site) -> None:
     text = site.log_text().casefold()
     assert not [user for user in USERS if user in text]
+
+
+def test_a_users_own_log_is_no_dictionary_of_pseudonyms(site: Site) -> None:
+    """Mallory writes every name into a log below the pattern, and looks for the pseudonyms."""
+    need_root()
+    before = {row["user"] for row in json.loads(site.asked("/api/v1/jobs"))["jobs"]}
+    host = "10.0.0.201"
+    part = site.mallory.with_suffix(".part")
+    names = [*USERS, f"{ALICE}-lab"]
+    written = b"".join(
+        job(cluster, name, name if cluster % 2 else ALICE, host)
+        for cluster, name in enumerate(names, 9000)
+    )
+    part.write_bytes(written + record(12, 9000, HoldReason=" ".join(USERS)))
+    os.chown(part, NOBODY, NOBODY)
+    part.rename(site.mallory)
+    site.known(site.jobs_n + len(names))
+    rows = json.loads(site.asked("/api/v1/jobs"))["jobs"]
+    own = [row for row in rows if row["job"].startswith(f"{host}#")]
+    others = [row for row in rows if not row["job"].startswith(f"{host}#")]
+    assert len(own) == len(names)
+    assert {row["user"] for row in others} == before, "as they were"
+    assert before.isdisjoint(row["user"] for row in own)
+    assert {row["vo"] for row in others}.isdisjoint({row["vo"] for row in own} - {"physics"})
+    users = json.loads(site.asked("/api/v1/users"))["users"]
+    assert before < {row["user"] for row in users}
+    totals = json.loads(site.asked("/api/v1/vos"))["vos"]
+    shown = {row["user"] for row in rows} | {row["vo"] for row in rows} - {"physics"}
+    assert shown.isdisjoint(row["vo"] for row in totals)
+    for user in before:
+        answer = json.loads(site.asked(f"/api/v1/jobs?user={user}"))
+        assert not [row for row in answer["jobs"] if row["job"].startswith(f"{host}#")]
+    full = json.loads(site.asked("/api/v1/users", TOKEN))["users"]
+    assert {row["user"] for row in full} == {*USERS, f"{ALICE}-lab"}
+    assert len(full) == len({(row["user"], row["vo"]) for row in full}), "no user is listed twice"
+    test_no_path_names_a_user_to_a_plain_client(site)

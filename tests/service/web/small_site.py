@@ -15,7 +15,7 @@ from msgspec import UNSET
 
 from outrider.model.errors import LedgerError
 from outrider.model.reasons import CODE_LABELS
-from outrider.service.core.user_privacy import KnownUsers, Pseudonyms, UserNames
+from outrider.service.core.user_privacy import KnownUsers, Pseudonyms, Viewer
 from outrider.service.daemon.daemon_view import SharedAnswers
 from outrider.service.metrics import MetricStore, Snapshot
 from outrider.service.shapes.jobs import BatchSystem
@@ -337,8 +337,8 @@ class SmallSite:
     def ready(self) -> tuple[bool, list[str]]:
         return not self.reasons, self.reasons
 
-    def names(self, shown: bool) -> UserNames:
-        return UserNames(Pseudonyms(b"key"), KnownUsers(), shown)
+    def names(self, shown: bool) -> Viewer:
+        return Viewer(Pseudonyms(b"key"), KnownUsers(), shown)
 
     def metrics(self) -> Snapshot:
         store = MetricStore({})

@@ -27,6 +27,7 @@ from outrider.service.web.endpoints import ENDPOINTS
 from outrider.service.web.endpoints.explain import _ledger_jobs, explanation
 from outrider.service.web.endpoints.status import whole_status
 from tests.fixtures.cores import T, core_of, tell
+from tests.fixtures.plain import EVERYTHING, shaped
 from tests.service.web.shapes import numbers_in, undeclared
 
 DAY_S = 86_400.0
@@ -65,9 +66,8 @@ async def living(tmp_path: Path) -> Any:
 
 def check(served: Any, shape: Any) -> None:
     """Check that an answer has exactly the declared shape."""
-    kept = msgspec.convert(served, shape, strict=True)
-    declared = msgspec.json.decode(msgspec.json.encode(kept))
-    assert undeclared(served, declared) == []
+    kept = shaped(served, shape, strict=True)
+    assert undeclared(served, msgspec.json.decode(EVERYTHING.encode(kept))) == []
 
 
 @asynccontextmanager

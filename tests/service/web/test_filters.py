@@ -17,7 +17,7 @@ from outrider.model.events import (
 )
 from outrider.service.core.core import Core
 from outrider.service.core.source_state import StateWords
-from outrider.service.core.user_privacy import KnownUsers, Pseudonyms, UserNames
+from outrider.service.core.user_privacy import KnownUsers, Pseudonyms, Viewer
 from outrider.service.views.users_and_vos import user_rows
 from outrider.service.web.endpoints import jobs, machines, users_and_vos
 from outrider.service.web.endpoints.jobs import JobsQuery
@@ -51,12 +51,13 @@ def site() -> Core:
 
 async def asked(endpoint: Any, core: Core, query: Any, names_shown: bool = True) -> Any:
     """Return the answer of an endpoint to a client that is shown names, or pseudonyms."""
-    names = UserNames(PSEUDONYMS, KnownUsers(), names_shown)
+    names = Viewer(PSEUDONYMS, KnownUsers(), names_shown)
     view = SimpleNamespace(
-        core=core, expected_starts=lambda: None, user_rows=lambda: user_rows(core.site),
-        state_words=StateWords(dict),
+        core=core, expected_starts=lambda: None, state_words=StateWords(dict),
+        user_rows=lambda apart: user_rows(core.site, apart),
     )  # fmt: skip
-    return plain(await endpoint.handle(SimpleNamespace(query=query, view=view, names=names)))
+    call = SimpleNamespace(query=query, view=view, names=names)
+    return plain(await endpoint.handle(call), names)
 
 
 async def named(core: Core, names_shown: bool = True, **filters: Any) -> list[str]:

@@ -10,7 +10,7 @@ from outrider.api import JobSpec, MachineSpec
 from outrider.model.events import EVICTED, JOINED, REMOVED, RESUMED, STARTED, SUBMITTED, SUSPENDED
 from outrider.service.core.core import Core
 from outrider.service.core.source_state import StateWords
-from outrider.service.core.user_privacy import KnownUsers, Pseudonyms, UserNames
+from outrider.service.core.user_privacy import KnownUsers, Pseudonyms, Viewer
 from outrider.service.views.job_list import JOB_SORTS
 from outrider.service.web.endpoint import BadQueryError
 from outrider.service.web.endpoints import jobs
@@ -49,7 +49,7 @@ def core() -> Core:
 
 
 async def page(core: Core, **query: Any) -> Any:
-    names = UserNames(Pseudonyms(b"key"), KnownUsers(), True)
+    names = Viewer(Pseudonyms(b"key"), KnownUsers(), True)
     view = SimpleNamespace(core=core, expected_starts=lambda: None, state_words=StateWords(dict))
     call: Any = SimpleNamespace(query=JobsQuery(**query), view=view, names=names)
     return plain(await jobs.JOBS.handle(call))

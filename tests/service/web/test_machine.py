@@ -4,7 +4,6 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import msgspec
 import pytest
 from msgspec import Struct
 
@@ -25,13 +24,13 @@ from outrider.model.events import (
     NamedEvent,
 )
 from outrider.service.core.core import Core
-from outrider.service.core.user_privacy import KnownUsers, Pseudonyms, UserNames, is_pseudonym
+from outrider.service.core.user_privacy import KnownUsers, Pseudonyms, Viewer, is_pseudonym
 from outrider.service.shapes.site import OneMachine
 from outrider.service.views.one_machine import MachineHistories
 from outrider.service.web.endpoint import NotFoundError
 from outrider.service.web.endpoints import machines as endpoint
 from tests.fixtures.cores import T, core_of, tell
-from tests.fixtures.plain import plain
+from tests.fixtures.plain import plain, shaped
 
 DESK = MachineSpec("lab", cpus=4, active_w=100.0, idle_w=40.0, sleep_w=3.0)
 SESSION: list[NamedEvent] = [(T + 60, OWNER_CAME, "m1", None), (T + 660, OWNER_WENT, "m1", None)]
@@ -75,11 +74,29 @@ async def asked(
 ) -> Any:
     """Return the answer, in its declared shape, or the response."""
     view = SimpleNamespace(core=core, journal=journal, machine_histories=MachineHistories())
-    names = UserNames(Pseudonyms(b"key"), personal or KnownUsers(), sees_names)
+    names = Viewer(Pseudonyms(b"key"), personal or KnownUsers(), sees_names)
     request = SimpleNamespace(match_info={"machine": machine})
     call: Any = SimpleNamespace(view=view, request=request, names=names)
     answer = await endpoint.answer_machine(call)
-    return msgspec.convert(plain(answer), OneMachine) if isinstance(answer, Struct) else answer
+    if not isinstance(answer, Struct):
+        return answer
+    seen = plain(answer, names)
+    shaped(seen, OneMachine)
+    return _Seen(seen)
+
+
+class _Seen:
+    """Decoded JSON, with the fields of objects as attributes."""
+
+    def __init__(self, fields: dict[str, Any]) -> None:
+        for name, value in fields.items():
+            setattr(self, name, _seen(value))
+
+
+def _seen(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_seen(one) for one in value]
+    return _Seen(value) if isinstance(value, dict) else value
 
 
 async def test_a_busy_machine_tells_its_jobs_runs_and_watts(core: Core, journal: Path) -> None:

@@ -3,19 +3,18 @@
 from types import SimpleNamespace
 from typing import Any
 
-import msgspec
 import pytest
 
 from outrider.api import JobSpec, MachineSpec
 from outrider.model.events import COMPLETED, EVICTED, JOINED, STARTED, SUBMITTED, NamedEvent
 from outrider.service.core.core import Core
-from outrider.service.core.user_privacy import KnownUsers, Pseudonyms, UserNames
+from outrider.service.core.user_privacy import KnownUsers, Pseudonyms, Viewer, is_pseudonym
 from outrider.service.shapes.site import Vos
 from outrider.service.views.users_and_vos import quantile
 from outrider.service.web.endpoints import users_and_vos
 from outrider.service.web.endpoints.users_and_vos import VosQuery
 from tests.fixtures.cores import core_of, tell
-from tests.fixtures.plain import plain
+from tests.fixtures.plain import plain, shaped
 
 T = 1_700_000_000.0
 PSEUDONYMS = Pseudonyms(b"key")
@@ -43,12 +42,12 @@ def core() -> Core:
 async def asked(core: Core, names_shown: bool = True, **query: Any) -> Any:
     personal = KnownUsers()
     personal.recall({"zoe": "zoe"})
-    names = UserNames(PSEUDONYMS, personal, names_shown)
+    names = Viewer(PSEUDONYMS, personal, names_shown)
     call: Any = SimpleNamespace(
         query=VosQuery(**query), view=SimpleNamespace(core=core), names=names
     )
-    answer = plain(await users_and_vos.VOS.handle(call))
-    msgspec.convert(answer, Vos)
+    answer = plain(await users_and_vos.VOS.handle(call), names)
+    shaped(answer, Vos)
     return answer
 
 
@@ -68,8 +67,10 @@ async def test_waits_are_of_first_starts_of_all_classes_and_waste_of_runs_that_e
 
 async def test_a_vo_named_for_a_user_is_hidden_and_so_is_its_place(core: Core) -> None:
     shown = [row["vo"] for row in (await asked(core, names_shown=False))["vos"]]
-    hidden = UserNames(PSEUDONYMS, KnownUsers(), False).user("zoe")
+    [hidden] = set(shown) - {"physics"}
     assert shown == sorted(["physics", hidden])
+    assert is_pseudonym(hidden)
+    assert hidden != PSEUDONYMS.of("zoe"), "who chooses the VO does not learn the user's pseudonym"
 
 
 async def test_vos_come_in_pages(core: Core) -> None:

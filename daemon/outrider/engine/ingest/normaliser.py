@@ -280,6 +280,8 @@ class JobTransitions:
         """Return the steps a job event means in its present state. Raises `NotApplicableError`."""
         n = history.number
         if kind == ev.CHANGED:
+            if "user" in extra:  # who named the user before does not vouch for this name
+                extra = {"reporter": "", **extra}
             history.spec = msgspec.structs.replace(history.spec, **extra)
             return [(time_s, kind, n, history.spec)]
         if is_possible(kind, history.state):

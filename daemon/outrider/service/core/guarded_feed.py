@@ -177,6 +177,7 @@ _JOB_FIELDS = {
     "recalled": _is_bool,
     "resources": _is_resources,
     "eligible": _is_text,
+    "reporter": _is_text,
 }
 _MACHINE_FIELDS = {
     "cluster": _is_text,

@@ -1,4 +1,4 @@
-"""Privacy of users: pseudonyms, accounting groups named for a user, and hidden names."""
+"""Privacy of users: pseudonyms, the index of known users, and what a client sees of names."""
 
 import hmac
 import os
@@ -9,12 +9,11 @@ from pathlib import Path
 from typing import Any, Final
 
 import msgspec
-from msgspec.structs import replace
 
 from outrider.model.errors import LedgerError
 from outrider.model.events import CHANGED, SUBMITTED, NamedEvent
 from outrider.service.core.mode_limit import ModeLimit
-from outrider.service.shapes.site import OneMachine, Utility
+from outrider.service.shapes.values import OutsideText, UserName, VoName
 
 # -- pseudonyms ------------------------------------------------------------------------------------
 # Pseudonyms: users' names are personal data and are not needed to learn from their jobs.
@@ -68,12 +67,12 @@ class Pseudonyms:
         """Return the event with its user's name replaced, also in the name of the VO."""
         time_s, kind, subject, extra = event
         if kind == SUBMITTED and extra.user:
-            user = extra.user, ""
+            user = extra.user, extra.reporter
             extra = msgspec.structs.replace(
                 extra, user=self.of(*user), vo=self.in_vo(extra.vo, *user)
             )
         elif kind == CHANGED and extra.get("user"):
-            user = extra["user"], ""
+            user = extra["user"], extra.get("reporter", "")
             vo = {"vo": self.in_vo(extra["vo"], *user)} if extra.get("vo") else {}
             extra = {**extra, "user": self.of(*user), **vo}
         return time_s, kind, subject, extra
@@ -248,16 +247,18 @@ class KnownUsers:
         return not {self._pseudonyms.of(name), self._pseudonyms.of(folded)}.isdisjoint(self._keys)
 
 
-# -- user names ------------------------------------------------------------------------------------
-# Display of users: by name to clients that may see names, by pseudonym to all others.
+# -- viewers ---------------------------------------------------------------------------------------
+# Display of names to one client: the only place where names are turned into text.
 
 _WORD: Final = re.compile(r"\w[\w.@/:-]*(?<![.:])")
-_TEXTS: Final = ("cause", "sentence", "held_because", "batch_system_errors", "lease")
-"""Fields of an explanation with words of the batch system."""
+_TEXTS: Final = ("cause", "sentence", "held_because", "batch_system_errors", "batch_system")
+"""Fields of an explanation with words of the batch system, or of the user."""
+_CODES: Final = frozenset({"adapter", "code", "lever", "action", "machine"})
+"""Fields in these with words that programs compare."""
 
 
-class UserNames:
-    """Display of users to one client: by name or by pseudonym.
+class Viewer:
+    """What one client sees of names: everything, its own user's, or none.
 
     Args:
         pseudonyms: the pseudonyms of this site.
@@ -277,11 +278,38 @@ class UserNames:
         self._known = known
         self.shown = shown
         self._own = own
-        self._labels: dict[str, str] = {}
+        self._vos: dict[tuple[str, str], str] = {}
+        self._texts: dict[tuple[str, str], str] = {}
 
-    def for_user(self, own: str) -> "UserNames":
+    def for_user(self, own: str) -> "Viewer":
         """Return the same display for a client that may see its own user's name and reasons."""
-        return UserNames(self._pseudonyms, self._known, self.shown, own)
+        return Viewer(self._pseudonyms, self._known, self.shown, own)
+
+    # -- encoding -------------------------------------------------------------------------------
+
+    def encode(self, answer: Any) -> bytes:
+        """Return an answer as JSON, with all names in it as this client sees them."""
+        return msgspec.json.encode(answer, enc_hook=self.render)
+
+    def plain(self, answer: Any) -> Any:
+        """Return an answer as plain data, with all names in it as this client sees them."""
+        return msgspec.to_builtins(answer, enc_hook=self.render)
+
+    def render(self, value: Any) -> Any:
+        """Return one name or text as this client sees it.
+
+        Raises:
+            NotImplementedError: it is none.
+        """
+        if isinstance(value, UserName):
+            return self.user(value)
+        if isinstance(value, VoName):
+            return self.vo(value)
+        if isinstance(value, OutsideText):
+            return self.text(value)
+        raise NotImplementedError(f"expected a name, not {type(value).__name__}")
+
+    # -- names ----------------------------------------------------------------------------------
 
     def sees(self, user: str) -> bool:
         """Return whether the client may read texts about a user's jobs."""
@@ -291,22 +319,55 @@ class UserNames:
         """Return whether a user is the client's own."""
         return bool(self._own) and user in (self._own, self._pseudonyms.of(self._own))
 
-    def user(self, name: str) -> str:
+    def user(self, user: UserName | str) -> str:
         """Return a user's name as this client may see it."""
+        name, reporter = (user, "") if isinstance(user, str) else user.key
+        return self._name(name, reporter)
+
+    def _name(self, name: str, realm: str) -> str:
         if self.sees(name) or not name or is_pseudonym(name):
             return name
-        return self._pseudonyms.of(name)
+        return self._pseudonyms.of(name, realm)
 
-    def vo(self, vo: str) -> str:
-        """Return a VO as this client may see it: it may contain a user's name."""
-        return vo if self.shown else self._hide(vo, self._known.spans_in(vo))
+    def vo(self, vo: VoName | str) -> str:
+        """Return a VO as this client may see it: it may contain users' names."""
+        key = (vo, "") if isinstance(vo, str) else vo.key
+        if self.shown:
+            return key[0]
+        shown = self._vos.get(key)
+        if shown is None:
+            spans = self._known.spans_in(key[0])
+            shown = self._vos[key] = self._hide(key[0], spans, f"vo {key[1]}")
+        return shown
 
-    def _hide(self, text: str, spans: Sequence[tuple[int, int]]) -> str:
+    def text(self, text: OutsideText) -> str:
+        """Return a text as this client may see it: without names of users but its own."""
+        if self.shown or text.owner is None:
+            return text.text
+        key = text.text, text.owner
+        shown = self._texts.get(key)
+        if shown is None:
+            shown = self._texts[key] = self._in_words(*key)
+        return shown
+
+    def _in_words(self, text: str, user: str) -> str:
+        """Return a text with users' names hidden, also in names such as ``ada_1``."""
+        realm = f"text {self._own}"
+        if self._known.is_full:
+            return self._pseudonyms.of(text, realm)
+        find = self._known.find
+        text = _WORD.sub(lambda found: self._hide(found[0], find(found[0]), realm), text)
+        if not user:
+            return text
+        name = re.escape(user)
+        return re.sub(rf"(?<![^\W_]){name}(?![^\W_])", self._name(user, realm), text)
+
+    def _hide(self, text: str, spans: Sequence[tuple[int, int]], realm: str) -> str:
         """Return a text with the users' names at some places replaced, except the own name."""
         if self._known.is_full:
-            return self.user(text)
+            return self._name(text, realm)
         for begin, end in reversed(spans):
-            text = text[:begin] + self.user(text[begin:end]) + text[end:]
+            text = text[:begin] + self._name(text[begin:end], realm) + text[end:]
         return text
 
     @property
@@ -314,17 +375,7 @@ class UserNames:
         """True if a VO may be shown under another name."""
         return not self.shown and (bool(self._known) or self._known.is_full)
 
-    # -- whole answers --------------------------------------------------------------------------
-
-    def in_machine(self, answer: OneMachine) -> OneMachine:
-        """Return one machine, with its jobs and ended runs, as this client may see it."""
-        if self.shown:
-            return answer
-        jobs = [replace(r, user=self.user(r.user), vo=self.vo(r.vo)) for r in answer.jobs]
-        runs = answer.runs
-        if runs is not None:
-            runs = [replace(run, vo=self.vo(run.vo)) for run in runs]
-        return replace(answer, jobs=jobs, runs=runs)
+    # -- commands -------------------------------------------------------------------------------
 
     def in_commands(self, rows: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
         """Return commands, with their users' numbers and names hidden if necessary."""
@@ -342,126 +393,61 @@ class UserNames:
             return row
         return {**row, "uid": None, "user": self.user(row["user"] or str(row["uid"]))}
 
-    def in_status(self, answer: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return the status, with users of commands and VOs hidden if necessary."""
-        if not self.shown and "commands" in answer:
-            answer = {**answer, "commands": self.in_commands(answer["commands"])}
-        if not self.hides_vos:
-            return answer
-        waits, fairness = answer["wait_s"], answer["fairness"]
-        hidden = {name: self._by_vo(fairness[name]) for name in ("share", "target")}
-        return {
-            **answer,
-            "wait_s": {**waits, "by_vo": self._by_vo(waits["by_vo"])},
-            "fairness": {**fairness, **hidden},
-        }
 
-    def in_utility(self, answer: Utility) -> Utility:
-        """Return the estimates for one more job of each VO, with VOs hidden if necessary."""
-        estimates = answer.one_more_job
-        if self.shown or estimates is None:
-            return answer
-        kinds = [replace(kind, vo=self.vo(kind.vo)) for kind in estimates.kinds]
-        return replace(answer, one_more_job=replace(estimates, kinds=kinds))
+# -- named answers ---------------------------------------------------------------------------------
+# Answers that are plain data, with the names in them marked as such.
 
-    def in_explanation(self, answer: Mapping[str, Any], user: str) -> Mapping[str, Any]:
-        """Return the explanation of a job as this client may see it.
 
-        Texts of policies may contain its user, and VOs of other jobs that are named for their
-        users. For the client's own job, names of other users are replaced in all texts. Of another
-        job, it gets reasons only of batch systems whose reasons name no other user. Why that is
-        held may contain any name, so it is left out.
-        """
-        if self.shown:
-            return answer
-        if self.owns(user):
-            return self._in_own_explanation(answer)
-        if (reason := answer.get("batch_system")) is not None:
-            words = {key: self._in_reason(answer[key], user) for key in ("cause", "sentence")}
-            clauses = [{**c, "text": self._in_reason(c["text"], user)} for c in reason["clauses"]]
-            most = reason["removes_most"]
-            answer = {
-                **answer,
-                **words,
-                "batch_system": {
-                    **reason,
-                    "sentence": self._in_reason(reason["sentence"], user),
-                    "remedies": [self._in_reason(text, user) for text in reason["remedies"]],
-                    "clauses": clauses,
-                    "removes_most": most and self._in_reason(most, user),
-                },
-            }
-        policies = [
-            {**policy, "explanation": self._in_words(policy["explanation"], user)}
-            for policy in self.in_rows(answer["policies"])
-        ]
-        return {
-            **answer,
-            "held_because": None,
-            "policies": policies,
-            "decisions": self.in_rows(answer["decisions"]),
-        }
+def named_status(answer: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the status with its VOs as names."""
+    waits, fairness = answer["wait_s"], answer["fairness"]
+    named = {name: _by_vo(fairness[name]) for name in ("share", "target")}
+    return {
+        **answer,
+        "wait_s": {**waits, "by_vo": _by_vo(waits["by_vo"])},
+        "fairness": {**fairness, **named},
+    }
 
-    def _in_own_explanation(self, answer: Mapping[str, Any]) -> Mapping[str, Any]:
-        replaced = {name: self._in_texts(answer[name]) for name in _TEXTS}
-        policies = [
-            {**one, **{name: self.without_others(one[name]) for name in ("explanation", "text")}}
-            for one in self.in_rows(answer["policies"])
-        ]
-        return {
-            **answer,
-            **replaced,
-            "batch_system": self._in_texts(answer["batch_system"]),
-            "policies": policies,
-            "decisions": self.in_rows(answer["decisions"]),
-        }
 
-    def _in_texts(self, value: Any) -> Any:
-        """Return plain data with the names of other users replaced in all texts."""
-        if isinstance(value, str):
-            return self.without_others(value)
-        if isinstance(value, Mapping):
-            return {key: self._in_texts(one) for key, one in value.items()}
-        if isinstance(value, (list, tuple)):
-            return [self._in_texts(one) for one in value]
-        return value
+def _by_vo(values: Mapping[str, Any]) -> dict[VoName, Any]:
+    return {VoName(vo): value for vo, value in values.items()}
 
-    def without_others(self, text: str) -> str:
-        """Return a text with the names of other users, and VOs named for them, replaced."""
-        return text if self.shown else self._in_words(text, "")
 
-    def in_rows(self, rows: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
-        """Return decisions; their policies' score labels may contain VOs, which are hidden."""
-        if not self.hides_vos:
-            return rows
-        return [self.in_row(row) for row in rows]
+def named_explanation(answer: Mapping[str, Any], user: str) -> Mapping[str, Any]:
+    """Return the explanation of a user's job with texts in which users may be named as such."""
+    has_outside = answer["batch_system"] is not None or answer["held_because"] is not None
+    fields = _TEXTS if has_outside else ("batch_system_errors",)
+    policies = [
+        {**one, **{name: OutsideText(one[name], user) for name in ("explanation", "text")}}
+        for one in named_rows(answer["policies"])
+    ]
+    return {
+        **answer,
+        **{name: _texts_in(answer[name], user) for name in fields},
+        "lease": _texts_in(answer["lease"], user),
+        "policies": policies,
+        "decisions": named_rows(answer["decisions"]),
+    }
 
-    def in_row(self, row: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return one decision, with VOs in the labels of its scores hidden."""
-        if not self.hides_vos or not row["scores"]:
-            return row
-        return {**row, "scores": {self._label(name): one for name, one in row["scores"].items()}}
 
-    def _label(self, label: str) -> str:
-        shown = self._labels.get(label)
-        if shown is None:
-            shown = self._labels[label] = self._in_words(label, "")
-        return shown
+def _texts_in(value: Any, user: str) -> Any:
+    """Return plain data with all texts marked as texts from outside."""
+    if isinstance(value, str):
+        return OutsideText(value, user)
+    if isinstance(value, Mapping):
+        return {k: one if k in _CODES else _texts_in(one, user) for k, one in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_texts_in(one, user) for one in value]
+    return value
 
-    def _in_words(self, text: str, user: str) -> str:
-        if self._known.is_full:
-            return self._pseudonyms.of(text)
-        text = _WORD.sub(lambda found: self._hide(found[0], self._known.find(found[0])), text)
-        if not user:
-            return text
-        return re.sub(rf"(?<![\w.-]){re.escape(user)}(?![\w-])", self.user(user), text)
 
-    def _in_reason(self, text: str, user: str) -> str:
-        """Return a batch system's text without the job's user, also in names such as ``ada_1``."""
-        text = self._in_words(text, user)
-        if not user:
-            return text
-        return re.sub(rf"(?<![^\W_]){re.escape(user)}(?![^\W_])", self.user(user), text)
+def named_rows(rows: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Return decisions, with the labels of their scores as texts: policies name VOs there."""
+    return [named_row(row) for row in rows]
 
-    def _by_vo(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        return {self.vo(vo): value for vo, value in values.items()}
+
+def named_row(row: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return one decision, with the labels of its scores as texts."""
+    if not row["scores"]:
+        return row
+    return {**row, "scores": {OutsideText(name, ""): one for name, one in row["scores"].items()}}

@@ -18,7 +18,7 @@ from outrider.service.commands.command import CommandPort
 from outrider.service.core.core import Core
 from outrider.service.core.mode_limit import ModeLimit
 from outrider.service.core.source_state import StateWords
-from outrider.service.core.user_privacy import KnownUsers, Pseudonyms, UserNames
+from outrider.service.core.user_privacy import KnownUsers, Pseudonyms, Viewer
 from outrider.service.journal.recording import Recording
 from outrider.service.journal.restart import StartProgress
 from outrider.service.metrics import MetricStore, Snapshot
@@ -107,7 +107,9 @@ class DaemonView:
         self._exporter = MetricsExporter(core)
         self.answers = SharedAnswers()
         self._snapshot: CachedValue[Snapshot] = CachedValue(cheap_s=SCRAPE_CHEAP_S)
-        self._user_rows: CachedValue[list[UserRow]] = CachedValue(cheap_s=SCRAPE_CHEAP_S)
+        self._user_rows: dict[bool, CachedValue[list[UserRow]]] = {
+            apart: CachedValue(cheap_s=SCRAPE_CHEAP_S) for apart in (False, True)
+        }
 
     @property
     def journal(self) -> Path:
@@ -126,18 +128,18 @@ class DaemonView:
         self.notes = [*kept, f"{_REFUSED}{why}"]
         self.answers.forget()
 
-    def names(self, shown: bool) -> UserNames:
+    def names(self, shown: bool) -> Viewer:
         """Return the display of users to a client: by name or by pseudonym."""
-        return UserNames(self.recording.pseudonyms, self.core.known_users, shown)
+        return Viewer(self.recording.pseudonyms, self.core.known_users, shown)
 
     def sentence(self) -> str:
         """Return a summary of the site and the policies, in one sentence."""
         figures = report(self.core.site, self.core.accounting)
         return sentence(self.core, figures, self.saving())
 
-    def user_rows(self) -> list[UserRow]:
-        """Return a row for each user of each VO with jobs now, from a cache."""
-        return self._user_rows.of(lambda: user_rows(self.core.site))
+    def user_rows(self, apart: bool) -> list[UserRow]:
+        """Return a row for each user of each VO with jobs now, from a cache; see `user_rows`."""
+        return self._user_rows[apart].of(lambda: user_rows(self.core.site, apart))
 
     def twin_shown(self) -> dict[str, Any] | None:
         """Return the last result of the twin; None: there is none yet."""
@@ -350,9 +352,9 @@ class StartingView:
         """Return False, and the progress as the reason."""
         return False, [self.progress.sentence]
 
-    def names(self, shown: bool) -> UserNames:
+    def names(self, shown: bool) -> Viewer:
         """Return the display of users; no users are known yet."""
-        return UserNames(Pseudonyms(b""), KnownUsers(), shown)
+        return Viewer(Pseudonyms(b""), KnownUsers(), shown)
 
     def metrics(self) -> Snapshot:
         """Return every declared metric, with values of those known during the start."""

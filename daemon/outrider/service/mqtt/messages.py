@@ -11,7 +11,7 @@ from outrider.journal import OutcomeRecord
 from outrider.model.decisions import DecisionRow
 from outrider.model.reasons import reason_text, run_text
 from outrider.service.core.core import Core
-from outrider.service.core.user_privacy import UserNames
+from outrider.service.core.user_privacy import Viewer, named_row
 from outrider.service.shapes.site import Utility
 from outrider.service.views.status import job_counts
 
@@ -59,9 +59,9 @@ def health(core: Core, recording_failure: str | None) -> bytes:
     )
 
 
-def utility(answer: Utility) -> bytes:
+def utility(answer: Utility, names: Viewer) -> bytes:
     """Return the message of `utility`: the answer of GET /api/v1/utility with its time."""
-    return _encode({"time_s": time.time(), **msgspec.to_builtins(answer)})
+    return _encode({"time_s": time.time(), **names.plain(answer)})
 
 
 def _up(core: Core) -> list[bool]:
@@ -73,15 +73,15 @@ def row_kind(row: DecisionRow | OutcomeRecord) -> str:
     return DECISIONS if isinstance(row, DecisionRow) else EVICTIONS
 
 
-def row_message(seq: int, row: DecisionRow | OutcomeRecord, core: Core, names: UserNames) -> bytes:
+def row_message(seq: int, row: DecisionRow | OutcomeRecord, core: Core, names: Viewer) -> bytes:
     """Return the message of a decision (as the journal exports it) or an eviction, with `seq`.
 
     The sequence number `seq` never repeats.
     """
     if isinstance(row, DecisionRow):
-        shown = names.in_row(row.as_row(seq))
+        shown = named_row(row.as_row(seq))
         texts = {"would": row.mode == "shadow", "reason_text": reason_text(row.reason)}
-        return _encode({**shown, **texts})
+        return names.encode({**shown, **texts})
     return _encode(
         {
             "time_s": row.time_s,

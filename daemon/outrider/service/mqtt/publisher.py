@@ -25,7 +25,7 @@ from outrider.model.errors import LedgerError, OutriderError, PeerError
 from outrider.service.config.declarations import Config
 from outrider.service.config.optional_tables import PublishSettings
 from outrider.service.core.core import Core
-from outrider.service.core.user_privacy import UserNames
+from outrider.service.core.user_privacy import Viewer
 from outrider.service.journal.recording import Recording
 from outrider.service.mqtt import messages
 from outrider.service.mqtt.messages import (
@@ -255,7 +255,7 @@ class Publisher:
                 message = health(self._core(), failure)
                 await client.publish(f"{settings.base}/{HEALTH}", message, qos=1, retain=True)
                 if self._utility is not None:
-                    message = messages.utility(self._names().in_utility(self._utility()))
+                    message = messages.utility(self._utility(), self._names())
                     await client.publish(f"{settings.base}/{UTILITY}", message, qos=1, retain=True)
             pause_s = await self._publish_piece(client, settings)
             await asyncio.wait({link}, timeout=pause_s)
@@ -282,10 +282,10 @@ class Publisher:
         await place.move_to(piece.until, worth_keeping=bool(piece.rows))
         return len(piece.rows) / settings.most_per_s if piece.rows else _POLL_S
 
-    def _names(self) -> UserNames:
+    def _names(self) -> Viewer:
         core = self._core()
         shown = core.config.show_users == "everybody"  # a topic's readers are not authenticated
-        return UserNames(self._recording.pseudonyms, core.known_users, shown)
+        return Viewer(self._recording.pseudonyms, core.known_users, shown)
 
     async def _publish_rows(
         self, client: "aiomqtt.Client", settings: PublishSettings, rows: list[Numbered]

@@ -9,7 +9,15 @@ from msgspec import Meta, Struct
 
 from outrider.model.jobs import JobState
 from outrider.service.shapes.status import Energy
-from outrider.service.shapes.values import Count, MachineState, Mode, Next, Unknown
+from outrider.service.shapes.values import (
+    Count,
+    MachineState,
+    Mode,
+    Next,
+    Unknown,
+    UserName,
+    VoName,
+)
 
 # -- machines --------------------------------------------------------------------------------------
 
@@ -59,8 +67,8 @@ class JobOnMachine(Struct):
 
     job: str
     state: JobState
-    user: str
-    vo: str
+    user: UserName
+    vo: VoName
     cpus: Count
     start_s: float
 
@@ -69,7 +77,7 @@ class RunOnMachine(Struct):
     """A run that ended on the machine; `lost_because` is null if it completed its job."""
 
     job: str
-    vo: str
+    vo: VoName
     cpus: Count
     start_s: float
     end_s: float
@@ -139,8 +147,8 @@ class OneMachine(Struct):
 class UserRow(Struct):
     """One user in one VO, with counts of the current jobs."""
 
-    user: str
-    vo: str
+    user: UserName
+    vo: VoName
     queued: Count
     running: Count
     suspended: Count
@@ -186,7 +194,7 @@ class WaitQuantile(Struct):
 class VoRow(Struct):
     """Figures of one VO since `since_s`."""
 
-    vo: str
+    vo: VoName
     share: Annotated[Unknown, Meta(description="Share of all delivered CPU-seconds, 0 to 1.")]
     target: Annotated[Unknown, Meta(description="Target share.")]
     started: Annotated[Count, Meta(description="Jobs that began their first run.")]
@@ -292,7 +300,7 @@ class WaitNow(Struct):
 class KindNow(Struct, rename={"class_": "class"}):
     """One more job of a VO and a class, like the median such job of the last days."""
 
-    vo: str
+    vo: VoName
     class_: str
     cpus: Count
     estimate_s: Annotated[Unknown, Meta(description="Requested run time.")]

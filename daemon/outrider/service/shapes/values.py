@@ -8,6 +8,7 @@ from typing import Annotated, Literal, TypeAlias
 
 from msgspec import Meta, Struct
 
+from outrider.model.jobs import JobSpec
 from outrider.twin.answer_file import Finite, Ratios, Window
 
 Mode: TypeAlias = Literal["observe", "shadow", "canary", "active"]
@@ -19,6 +20,77 @@ Unknown: TypeAlias = float | None
 Next: TypeAlias = Annotated[
     int | None, Meta(description="Cursor to pass as `after` for the next page; null: last page.")
 ]
+
+
+# -- names -----------------------------------------------------------------------------------------
+# Names of users, and VOs and texts that may contain some. They are no strings, so that none is
+# encoded or formatted by accident: only `Viewer` turns them into what one client may see.
+
+
+class UserName:
+    """The name of a user.
+
+    Attributes:
+        name: the name as stored; empty: not known.
+        reporter: `JobSpec.reporter`.
+    """
+
+    __slots__ = ("name", "reporter")
+
+    def __init__(self, name: str, reporter: str = "") -> None:
+        self.name = name
+        self.reporter = reporter
+
+    @classmethod
+    def of_job(cls, spec: JobSpec) -> "UserName":
+        """Return the user of a job."""
+        return cls(spec.user, spec.reporter)
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """Everything that decides what a client sees."""
+        return self.name, self.reporter
+
+
+class VoName:
+    """The name of a VO, which may contain users' names.
+
+    Attributes:
+        name: the name.
+        of: user and reporter of the jobs that are counted, or one job; empty: all jobs of the VO.
+    """
+
+    __slots__ = ("name", "of")
+
+    def __init__(self, name: str, of: str = "") -> None:
+        self.name = name
+        self.of = of
+
+    @classmethod
+    def of_user(cls, name: str, user: UserName) -> "VoName":
+        """Return the VO of a user's jobs."""
+        return cls(name, f"{user.reporter} {user.name}")
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """Everything that decides what a client sees."""
+        return self.name, self.of
+
+
+class OutsideText:
+    """A text from outside, in which anybody may be named.
+
+    Attributes:
+        text: the text.
+        owner: the user whose job it is about; empty: not known; None: Outrider wrote it, and no
+            user is named.
+    """
+
+    __slots__ = ("owner", "text")
+
+    def __init__(self, text: str, owner: str | None) -> None:
+        self.text = text
+        self.owner = owner
 
 
 class Failure(Struct):

@@ -21,6 +21,7 @@ from outrider.service.shapes.values import (
     StartsShown,
     StartsSummary,
     StartUnder,
+    VoName,
 )
 from outrider.service.twin.starts_file import STARTS_NAME, OneMoreForecast, StartInterval
 from outrider.service.twin.watch import FRESH_S, TwinWatch
@@ -277,7 +278,7 @@ def _not_said(why: str) -> Forecast:
 def _kind(one: OneMoreForecast) -> KindNow:
     wait = one.wait_s
     return KindNow(
-        vo=one.vo,
+        vo=VoName(one.vo),
         class_=one.job_class,
         cpus=one.cpus,
         estimate_s=one.estimate_s,

@@ -15,23 +15,24 @@ from outrider.engine.state.site import Site
 from outrider.model.jobs import HELD_STATE, JOB_STATE_NAMES, QUEUED, Job
 from outrider.model.reasons import reason_text
 from outrider.service.core.core import Core
+from outrider.service.shapes.values import UserName, VoName
 
 # -- job filters -----------------------------------------------------------------------------------
 # Which jobs a list is asked for, by what the client that asks is shown.
 
 
 class Names(Protocol):
-    """Interface of `UserNames`: how a client is shown users."""
+    """Interface of `Viewer`: how a client is shown users."""
 
     def sees(self, user: str) -> bool:
         """Return whether the client may read texts about a user's jobs."""
         ...
 
-    def user(self, name: str) -> str:
+    def user(self, user: UserName) -> str:
         """Return the shown name of a user."""
         ...
 
-    def vo(self, vo: str) -> str:
+    def vo(self, vo: VoName) -> str:
         """Return the shown name of a VO, which may contain a user's name."""
         ...
 
@@ -62,11 +63,13 @@ class JobFilters(Struct, frozen=True, kw_only=True):
         if self.waiting_over_s is not None:
             jobs = _waiting_over(self.waiting_over_s, jobs, core.site.now)
         if self.user is not None:
-            user = cache(names.user)  # a pseudonym takes a hash
-            jobs = [job for job in jobs if user(job.spec.user) == self.user]
+            user = cache(lambda *key: names.user(UserName(*key)))  # a pseudonym takes a hash
+            jobs = [job for job in jobs if user(job.spec.user, job.spec.reporter) == self.user]
         if self.vo is not None:
-            vo = cache(names.vo)
-            jobs = [job for job in jobs if vo(job.spec.vo) == self.vo]
+            vo = cache(lambda vo, *key: names.vo(VoName.of_user(vo, UserName(*key))))
+            jobs = [
+                job for job in jobs if vo(job.spec.vo, job.spec.user, job.spec.reporter) == self.vo
+            ]
         if self.group is not None:
             jobs = _in_group(self.group, jobs, core.site)
         if self.reason is not None:

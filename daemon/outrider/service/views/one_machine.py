@@ -25,7 +25,7 @@ from outrider.service.shapes.site import (
     OwnerWeek,
     RunOnMachine,
 )
-from outrider.service.shapes.values import MachineState
+from outrider.service.shapes.values import MachineState, UserName, VoName
 from outrider.service.views.over_time import KeptAnswers, Make
 from outrider.service.views.status import is_draining, machine_state
 
@@ -134,8 +134,8 @@ async def machine_now(core: Core, machine: str, history: MachineHistory) -> OneM
             JobOnMachine(
                 job=job_names[job.number],
                 state=JOB_STATE_NAMES[job.state],
-                user=job.spec.user,
-                vo=job.spec.vo,
+                user=(user := UserName.of_job(job.spec)),
+                vo=VoName.of_user(job.spec.vo, user),
                 cpus=job.cpus,
                 start_s=job.start_s,
             )
@@ -151,7 +151,7 @@ async def machine_now(core: Core, machine: str, history: MachineHistory) -> OneM
 def _run_row(run: RunRecord) -> RunOnMachine:
     return RunOnMachine(
         job=run.job,
-        vo=run.vo,
+        vo=VoName(run.vo, f"job {run.job}"),
         cpus=run.cpus,
         start_s=run.start_s,
         end_s=run.end_s,

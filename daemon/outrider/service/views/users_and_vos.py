@@ -10,13 +10,16 @@ from outrider.engine.accounting.distribution import WAIT_BOUNDS_S
 from outrider.engine.state.site import Site
 from outrider.model.jobs import HELD_STATE, JOB_STATE_NAMES, QUEUED, RUNNING, SUSPENDED_STATE
 from outrider.service.shapes.site import UserRow, VoRow, WaitQuantile
+from outrider.service.shapes.values import UserName, VoName
 
 # -- users -----------------------------------------------------------------------------------------
 # Users who have jobs now: who waits, who runs, what was thrown away of theirs.
 
 
-def user_rows(site: Site) -> list[UserRow]:
+def user_rows(site: Site, apart: bool = False) -> list[UserRow]:
     """Return a row for each user of each VO, the most CPUs in use first.
+
+    A user who is named by several users' logs has a row for each if they are kept `apart`.
 
     Of the jobs that wait now, ``wait_p50_s``, ``wait_p95_s`` and ``longest_wait_s`` tell how long
     they have waited so far, None where none does; ``lost_s`` are the seconds of all runs of their
@@ -24,12 +27,13 @@ def user_rows(site: Site) -> list[UserRow]:
     """
     now, most = site.now, len(JOB_STATE_NAMES)
     # the four states, CPUs, waits, seconds lost: of 100,000 jobs each step counts
-    found: dict[tuple[str, str], list[Any]] = {}
+    found: dict[tuple[str, str, str], list[Any]] = {}
     for job in site.jobs.values():
         spec, state = job.spec, job.state
-        row = found.get((spec.user, spec.vo))
+        key = spec.user, spec.vo, spec.reporter if apart else ""
+        row = found.get(key)
         if row is None:
-            row = found[spec.user, spec.vo] = [0] * most + [0, [], 0.0]
+            row = found[key] = [0] * most + [0, [], 0.0]
         row[state] += 1
         row[-1] += job.lost_s
         if job.machine >= 0:
@@ -39,12 +43,13 @@ def user_rows(site: Site) -> list[UserRow]:
             if wait_s is not None:
                 row[-2].append(wait_s)
     rows = []
-    for (user, vo), (*jobs, cpus, waits_s, lost_s) in found.items():
+    for (name, vo, reporter), (*jobs, cpus, waits_s, lost_s) in found.items():
         median_s, p95_s, longest_s = _quantiles(waits_s)
+        user = UserName(name, reporter)
         rows.append(
             UserRow(
                 user=user,
-                vo=vo,
+                vo=VoName.of_user(vo, user),
                 queued=jobs[QUEUED],
                 running=jobs[RUNNING],
                 suspended=jobs[SUSPENDED_STATE],
@@ -88,7 +93,7 @@ def vo_rows(accounting: Accounting, now_s: float) -> list[VoRow]:
     names = dict.fromkeys([*share, *target, *buckets, *kept, *thrown_away])
     return [
         VoRow(
-            vo=vo,
+            vo=VoName(vo),
             share=share.get(vo),
             target=target.get(vo),
             started=sum(buckets.get(vo, ())),

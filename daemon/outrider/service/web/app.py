@@ -118,9 +118,9 @@ def _handler(
         if isinstance(view, StartingView):
             current = view.view or view
             if current is view and not endpoint.while_starting:
-                response = _error(503, view.progress.sentence)
-                response.headers["Retry-After"] = _ASK_AGAIN_S
-                return response
+                later = _error(503, view.progress.sentence)
+                later.headers["Retry-After"] = _ASK_AGAIN_S
+                return later
         if endpoint.query is NoQuery:
             query = NoQuery()
         else:
@@ -136,7 +136,11 @@ def _handler(
         if endpoint.shared:
             return await _shared_response(endpoint, call)
         answer = await endpoint.handle(call)
-        return answer if isinstance(answer, web.Response) else json_response(answer)
+        return (
+            answer
+            if isinstance(answer, web.Response)
+            else response(call.names.encode(answer), JSON)
+        )
 
     return handle
 
@@ -146,7 +150,7 @@ async def _shared_response(endpoint: Endpoint[Any], call: Call[Any]) -> web.Resp
     request = call.request
 
     async def make() -> bytes:
-        return msgspec.json.encode(await endpoint.handle(call))
+        return call.names.encode(await endpoint.handle(call))
 
     question = (request.path, call.query, call.sees_names, call.own)
     answer = await call.view.answers.of(question, make)

@@ -13,7 +13,7 @@ from aiohttp import web
 from msgspec import Meta, Struct, UnsetType
 
 from outrider.model.errors import nearest
-from outrider.service.core.user_privacy import UserNames
+from outrider.service.core.user_privacy import KnownUsers, Pseudonyms, Viewer
 from outrider.service.daemon.daemon_view import DaemonView
 
 JSON: Final = "application/json"
@@ -56,8 +56,8 @@ class Call(Generic[Q]):
     own: str = ""
 
     @property
-    def names(self) -> UserNames:
-        """The names or pseudonyms that this client sees; all users in answers go through it."""
+    def names(self) -> Viewer:
+        """What this client sees of names; every answer is encoded by it."""
         names = self.view.names(self.sees_names)
         return names.for_user(self.own) if self.own else names
 
@@ -224,6 +224,9 @@ After: TypeAlias = Annotated[
 ]
 
 
+_encode: Final = Viewer(Pseudonyms(b""), KnownUsers(), shown=True).encode
+
+
 def page_of(rows: Iterable[tuple[C, R]], limit: int) -> tuple[list[R], C | None]:
     """Return the first rows, as many as one answer may contain, and at least one.
 
@@ -238,7 +241,7 @@ def page_of(rows: Iterable[tuple[C, R]], limit: int) -> tuple[list[R], C | None]
     last: C | None = None
     left = LARGEST_PAGE_BYTES
     for cursor, row in rows:
-        left -= len(msgspec.json.encode(row)) + 1
+        left -= len(_encode(row)) + 1
         if page and (left < 0 or len(page) == limit):
             return page, last
         page.append(row)

@@ -7,7 +7,7 @@ from typing import Any, Final
 import msgspec
 
 import outrider
-from outrider.service.shapes.values import Failure
+from outrider.service.shapes.values import Failure, OutsideText, UserName, VoName
 from outrider.service.web.endpoint import JSON, Endpoint, NoQuery, Post, schemas
 
 _REF: Final = "#/components/schemas/{name}"
@@ -28,6 +28,13 @@ _DESCRIPTIONS: Final = {
 }
 
 
+def _schema_of_text(kind: type) -> dict[str, Any]:
+    """Return the schema of names, which clients get as text."""
+    if kind in (UserName, VoName, OutsideText):
+        return {"type": "string"}
+    raise NotImplementedError(f"no schema of {kind.__name__}")
+
+
 @cache
 def openapi(endpoints: tuple[Endpoint[Any], ...]) -> dict[str, Any]:
     """Return the OpenAPI document as plain data, cached; do not modify it."""
@@ -36,7 +43,9 @@ def openapi(endpoints: tuple[Endpoint[Any], ...]) -> dict[str, Any]:
     for post in (endpoint.post for endpoint in endpoints if endpoint.post is not None):
         shapes += [post.body, post.answer, *post.others.values()]
     shapes.append(Failure)
-    _, components = msgspec.json.schema_components(shapes, ref_template=_REF)
+    _, components = msgspec.json.schema_components(
+        shapes, schema_hook=_schema_of_text, ref_template=_REF
+    )
     return {
         "openapi": "3.1.0",
         "info": {
@@ -109,7 +118,9 @@ def _response(status: int, shape: Any, content: str) -> dict[str, Any]:
     if shape is None:
         media: dict[str, Any] = {}
     else:
-        (schema,), _ = msgspec.json.schema_components([shape], ref_template=_REF)
+        (schema,), _ = msgspec.json.schema_components(
+            [shape], schema_hook=_schema_of_text, ref_template=_REF
+        )
         media = {"schema": schema}
     return {"description": _DESCRIPTIONS[status], "content": {content: media}}
 

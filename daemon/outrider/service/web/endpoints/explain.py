@@ -9,6 +9,7 @@ from aiohttp import web
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from outrider.journal import Journal
+from outrider.service.core.user_privacy import named_explanation, named_rows
 from outrider.service.daemon.daemon_view import DaemonView
 from outrider.service.shapes.jobs import Ambiguity, Decisions, Explanation
 from outrider.service.shapes.values import Failure
@@ -120,7 +121,7 @@ async def handle(call: Call[NoQuery]) -> Answer | web.Response:
     withheld, answered = None, answer["batch_system"] is not None
     if is_waiting(call.view.core, answer["job"]) and not (answered or call.names.sees(user)):
         withheld = call.request.app[ACCESS].how_to_see_reasons(call.request, call.own)
-    return {**call.names.in_explanation(answer, user), "withheld": withheld}
+    return {**named_explanation(answer, user), "withheld": withheld}
 
 
 EXPLAIN = Endpoint(
@@ -167,7 +168,7 @@ async def answer_decisions(call: Call[DecisionsQuery]) -> Answer:
         cursor = page[-1]["seq"]  # others may follow
     return {
         "mode": call.view.core.config.mode,
-        "decisions": call.names.in_rows(page),
+        "decisions": named_rows(page),
         "next": None if query.after is UNSET else cursor,
     }
 

@@ -4,20 +4,21 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated
 
 from msgspec import UNSET, Meta, Struct, UnsetType
-from msgspec.structs import replace
 
-from outrider.model.jobs import HELD_STATE, JOB_STATE_NAMES, QUEUED, Job, JobState
+from outrider.model.jobs import JOB_STATE_NAMES, QUEUED, Job, JobState
 from outrider.model.reasons import reason_text
 from outrider.service.core.core import Core
 from outrider.service.core.source_state import OURS
-from outrider.service.core.user_privacy import UserNames
 from outrider.service.shapes.values import (
     Count,
     ExpectedStart,
     Mode,
+    OutsideText,
     StartAnswer,
     StartsShown,
     Unknown,
+    UserName,
+    VoName,
 )
 from outrider.service.views.expected_starts import NOT_SAID, ExpectedStarts
 from outrider.service.views.job_list import (
@@ -45,8 +46,8 @@ class JobRow(Struct, rename={"class_": "class"}):
 
     job: str
     state: JobState
-    user: str
-    vo: str
+    user: UserName
+    vo: VoName
     class_: str
     cpus: Count
     submit_s: Unknown
@@ -64,14 +65,16 @@ class JobRow(Struct, rename={"class_": "class"}):
         str | None, Meta(description="Group of its machine; null: it is on no machine.")
     ] = None
     reason: Annotated[
-        str | None,
+        OutsideText | None,
         Meta(
             description="Why it does not run: for a waiting job, the reason of the first policy "
             "that has decided about it; for a held job, the batch system's words, if this client "
             "sees users' names, or the job is its own."
         ),
     ] = None
-    reason_text: Annotated[str | None, Meta(description="`reason` as a text for people.")] = None
+    reason_text: Annotated[
+        OutsideText | None, Meta(description="`reason` as a text for people.")
+    ] = None
     expected_start: Annotated[
         ExpectedStart | None,
         Meta(
@@ -204,8 +207,11 @@ def jobs(
     def row(job: Job) -> JobRow:
         row = _job_row(core, job_names[job.number], job)
         (reason,) = reasons_of(core, [job], sees)
-        row.reason = reason
-        row.reason_text = reason if job.state != QUEUED or reason is None else reason_text(reason)
+        if reason is not None and job.state == QUEUED:
+            row.reason = OutsideText(reason, None)
+            row.reason_text = OutsideText(reason_text(reason), None)
+        elif reason is not None:
+            row.reason = row.reason_text = OutsideText(reason, job.spec.user)
         row.state_word = state_words[row.state]
         if starts is not None:
             _add_start(row, starts, candidates)
@@ -230,8 +236,8 @@ def _job_row(core: Core, name: str, job: Job) -> JobRow:
     return JobRow(
         job=name,
         state=JOB_STATE_NAMES[job.state],
-        user=job.spec.user,
-        vo=job.spec.vo,
+        user=(user := UserName.of_job(job.spec)),
+        vo=VoName.of_user(job.spec.vo, user),
         class_=job.spec.job_class,
         cpus=job.spec.cpus,
         submit_s=job.submit_s,
@@ -266,21 +272,6 @@ def _add_start(row: JobRow, starts: ExpectedStarts, candidates: bool) -> None:
         }
 
 
-def in_jobs(page: Jobs, names: UserNames) -> Jobs:
-    """Return a page of jobs as a client may see it."""
-    if names.shown:
-        return page
-    return replace(page, jobs=[_in_job(row, names) for row in page.jobs])
-
-
-def _in_job(row: JobRow, names: UserNames) -> JobRow:
-    shown = replace(row, user=names.user(row.user), vo=names.vo(row.vo))
-    if names.owns(row.user) and row.state == JOB_STATE_NAMES[HELD_STATE] and row.reason:
-        shown.reason = names.without_others(row.reason)
-        shown.reason_text = shown.reason
-    return shown
-
-
 async def handle(call: Call[JobsQuery]) -> Jobs:
     """Answer from memory with a page of jobs."""
     query, core, names = call.query, call.view.core, call.names
@@ -288,13 +279,12 @@ async def handle(call: Call[JobsQuery]) -> Jobs:
     after = None if query.after is UNSET else query.after
     starts, candidates = call.view.expected_starts(), query.candidates
     try:
-        page = jobs(
+        return jobs(
             core, query.limit, found, after, query.sort, starts, candidates, names.sees,
             call.view.state_words.now(),
         )  # fmt: skip
     except CursorError as error:
         raise BadQueryError(str(error)) from error
-    return in_jobs(page, names)
 
 
 JOBS = Endpoint(

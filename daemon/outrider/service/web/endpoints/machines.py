@@ -101,7 +101,7 @@ async def answer_machine(call: Call[NoQuery]) -> OneMachine | web.Response:
         answer = await machine_now(view.core, machine, history)
     if answer is None:
         raise NotFoundError(f"no machine {machine!r} is known here")
-    return call.names.in_machine(answer)
+    return answer
 
 
 MACHINE = Endpoint(

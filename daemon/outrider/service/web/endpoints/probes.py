@@ -6,7 +6,7 @@ from typing import Any, Literal, TypeAlias
 from aiohttp import web
 from msgspec import Struct
 
-from outrider.service.core.user_privacy import UserNames
+from outrider.service.core.user_privacy import Viewer
 from outrider.service.metrics import Snapshot, expose
 from outrider.service.web.endpoint import (
     SERVED,
@@ -93,7 +93,7 @@ async def answer_metrics(call: Call[NoQuery]) -> web.Response:
     return answer
 
 
-def shown_to(names: UserNames, snapshot: Snapshot) -> Snapshot:
+def shown_to(names: Viewer, snapshot: Snapshot) -> Snapshot:
     """Return the metrics as one client may see them: personal VOs as pseudonyms."""
     return snapshot.relabelled("vo", names.vo) if names.hides_vos else snapshot
 

@@ -5,6 +5,7 @@ from typing import Any
 import msgspec
 
 from outrider.model.reasons import CODE_LABELS
+from outrider.service.core.user_privacy import named_status
 from outrider.service.daemon.daemon_view import DaemonView
 from outrider.service.shapes.site import Utility
 from outrider.service.shapes.status import Status
@@ -62,10 +63,11 @@ def _trial_with_texts(trial: dict[str, Any] | None, zone: str) -> dict[str, Any]
 
 
 async def handle(call: Call[NoQuery]) -> Answer:
-    """Answer from memory, with users as this client sees them."""
-    names, access = call.names, call.request.app[ACCESS]
+    """Answer from memory."""
+    names, access, status = call.names, call.request.app[ACCESS], whole_status(call.view)
     return {
-        **names.in_status(whole_status(call.view)),
+        **named_status(status),
+        "commands": names.in_commands(status["commands"]),
         "mode_limit": names.limit(call.view.mode_limit()),
         "users": "names" if names.shown else "pseudonyms",
         "users_hint": "" if names.shown else access.how_to_see_names,
@@ -89,8 +91,8 @@ STATUS = Endpoint(
 
 
 async def answer_utility(call: Call[NoQuery]) -> Utility:
-    """Answer from memory, with VOs as this client sees them."""
-    return call.names.in_utility(utility(call.view.core, call.view.expected_starts()))
+    """Answer from memory."""
+    return utility(call.view.core, call.view.expected_starts())
 
 
 UTILITY = Endpoint(

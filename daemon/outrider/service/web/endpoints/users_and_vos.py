@@ -3,7 +3,6 @@
 from typing import Annotated
 
 from msgspec import UNSET, Meta, Struct, UnsetType
-from msgspec.structs import replace
 
 from outrider.service.shapes.site import Users, Vos
 from outrider.service.views.users_and_vos import vo_rows
@@ -24,14 +23,10 @@ class UsersQuery(Struct, frozen=True):
 
 
 async def answer_users(call: Call[UsersQuery]) -> Users:
-    """Answer from memory, with users and VOs as this client sees them."""
-    core, names = call.view.core, call.names
-    rows = [
-        replace(row, user=names.user(row.user), vo=names.vo(row.vo))
-        for row in call.view.user_rows()
-    ]
-    wanted = call.query.vo
-    found = [row for row in rows if wanted is UNSET or row.vo == wanted]
+    """Answer from memory."""
+    core, names, wanted = call.view.core, call.names, call.query.vo
+    rows = call.view.user_rows(apart=not names.shown)
+    found = [row for row in rows if wanted is UNSET or names.vo(row.vo) == wanted]
     first = 0 if call.query.after is UNSET else call.query.after
     page, cursor = page_of(enumerate(found[first:], first + 1), call.query.limit)
     return Users(mode=core.config.mode, now_s=core.now_s, users=page, total=len(found), next=cursor)
@@ -59,10 +54,11 @@ class VosQuery(Struct, frozen=True):
 
 
 async def answer_vos(call: Call[VosQuery]) -> Vos:
-    """Answer from memory, with VOs as this client sees them."""
+    """Answer from memory, in the order of the names that this client sees."""
     core, names = call.view.core, call.names
-    shown = [replace(row, vo=names.vo(row.vo)) for row in vo_rows(core.accounting, core.site.now)]
-    shown.sort(key=lambda row: row.vo)  # sorted by real names, the order would reveal them
+    shown = vo_rows(core.accounting, core.site.now)
+    # sorted by real names, the order would reveal them
+    shown.sort(key=lambda row: names.vo(row.vo))
     first = 0 if call.query.after is UNSET else call.query.after
     page, cursor = page_of(enumerate(shown[first:], first + 1), call.query.limit)
     return Vos(
