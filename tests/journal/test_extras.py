@@ -45,6 +45,7 @@ CHANGES = st.fixed_dictionaries(
         "recalled": st.booleans(),
         "resources": RESOURCES,
         "eligible": TEXT,
+        "reporter": TEXT,
     },
 )
 EXTRAS: dict[int, st.SearchStrategy[Any]] = {

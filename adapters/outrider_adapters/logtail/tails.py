@@ -66,7 +66,6 @@ class Tails:
         self._plain = [path for path in settings.paths if not glob.has_magic(path)]
         self._patterns = [path for path in settings.paths if glob.has_magic(path)]
         self._claims = Claims()
-        self._trusted = {0, os.geteuid()}
         self._matches: dict[str, list[str]] = {}
         self._unmatched: set[str] = set()  # patterns that have not been looked up yet
         self._tails: dict[str, Tail] = {}
@@ -289,8 +288,6 @@ class Tails:
             part = Slice(problem=f"{path}: reading it hangs", may_pass=True)
         else:
             del self._modes[path]
-            if path not in self._plain and part.owner not in self._trusted:
-                part.events = reported_by(str(part.owner), part.events)
             self._filter(path, tail, part)
             if path not in self._late and (part.progress or tail.changes != self._saved_at[path]):
                 self._save(path, tail)
@@ -305,9 +302,9 @@ class Tails:
         """Reject records about jobs of other logs; reduce history that comes late."""
         if part.events and (self._patterns or len(self._plain) > 1):
             named = path not in self._turns
-            part.events, foreign = self._claims.admit(path, tail.writer, named, part.events)
-            if foreign:
-                part.rejected[FOREIGN] += foreign
+            found = part.events if named else reported_by(part.owner, part.events)
+            part.events, foreign = self._claims.admit(path, tail.writer, named, found)
+            part.rejected.update({FOREIGN: foreign} if foreign else {})
         if not self.is_late:
             return
         if part.history:

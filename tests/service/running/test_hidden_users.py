@@ -1,5 +1,6 @@
 """A user's name is replaced in events before anything keeps them, always by the same pseudonym."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,8 @@ from outrider.model.events import CHANGED, STARTED, SUBMITTED, NamedEvent
 from outrider.model.jobs import JobSpec
 from outrider.service.core.user_privacy import KEY_NAME, Pseudonyms, is_pseudonym, load_key
 from outrider.service.journal.recording import Recording
+from outrider_adapters.logtail.filters import reported_by
+from tests.fixtures.cores import T, core_of, tell
 
 KEY = b"k" * 32
 
@@ -71,3 +74,49 @@ def test_a_daemon_that_cannot_keep_its_key_hides_names_until_its_end_and_says_so
     assert is_pseudonym(hidden)
     assert recording.pseudonyms.of("ada") == hidden, "the same as long as it runs"
     recording.close()
+
+
+def test_a_name_that_a_user_reports_has_another_pseudonym_in_a_vo_too() -> None:
+    names = Pseudonyms(KEY)
+    told = {
+        reporter: names.hide(
+            (1.0, SUBMITTED, "1.0", JobSpec(user="ada", vo="physics.ada", reporter=reporter))
+        )[3]
+        for reporter in ("", "1000", "1001")
+    }
+    assert told[""].user == names.of("ada")
+    assert len({spec.user for spec in told.values()}) == 3
+    assert all(spec.vo == f"physics.{spec.user}" for spec in told.values())
+    change = names.hide((1.0, CHANGED, "1.0", {"user": "ada", "reporter": "1000"}))[3]
+    assert change["user"] == told["1000"].user
+
+
+def test_who_named_a_user_before_does_not_report_the_next_name() -> None:
+    """Else a log's writer would move another's job to the own pseudonyms, whose names are known."""
+    core = core_of("log")
+    mine = JobSpec(user="mallory", reporter="1000")
+    claimed: list[NamedEvent] = [
+        (T, SUBMITTED, "1.0", mine), (T + 1, CHANGED, "1.0", {"vo": "physics"}),
+        (T, SUBMITTED, "2.0", mine), (T + 1, CHANGED, "2.0", {"user": "ada"}),
+        (T, SUBMITTED, "3.0", JobSpec(user="ada")), (T + 1, CHANGED, "3.0", {"vo": "mallory"}),
+        (T, SUBMITTED, "4.0", JobSpec(user="ada")),
+        (T + 1, CHANGED, "4.0", {"user": "bob", "reporter": "1000"}),
+    ]  # fmt: skip
+    tell(core, "log", claimed, T + 100)
+    specs = {job.number: job.spec for job in core.site.jobs.values()}
+    named = [(specs[n].user, specs[n].reporter) for n in sorted(specs)]
+    assert named == [("mallory", "1000"), ("ada", ""), ("ada", ""), ("bob", "1000")]
+
+
+def test_the_owner_of_a_users_log_reports_the_names_in_it() -> None:
+    told: list[NamedEvent] = [
+        (T, SUBMITTED, "1.0", JobSpec(user="ada")), (T, SUBMITTED, "2.0", JobSpec()),
+        (T, CHANGED, "1.0", {"user": "bob"}), (T, CHANGED, "1.0", {"vo": "ada"}),
+        (T, STARTED, "1.0", ("m1", 1)),
+    ]  # fmt: skip
+    assert reported_by(0, told) is told
+    assert reported_by(os.geteuid(), told) is told
+    assert reported_by(4711, told) == [
+        (T, SUBMITTED, "1.0", JobSpec(user="ada", reporter="4711")), *told[1:2],
+        (T, CHANGED, "1.0", {"user": "bob", "reporter": "4711"}), *told[3:],
+    ]  # fmt: skip

@@ -258,7 +258,7 @@ _CODES: Final = frozenset({"adapter", "code", "lever", "action", "machine"})
 
 
 class Viewer:
-    """What one client sees of names: everything, its own user's, or none.
+    """The names that one client sees: all, its own user's, or none.
 
     Args:
         pseudonyms: the pseudonyms of this site.

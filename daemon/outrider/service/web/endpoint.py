@@ -57,7 +57,7 @@ class Call(Generic[Q]):
 
     @property
     def names(self) -> Viewer:
-        """What this client sees of names; every answer is encoded by it."""
+        """The names that this client sees; every answer is encoded by it."""
         names = self.view.names(self.sees_names)
         return names.for_user(self.own) if self.own else names
 

@@ -63,7 +63,7 @@ def _trial_with_texts(trial: dict[str, Any] | None, zone: str) -> dict[str, Any]
 
 
 async def handle(call: Call[NoQuery]) -> Answer:
-    """Answer from memory."""
+    """Answer from memory, with names as names."""
     names, access, status = call.names, call.request.app[ACCESS], whole_status(call.view)
     return {
         **named_status(status),
@@ -91,7 +91,7 @@ STATUS = Endpoint(
 
 
 async def answer_utility(call: Call[NoQuery]) -> Utility:
-    """Answer from memory."""
+    """Answer from memory, with names as names."""
     return utility(call.view.core, call.view.expected_starts())
 
 

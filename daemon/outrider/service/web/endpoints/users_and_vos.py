@@ -23,7 +23,7 @@ class UsersQuery(Struct, frozen=True):
 
 
 async def answer_users(call: Call[UsersQuery]) -> Users:
-    """Answer from memory."""
+    """Answer from memory, with names as names."""
     core, names, wanted = call.view.core, call.names, call.query.vo
     rows = call.view.user_rows(apart=not names.shown)
     found = [row for row in rows if wanted is UNSET or names.vo(row.vo) == wanted]
