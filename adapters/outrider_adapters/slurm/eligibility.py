@@ -105,6 +105,11 @@ class Eligibility:
             self._due = dict.fromkeys(self._names)
         self._nodes, self._partitions, self._reserved = nodes, partitions, reserved
 
+    def is_off(self, name: str) -> bool:
+        """Return whether a node is powered down or wakes up."""
+        node = self._nodes.get(name)
+        return node is not None and node.is_off
+
     def class_of(self, kind: JobKind) -> str:
         """Return the name of the class of nodes that jobs of a kind may use."""
         name = self._names.get(kind)

@@ -35,12 +35,14 @@ class SeenJob(msgspec.Struct, frozen=True, array_like=True, gc=False):
         submit_s: when it was submitted or requeued.
         start_s: start of its run; 0 while it has none.
         restarts: how often it was requeued.
+        boots: its node is being powered up for it, and its run has not begun.
     """
 
     status: int
     submit_s: float
     start_s: float
     restarts: int
+    boots: bool = False
 
     @property
     def runs(self) -> bool:
@@ -102,7 +104,8 @@ def steps(
         now_s = row.submit_s if now.status == HELD else now_s
     if now.restarts > before.restarts and before.runs:
         # Slurm reports the time of the requeue as the time of submission
-        found.append((max(row.submit_s, before.start_s), events.EVICTED, job, "unknown"))
+        reason = "failed_start" if before.boots else "unknown"
+        found.append((max(row.submit_s, before.start_s), events.EVICTED, job, reason))
     waited = not before.runs or now.restarts > before.restarts
     started = waited and now.start_s > 0.0
     if before.status == HELD and (started or now.status not in (HELD, ENDED)):

@@ -6,6 +6,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from outrider.api import JobSpec, NamedEvent, PlannedStarts, Resources, UndoLog, events
+from outrider_adapters.readers.slurm.record_events import first_host
 from outrider_adapters.slurm.acting.controller import DEFERRED, as_its_user_left_it
 from outrider_adapters.slurm.eligibility import Eligibility, JobKind, kind_of
 from outrider_adapters.slurm.job_steps import (
@@ -175,6 +176,8 @@ class JobWatch:
                 self._known[job] = before
             return found
         name, now = self.name_of(job), seen(line.row, now_s)
+        if line.row.state == "CONFIGURING" and self._eligibility.is_off(first_host(line.row.hosts)):
+            now = msgspec.structs.replace(now, boots=True)
         self._known[job] = _Known(now, line)
         if before is not None and before.seen.status == ENDED:
             if now.status == ENDED:

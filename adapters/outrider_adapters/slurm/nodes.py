@@ -116,6 +116,11 @@ class Node(msgspec.Struct, frozen=True, array_like=True, gc=False):
         )
 
     @property
+    def is_off(self) -> bool:
+        """True if it is powered down, or wakes up and does not respond yet."""
+        return bool(_flags(self.state) & (_ASLEEP | _WAKING))
+
+    @property
     def why_closed(self) -> str:
         """Reason that no job starts on it, with Slurm's own words; empty if it is open."""
         if self.usable:

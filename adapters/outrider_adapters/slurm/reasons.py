@@ -269,6 +269,10 @@ def _resources(asked: WaitingFacts, may_use: frozenset[str]) -> tuple[str, list[
     each = " each" if kind.nodes > 1 else ""
     wants = f"{_n(kind.nodes, 'node')} with {_n(kind.cpus, 'CPU')}{each}"
     counted = f"{len(free)} of the {len(may_use)} nodes that it may use have {so_many} free"
+    if off := sum(asked.nodes[name].is_off for name in free):
+        counted += (
+            f" ({off} of them {'is' if off == 1 else 'are'} powered down, and must boot first)"
+        )
     if len(free) >= kind.nodes:
         kept = _reservations_on(asked, free)
         but = f"but they are {kept}" if kept else "and Slurm keeps them for jobs before it, if any"

@@ -6,6 +6,7 @@ from outrider.api import NamedEvent, UndoLog, events
 from outrider_adapters.slurm.eligibility import Eligibility
 from outrider_adapters.slurm.job_watch import JobWatch
 from tests.adapters.slurm.rows import line
+from tests.adapters.slurm.test_nodes import node
 
 
 class Looks:
@@ -16,7 +17,8 @@ class Looks:
     """
 
     def __init__(self) -> None:
-        self.watch = JobWatch("c", Eligibility(), UndoLog())
+        self.eligibility = Eligibility()
+        self.watch = JobWatch("c", self.eligibility, UndoLog())
         self.gone: list[str] = []
         self.now_s = 2_000.0
 
@@ -109,6 +111,25 @@ def test_a_job_that_is_cleared_to_be_queued_again_tells_nothing_yet() -> None:
     assert looks.look(line(**clearing)) == []
     queued = line(SubmitTime="2016", EligibleTime="2136", RestartCnt="1", Reason="BeginTime")
     assert looks.look(queued) == [("evicted", "7", "unknown"), ("held", "7", "BeginTime")]
+
+
+def test_a_job_whose_node_does_not_boot_has_not_run() -> None:
+    configuring = RUNS | {"State": "CONFIGURING"}
+    again = line(SubmitTime="2016", EligibleTime="2136", RestartCnt="1", Reason="BeginTime")
+    for state, between, reason in (
+        ("IDLE+CLOUD+POWERED_DOWN", [], "failed_start"),
+        ("MIXED+NOT_RESPONDING+POWERING_UP", [], "failed_start"),
+        ("IDLE+CLOUD+POWERED_DOWN", [line(**RUNS)], "unknown"),  # it has booted
+        ("ALLOCATED", [], "unknown"),  # a prolog
+    ):
+        looks = Looks()
+        looks.eligibility.know({"n1": node(state)}, {}, {})
+        assert looks.look(line(**configuring))[-1] == ("started", "7")
+        for one in between:
+            assert looks.look(one) == []
+        saved = looks.watch.save()
+        looks.watch.restore(saved)
+        assert looks.look(again)[0] == ("evicted", "7", reason), state
 
 
 def test_a_lost_run_of_a_job_that_is_not_queued_again_is_an_eviction() -> None:
