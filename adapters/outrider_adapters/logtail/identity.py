@@ -6,6 +6,7 @@ import os
 import re
 import resource
 import stat
+import time
 from collections import defaultdict, deque
 from collections.abc import Collection, Iterator, Mapping
 from hashlib import blake2b
@@ -16,6 +17,8 @@ import msgspec
 
 _ANCHOR_BYTES: Final = 1024
 _WHOLE_HEAD_BYTES: Final = 2048
+_WAYS: Final = ((True, False), (True, True), (False, False), (False, True))
+"""Order of the search for a file: by its inode or by its content, and among the rotated ones."""
 _MIN_GAP_BYTES: Final = 1 << 16
 _DESCRIPTORS_RATIO: Final = 8
 _LEAST_OPEN: Final = 8
@@ -28,6 +31,7 @@ _KINDS: Final = {
     stat.S_IFBLK: "block device",
 }
 _ROTATED = re.compile(r"\.(?:old|\d{1,4}|\d{8}(?:T\d{6})?)|-\d{8}(?:-?\d{6})?")
+_ROTATED_END = re.compile(r"(?:\.old|[.T-]\d{1,14})\Z")
 
 
 class Place(msgspec.Struct):
@@ -127,9 +131,11 @@ def find(place: Place, path: Path) -> OpenFile | None:
     Raises:
         OSError: see `open_file`.
     """
-    paths = [path, *(sibling for sibling, _ in rotated_files(path))]
-    for by_inode in (True, False) if place.offset else (True,):
-        for candidate in paths:
+    siblings: list[Path] | None = None  # the folder is listed only if it must be: it may be long
+    for by_inode, rotated in _WAYS if place.offset else _WAYS[:2]:
+        if rotated and siblings is None:
+            siblings = [sibling for sibling, _ in rotated_files(path)]
+        for candidate in (siblings or ()) if rotated else (path,):
             descriptor = open_file(candidate)
             if descriptor is None:
                 continue
@@ -236,8 +242,9 @@ def newest_in_turn(files: Mapping[str, os.stat_result], most: int) -> Iterator[s
                 del by_owner[owner]
 
 
-def files_of(pattern: str) -> dict[str, os.stat_result]:
-    """Return the regular files that match a pattern."""
+def files_of(pattern: str) -> tuple[dict[str, os.stat_result], float]:
+    """Return the regular files that match a pattern, and the CPU seconds that this took."""
+    began_s = time.thread_time()
     found = {}
     for path in sorted(glob.glob(pattern)):  # noqa: PTH207  # absolute patterns, too
         try:
@@ -246,11 +253,13 @@ def files_of(pattern: str) -> dict[str, os.stat_result]:
             continue
         if stat.S_ISREG(status.st_mode):
             found[path] = status
-    return found
+    return found, time.thread_time() - began_s
 
 
 def is_left_of_another(path: str, lives: Collection[str]) -> bool:
     """Return whether this is a rotated file of a log that is followed."""
+    if _ROTATED_END.search(path) is None:  # thousands of names are looked at
+        return False
     return any(
         is_rotated_name(path, live) for live in (path[:end] for end in _cuts(path)) if live in lives
     )

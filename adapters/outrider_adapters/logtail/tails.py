@@ -31,7 +31,7 @@ _MANY_BYTES: Final = 1 << 14
 """Size of a slice after which a log waits for its turn."""
 _BEHIND_S: Final = 5.0
 """Seconds for which a log may have more to read before it is named."""
-_LOOKING_RATIO: Final = 50
+_LOOKING_RATIO: Final = 20
 """Least ratio of time between two look-ups of many files to the CPU time that one takes."""
 _MOST_LIVES: Final = 10_000
 
@@ -75,15 +75,15 @@ class Tails:
         self._caught_up: dict[str, bool] = {}
         self._open: set[str] = set()
         self._most_open = most_open(MOST_MATCHES)
-        self._saved: dict[str, dict[str, Any]] = {}  # of each tail after its last complete step
+        self._saved: dict[str, dict[str, Any]] = {}  # after the last complete step
         self._saved_at: dict[str, int] = {}
         self._modes: dict[str, bool] = {}  # running steps: True if they read history
-        self._history = False
-        self._resumes = False
+        self._history = self._resumes = False
+        self._looks: dict[str, dict[str, os.stat_result]] = {}
         self._lives: dict[str, None] = {}
         self._left_out: dict[str, int] = {}  # bytes of logs beyond the limit that are history
         self._crowd = ""
-        self._look_at = float("-inf")
+        self._look_at, self._looked_s = float("-inf"), 0.0
         self._suspects: Suspects | None = None
 
     def start(self, cursor: Any, in_progress: InProgress | None = None) -> None:
@@ -131,7 +131,7 @@ class Tails:
             if not self._steps.is_hanging(path):
                 tail.close()
         tables = (self._tails, self._saved, self._modes, self._matches, self._turns, self._behind)
-        for known in (*tables, self._late, self._caught_up, self._open, self.troubles):
+        for known in (*tables, self._looks, self._late, self._caught_up, self._open, self.troubles):
             known.clear()
         self._claims = Claims()
         self._look_at = float("-inf")
@@ -154,11 +154,12 @@ class Tails:
         Where more files match than are followed, a look costs at most some percent of the time.
         """
         if self._patterns and time.monotonic() >= self._look_at:
-            began_s = time.thread_time()
-            self._follow({pattern: self._look_up(pattern) for pattern in self._patterns})
-            if self._crowd:
-                took_s = time.thread_time() - began_s
-                self._look_at = time.monotonic() + _LOOKING_RATIO * took_s
+            began_s, self._looked_s = time.thread_time(), 0.0
+            looked = [self._look_up(pattern) for pattern in self._patterns]
+            if any(looked):
+                self._follow()
+            took_s = time.thread_time() - began_s + self._looked_s
+            self._look_at = time.monotonic() + (_LOOKING_RATIO * took_s if self._crowd else 0.0)
         troubles = self.troubles.names()
         named = self._followed() if troubles else set()
         for path in troubles:
@@ -166,9 +167,9 @@ class Tails:
             if gone and path not in self._modes and not self._tails[path].is_open:
                 self._drop(path)
 
-    def _follow(self, looks: Mapping[str, Mapping[str, os.stat_result] | None]) -> None:
+    def _follow(self) -> None:
         """Follow the files that were found, the newest of every owner in turn."""
-        found = {path: status for look in looks.values() for path, status in (look or {}).items()}
+        found = {path: status for look in self._looks.values() for path, status in look.items()}
         self._lives = {**self._lives, **dict.fromkeys(found)}  # and while a rotation renames them
         while len(self._lives) > _MOST_LIVES + len(found):
             del self._lives[next(iter(self._lives))]
@@ -189,9 +190,7 @@ class Tails:
             self._leave_out(files, chosen)
         elif self._left_out:
             self._left_out = {path: n for path, n in self._left_out.items() if path in files}
-        for pattern, look in looks.items():
-            if look is None:
-                continue
+        for pattern, look in self._looks.items():
             mine = [path for path in look if path in chosen or path in self._plain]
             self._matches[pattern] = mine
             self.troubles.note(pattern, "" if mine else f"{pattern}: no file matches it")
@@ -199,7 +198,7 @@ class Tails:
                 if path not in self._tails:
                     self._add(path, self._history and pattern in self._unmatched)
             self._unmatched.discard(pattern)
-        if None not in looks.values():
+        if len(self._looks) == len(self._patterns):
             self._claims.forget(lambda path: path not in files and path not in self._tails)
 
     def _leave_out(self, files: Mapping[str, os.stat_result], chosen: Collection[str]) -> None:
@@ -231,14 +230,16 @@ class Tails:
         """Return the logs that the settings name or a pattern matches now."""
         return {*self._plain, *(path for paths in self._matches.values() for path in paths)}
 
-    def _look_up(self, pattern: str) -> dict[str, os.stat_result] | None:
-        """Return the files that match a pattern; None if looking for them hangs."""
+    def _look_up(self, pattern: str) -> bool:
+        """Look for the files that match a pattern; return False if that hangs."""
         found = self._steps.make(f"pattern {pattern}", lambda: files_of(pattern), list)
-        if not isinstance(found, Pending):
-            return found
-        if pattern not in self._matches:
-            self.troubles.note(pattern, f"{pattern}: looking for files hangs", may_pass=True)
-        return None
+        if isinstance(found, Pending):
+            if pattern not in self._looks:
+                self.troubles.note(pattern, f"{pattern}: looking for files hangs", may_pass=True)
+            return False
+        self._looks[pattern], took_s = found
+        self._looked_s += took_s
+        return True
 
     # -- steps ------------------------------------------------------------------------------------
 
@@ -274,8 +275,7 @@ class Tails:
             yield part
 
     def _is_in(self, path: str, history: bool) -> bool:
-        mode = self._modes.get(path)
-        return (self._tails[path].in_history if mode is None else mode) == history
+        return self._modes.get(path, self._tails[path].in_history) == history
 
     def _step(self, path: str, history: bool) -> Slice:
         tail = self._tails[path]
@@ -334,7 +334,7 @@ class Tails:
     def are_caught_up(self) -> bool:
         """Return whether the last steps have read all news."""
         news = self._tails.keys() - self._late.keys()
-        return not news & self._behind.keys() and all(self._caught_up.get(p) for p in news)
+        return not news & self._behind.keys() and all(map(self._caught_up.get, news))
 
     def behind_s(self) -> float:
         """Return for how long a named log, or all logs of a pattern, had more to read.

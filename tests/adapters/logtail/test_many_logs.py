@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from outrider.api import Batch, NamedEvent, build, events
-from outrider_adapters.logtail import LogFollower, LogtailSettings, adapter, tails
+from outrider_adapters.logtail import LogFollower, LogtailSettings, adapter, identity, tails
 from outrider_adapters.logtail.identity import most_open, newest_in_turn
+from outrider_adapters.logtail.steps import PENDING, Steps
 from tests.adapters.logtail.following import SETTLE_S, Clock, job_record, job_records, names
 from tests.adapters.readers.samples import SCHEDD, record
 
@@ -176,6 +177,39 @@ def test_more_active_logs_than_may_be_open_are_read_all_the_same(
     assert most_open(1_000) == 8
     monkeypatch.setattr(resource, "getrlimit", lambda kind: (4_096, 4_096))
     assert most_open(1_000) == 512
+
+
+def test_a_log_that_is_opened_again_costs_no_look_at_its_whole_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(folder: Path) -> None:
+        raise AssertionError(folder)
+
+    site = Site(tmp_path, "*.log", start_at="beginning")
+    site.write("a.log", job_record(1))
+    site.read()
+    monkeypatch.setattr(identity, "_names_in", fail)
+    site.write("a.log", job_record(2))
+    assert jobs(site.read()) == names(2, 2)
+
+
+def test_looking_for_files_that_hangs_leaves_those_that_were_found(
+    tmp_path: Path, few: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site = Site(tmp_path, "*.log", start_at="beginning")
+    for number in range(1, 3 * few):
+        site.write(f"u{number}.log", job_record(number), 1_000.0 + number)
+    site.read()
+    make = Steps.make
+
+    def hang(steps: Steps, name: str, step: Any, dispose: Any) -> Any:
+        return PENDING if name.startswith("pattern") else make(steps, name, step, dispose)
+
+    monkeypatch.setattr(Steps, "make", hang)
+    site.write("u59.log", job_record(99))
+    assert jobs(site.read()) == names(99, 99)
+    assert "59 logs match" in site.batches[-1].note
+    assert len(site.follower.paths) == few
 
 
 def test_what_is_no_file_is_no_match(tmp_path: Path) -> None:
