@@ -18,7 +18,7 @@ import msgspec
 _ANCHOR_BYTES: Final = 1024
 _WHOLE_HEAD_BYTES: Final = 2048
 _WAYS: Final = ((True, False), (True, True), (False, False), (False, True))
-"""Order of the search for a file: by its inode or by its content, and among the rotated ones."""
+"""Order of the search for a file: whether by its inode, and whether among rotated files."""
 _MIN_GAP_BYTES: Final = 1 << 16
 _DESCRIPTORS_RATIO: Final = 8
 _LEAST_OPEN: Final = 8
