@@ -252,6 +252,7 @@ def test_a_cause_other_than_machines_is_named_and_until_when(
     pool.run("root", "condor_userprio", "-setceil", "carol@pool.test", "0")  # has no usage
     try:
         pool.wait_until("the drain", lambda: "Drained" in _states(pool))
+        pool.wait_until("its reason", lambda: "broken fan" in _closed_because(daemon))
         first = pool.submit(f"{SLEEP}request_memory = 64\nqueue\n")
         pool.wait_until("its run", partial(_is, pool, first, "2"))
         jobs = {
@@ -271,6 +272,10 @@ def test_a_cause_other_than_machines_is_named_and_until_when(
             pool.run("root", "condor_userprio", "-setceil", f"{user}@pool.test", "-1")
         pool.run("root", "condor_drain", "-cancel", "slot1@m2@host.pool.test")
         pool.wait_until("no drain", lambda: "Drained" not in _states(pool))
+
+
+def _closed_because(daemon: DaemonProcess) -> set[str | None]:
+    return {one["closed_because"] for one in daemon.get("/api/v1/machines")["machines"]}
 
 
 def test_a_negotiator_that_was_stopped_is_said_everywhere(

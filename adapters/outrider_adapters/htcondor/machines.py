@@ -9,6 +9,7 @@ import msgspec
 from outrider.api import MachineSpec, NamedEvent, Resources, events
 from outrider_adapters.htcondor.pool_calls import Ad, ClassAd, number
 from outrider_adapters.htcondor.settings import WatchSettings
+from outrider_adapters.readers.htcondor.event_mapping import hold_reason
 from outrider_adapters.readers.htcondor.job_ads import machine_of_slot
 
 # -- made of ads -----------------------------------------------------------------------------------
@@ -157,6 +158,7 @@ SLOT_ATTRIBUTES: Final = (
     "DynamicSlot",
     "OwnerActive",
     "Draining",
+    "DrainReason",
     "Offline",
 )
 """Attributes of a slot ad that are read here, besides those that a site names."""
@@ -176,6 +178,7 @@ class MachineState(msgspec.Struct, frozen=True, array_like=True, gc=False):
         reported_s: when the ad was made, by the same clock.
         memory_mib, gpus: total of all its slots.
         watts: watts of its states.
+        drain_reason: why it is drained, in the administrator's words; empty: unknown.
     """
 
     cluster: str
@@ -189,6 +192,7 @@ class MachineState(msgspec.Struct, frozen=True, array_like=True, gc=False):
     memory_mib: float
     gpus: float
     watts: StateWatts = StateWatts()
+    drain_reason: str = ""
 
     @property
     def spec(self) -> MachineSpec:
@@ -264,7 +268,9 @@ def changes(name: str, before: MachineState | None, after: MachineState) -> list
     if opened:
         new_events.append((at_s, events.USABLE, name, None))
     elif before.usable and not after.usable and not before.owner:
-        new_events.append((at_s, events.DRAINED, name, None))
+        new_events.append((at_s, events.DRAINED, name, after.drain_reason or None))
+    elif not after.usable and after.drain_reason not in ("", before.drain_reason):
+        new_events.append((at_s, events.DRAINED, name, after.drain_reason))
     return new_events
 
 
@@ -297,6 +303,7 @@ def _slot(ad: Any, closed: bool, cluster: str, watts: StateWatts) -> MachineStat
         memory_mib=number(ad, f"{whole}Memory"),
         gpus=number(ad, f"{whole}GPUs"),
         watts=watts,
+        drain_reason=hold_reason(str(ad.get("DrainReason") or "")) if draining else "",
     )
 
 
@@ -313,4 +320,5 @@ def _together(one: MachineState, other: MachineState) -> MachineState:
         memory_mib=one.memory_mib + other.memory_mib,
         gpus=one.gpus + other.gpus,
         watts=one.watts.or_else(other.watts),
+        drain_reason=one.drain_reason or other.drain_reason,
     )

@@ -361,6 +361,7 @@ class MachineEvents:
 
     def usable(self, time_s: float, machine: int, extra: None) -> None:
         """Handle a machine on which jobs may start."""
+        self._site.closed_because.pop(machine, None)
         self._site.open_machine(machine)
         self._opened()
 
@@ -392,9 +393,13 @@ class MachineEvents:
         """Handle a machine that is on again."""
         self._energy.enter(machine, IDLING, self._site.now)
 
-    def drained(self, time_s: float, machine: int, extra: None) -> None:
+    def drained(self, time_s: float, machine: int, extra: str | None) -> None:
         """Close the machine to jobs until it is reported usable."""
         self._site.shut(machine)
+        if extra:
+            self._site.closed_because[machine] = extra
+        else:
+            self._site.closed_because.pop(machine, None)
 
     def eligible(self, time_s: float, subject: int, extra: tuple[str, Sequence[int], bool]) -> None:
         """Store which machines a class of jobs may use."""

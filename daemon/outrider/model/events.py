@@ -28,7 +28,7 @@ joined        machine    `MachineSpec`
 left          machine    None
 asleep        machine    None
 woken         machine    None
-drained       machine    None; closed to jobs by an administrator
+drained       machine    None, or why; closed to jobs by an administrator
 power         machine    watts, measured
 resized       job        CPUs of its run from now on
 eligible      class      names of the machines in it, a tuple; those not heard of yet count later

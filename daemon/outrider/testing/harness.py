@@ -138,6 +138,7 @@ _EXTRAS: dict[int, _Shape] = {
     ev.EVICTED: (_is_reason, f"one of {', '.join(ev.EVICTION_REASONS)}"),
     ev.REMOVED: (_is_reason, f"one of {', '.join(ev.EVICTION_REASONS)}"),
     ev.HELD: (_is_words, "None, or the reason: one line of text"),
+    ev.DRAINED: (_is_words, "None, or the reason: one line of text"),
     ev.CHANGED: (_is_change, "a dict of changed JobSpec fields"),
     ev.JOINED: (
         lambda extra: isinstance(extra, MachineSpec) and extra.speed > 0,

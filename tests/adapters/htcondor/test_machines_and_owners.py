@@ -114,6 +114,20 @@ def test_a_restarted_collector_closes_no_machine(tmp_path: Path) -> None:
     site.close()
 
 
+def test_why_a_machine_is_drained_is_told_with_it(tmp_path: Path) -> None:
+    site = WatchedPool(tmp_path)
+    site.look()
+    site.pool.publish("m1", "DrainReason", '"broken\\nfan"')
+    site.pool.publish("m1", "Draining", "true")
+    assert site.reported(10) == [("drained", "m1", "broken fan")]
+    site.pool.publish("m1", "DrainReason", '"new fan"')
+    assert site.reported(10) == [("drained", "m1", "new fan")]
+    assert site.reported(10) == []
+    site.pool.publish("m1", "Draining", "false")
+    assert site.reported(10) == [("usable", "m1", None)]
+    site.close()
+
+
 class Aged:
     """A collector that says how long it has run."""
 

@@ -1,14 +1,17 @@
 """One machine: what it does now, its last runs, failed starts, watts, and its owner's week."""
 
+import re
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import msgspec
 import pytest
 from msgspec import Struct
 
 from outrider.api import JobSpec, MachineSpec
 from outrider.cli.commands.machines import COLUMNS
+from outrider.engine.state.site import Site
 from outrider.journal import Entry, Journal, RunRecord
 from outrider.model.events import (
     DRAINED,
@@ -119,6 +122,23 @@ async def test_a_busy_machine_that_accepts_no_more_jobs_drains(core: Core, journ
     rows = plain(endpoint.machines(core, 10))["machines"]
     assert [(row["state"], row["draining"]) for row in rows] == [("busy", True), ("closed", False)]
     assert [COLUMNS["state"].cell(row) for row in rows] == ["busy, draining", "closed"]
+
+
+async def test_why_a_machine_is_drained_is_shown_without_the_names_of_users(
+    core: Core, journal: Path
+) -> None:
+    tell(core, "log", [(T + 1801, DRAINED, "m1", "fan, ask ada")], T + 1810)
+    assert (await asked(core, journal, "m1")).closed_because == "fan, ask ada"
+    page = endpoint.machines(core, 10)
+    cells = [COLUMNS["state"].cell(row) for row in plain(page)["machines"]]
+    assert cells == ["busy, draining (fan, ask ada)", "free"]
+    hidden = await asked(core, journal, "m1", False, core.known_users)
+    assert re.fullmatch("fan, ask u-[0-9a-f]{10}", hidden.closed_because)
+    again = Site(core.site.local_time, list(core.site.cluster_specs))
+    again.restore(msgspec.msgpack.decode(msgspec.msgpack.encode(core.site.save())))
+    assert again.closed_because == {0: "fan, ask ada"}
+    tell(core, "log", [(T + 1811, USABLE, "m1", None)], T + 1820)
+    assert (await asked(core, journal, "m1")).closed_because is None
 
 
 async def test_a_meter_stands_for_the_table(core: Core, journal: Path) -> None:

@@ -10,10 +10,19 @@ from outrider.cli.options import asking_options
 from outrider.model.quantities import count, figure
 
 STATES: Final = ("busy", "free", "owner", "asleep", "closed")
+
+
+def _state(row: Row) -> str:
+    """Return the state, and why it is drained where this client may know it."""
+    draining = ", draining" if row.get("draining") else ""
+    why = f" ({row['closed_because']})" if row.get("closed_because") else ""
+    return f"{row['state']}{draining}{why}"
+
+
 COLUMNS: Final = {
     "machine": Column("machine", lambda row: row["machine"]),
     "cluster": Column("cluster", lambda row: row["cluster"]),
-    "state": Column("state", lambda row: row["state"] + ", draining" * row.get("draining", False)),
+    "state": Column("state", _state),
     "cpus": Column("CPUs", lambda row: count(row["cpus"]), is_figure=True),
     "busy_cpus": Column("busy CPUs", lambda row: count(row["busy_cpus"]), is_figure=True),
     "active_w": Column(

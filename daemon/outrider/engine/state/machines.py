@@ -118,6 +118,7 @@ class Machines:
         self.busy: list[int] = []
         self.state = bytearray()
         self.owner = bytearray()
+        self.closed_because: dict[int, str] = {}
         self.free_since: dict[int, float] = {}
         self._reserved: list[tuple[int, int]] = []
         self.availability = Availability()
@@ -169,6 +170,7 @@ class Machines:
 
     def leave(self, machine: int) -> None:
         """Remove a machine; its number stays its own."""
+        self.closed_because.pop(machine, None)
         if self.specs[machine] is None:
             return
         self.shut(machine)

@@ -209,6 +209,7 @@ class Site(Machines):
             "busy": self.busy,
             "usable": bytes(map(bool, self.state)),
             "owner": bytes(self.owner),
+            "closed_because": list(self.closed_because.items()),
             "free": bytes(state == FREE for state in self.state),
             "availability": self.availability.save(),
             "free_since": list(self.free_since.items()),
@@ -233,6 +234,7 @@ class Site(Machines):
             self.members[cluster] = list(members)
         self.busy = list(saved["busy"])
         self.owner = bytearray(saved["owner"])
+        self.closed_because = dict(saved.get("closed_because", ()))
         for machine, (usable, free) in enumerate(zip(saved["usable"], saved["free"], strict=True)):
             self.state[machine] = (FREE if free else TAKEN) if usable else SHUT
         self.resources.restore(saved["resource_runs"])
@@ -352,7 +354,11 @@ def machine_events(
             continue
         name = names[machine]
         yield time_s, ev.JOINED, name, spec
-        shut = ev.OWNER_CAME if site.owner[machine] else ev.DRAINED
-        yield time_s, shut if site.state[machine] == SHUT else ev.USABLE, name, None
+        if site.state[machine] != SHUT:
+            yield time_s, ev.USABLE, name, None
+        elif site.owner[machine]:
+            yield time_s, ev.OWNER_CAME, name, None
+        else:
+            yield time_s, ev.DRAINED, name, site.closed_because.get(machine)
     for name, machines in site.classes.items():
         yield time_s, ev.ELIGIBLE, name, tuple(names[machine] for machine in sorted(machines))

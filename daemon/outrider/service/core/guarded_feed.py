@@ -220,6 +220,7 @@ _EXTRA = {
     ev.STARTED: _is_start,
     ev.EVICTED: _is_reason,
     ev.HELD: _is_text_or_none,
+    ev.DRAINED: _is_text_or_none,
     ev.REMOVED: _is_reason,  # it may end a run, and is then counted by reason
     ev.CHANGED: _is_change,
     ev.JOINED: _is_machine,

@@ -14,6 +14,7 @@ from outrider.service.shapes.values import (
     MachineState,
     Mode,
     Next,
+    OutsideText,
     Unknown,
     UserName,
     VoName,
@@ -24,6 +25,13 @@ from outrider.service.shapes.values import (
 
 Draining: TypeAlias = Annotated[
     bool, Meta(description="It runs jobs, but accepts no more: drained, or outside its hours.")
+]
+ClosedBecause: TypeAlias = Annotated[
+    OutsideText | None,
+    Meta(
+        description="Why an administrator drains it, in the batch system's words; null: it is not "
+        "drained, or no reason is known."
+    ),
 ]
 
 
@@ -38,6 +46,7 @@ class MachineRow(Struct):
     active_w: Unknown
     inferred: bool
     draining: Draining = False
+    closed_because: ClosedBecause = None
 
 
 class Machines(Struct):
@@ -139,6 +148,7 @@ class OneMachine(Struct):
     failed_starts: FailedStartsThere
     owner_week: OwnerWeek | None
     draining: Draining = False
+    closed_because: ClosedBecause = None
 
 
 # -- users and vos ---------------------------------------------------------------------------------

@@ -25,7 +25,7 @@ from outrider.service.shapes.site import (
     OwnerWeek,
     RunOnMachine,
 )
-from outrider.service.shapes.values import MachineState, UserName, VoName
+from outrider.service.shapes.values import MachineState, OutsideText, UserName, VoName
 from outrider.service.views.over_time import KeptAnswers, Make
 from outrider.service.views.status import is_draining, machine_state
 
@@ -123,6 +123,7 @@ async def machine_now(core: Core, machine: str, history: MachineHistory) -> OneM
         busy_cpus=site.busy[m],
         inferred=spec.inferred,
         draining=is_draining(core, m),
+        closed_because=_closed_because(core, m),
         watts=MachineWatts(
             now_w=None if math.isnan(watts) else watts,
             is_measured=measured_w is not None,
@@ -172,7 +173,13 @@ def machine_row(core: Core, m: int, spec: MachineSpec) -> MachineRow:
         active_w=spec.active_w,
         inferred=spec.inferred,
         draining=is_draining(core, m),
+        closed_because=_closed_because(core, m),
     )
+
+
+def _closed_because(core: Core, m: int) -> OutsideText | None:
+    why = core.site.closed_because.get(m)
+    return None if why is None else OutsideText(why, "")
 
 
 async def _jobs_on(core: Core, machine: str) -> list[Job]:

@@ -66,7 +66,7 @@ export async function showMachine(question) {
 function draw(answer) {
   const { watts, failed_starts: starts } = answer;
   pairs(at("machine-facts"), [
-    ["State", `${STATES[answer.state] ?? answer.state}, since ${time(answer.since_s)}${answer.draining ? "; accepts no more jobs" : ""}`],
+    ["State", `${STATES[answer.state] ?? answer.state}, since ${time(answer.since_s)}${answer.draining ? "; accepts no more jobs" : ""}${answer.closed_because ? ` (${answer.closed_because})` : ""}`],
     ["Machine group", answer.cluster],
     ["CPUs busy", `${number(answer.busy_cpus)} of ${number(answer.cpus)}`],
     ["Watts now", known(watts.now_w) ? `${number(watts.now_w)} W, ${watts.is_measured ? "measured" : "declared"}` : UNKNOWN],
