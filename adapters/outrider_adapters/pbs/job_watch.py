@@ -17,6 +17,7 @@ from outrider_adapters.pbs.job_rows import (
     as_its_user_left_it,
     row_of,
 )
+from outrider_adapters.polling.adapter import in_order
 from outrider_adapters.readers.pbs.exits import fate_of
 from outrider_adapters.readers.pbs.specs import UNKNOWN_HOST
 
@@ -196,7 +197,7 @@ class JobWatch:
             found.append((now_s, events.RESUMED, job, None))
         elif row.status == ENDED:
             found.append(self._ended(job, row, before.runs or is_new_run, now_s))
-        return _in_order(found)
+        return in_order(found)
 
     def _ended(self, job: str, row: JobRow, ran: bool, now_s: float) -> NamedEvent:
         """Return the last event of a job, by its exit status."""
@@ -222,12 +223,3 @@ def _released_s(row: JobRow, now_s: float) -> float:
     """Return when a hold ended: when the job became eligible, at the latest when it started."""
     latest_s = row.start_s or now_s
     return min(row.spec.eligible_s or latest_s, latest_s)
-
-
-def _in_order(found: list[NamedEvent]) -> list[NamedEvent]:
-    """Return the events with non-decreasing times."""
-    floor_s, ordered = 0.0, list[NamedEvent]()
-    for time_s, kind, job, extra in found:
-        floor_s = max(floor_s, time_s)
-        ordered.append((floor_s, kind, job, extra))
-    return ordered

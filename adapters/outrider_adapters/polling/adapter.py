@@ -245,3 +245,12 @@ class PollingWatch:
             note=note,
             problem=problem,
         )
+
+
+def in_order(found: list[NamedEvent]) -> list[NamedEvent]:
+    """Return the events with non-decreasing times: theirs are whole seconds, ours are not."""
+    floor_s, ordered = 0.0, list[NamedEvent]()
+    for time_s, kind, job, extra in found:
+        floor_s = max(floor_s, time_s)
+        ordered.append((floor_s, kind, job, extra))
+    return ordered

@@ -9,6 +9,7 @@ from typing import Final
 import msgspec
 
 from outrider.api import JobSpec, NamedEvent, events
+from outrider_adapters.polling.adapter import in_order
 from outrider_adapters.readers.slurm.record_events import (
     COMPLETED,
     EVICTED_FOR,
@@ -121,7 +122,7 @@ def steps(
         found.append((now_s, events.RESUMED, job, None))
     elif now.status == ENDED:
         found += _ended(job, row, started or before.runs, now_s)
-    return _in_order(found)
+    return in_order(found)
 
 
 def _released_s(row: QueueRow, now: SeenJob, now_s: float) -> float:
@@ -142,15 +143,6 @@ def _ended(job: str, row: QueueRow, ran: bool, now_s: float) -> list[NamedEvent]
         lost: list[NamedEvent] = [(end_s, events.EVICTED, job, reason)] if ran else []
         return [*lost, (end_s, events.REMOVED, job, reason)]
     return [(end_s, events.REMOVED, job, REMOVED_FOR.get(row.state, "removed"))]
-
-
-def _in_order(found: list[NamedEvent]) -> list[NamedEvent]:
-    """Return the events with non-decreasing times: Slurm's are whole seconds, ours are not."""
-    floor_s, ordered = 0.0, list[NamedEvent]()
-    for time_s, kind, job, extra in found:
-        floor_s = max(floor_s, time_s)
-        ordered.append((floor_s, kind, job, extra))
-    return ordered
 
 
 # -- keeping back ----------------------------------------------------------------------------------
