@@ -11,7 +11,8 @@ import pytest
 from outrider.cli.root import outrider as root
 from tests.cli.running import WITHIN_S
 from tests.cli.running import outrider as run_outrider
-from tests.cli.test_asking import NOBODY
+from tests.cli.test_asking import NOBODY, Stranger, serving
+from tests.service.web.small_answers import STATUS
 
 HEAVY = {
     "numpy", "numba", "scipy", "pandas", "sqlalchemy", "msgspec", "aiohttp", "asyncio", "rich",
@@ -119,4 +120,14 @@ def test_a_broken_file_is_told_as_ever(
 def test_asking_a_daemon_imports_nothing_heavy(words: tuple[str, ...]) -> None:
     code, modules = imported(*words, "--url", NOBODY)
     assert code == 3
+    assert modules & HEAVY == set()
+
+
+def test_the_status_is_shown_without_the_engine() -> None:
+    class Told(Stranger):
+        says = json.dumps(STATUS).encode()
+
+    with serving(Told) as url:
+        code, modules = imported("status", "--url", url)
+    assert code == 0
     assert modules & HEAVY == set()

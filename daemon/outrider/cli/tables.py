@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from outrider.cli.listing import Column, Row, csv_text
 from outrider.cli.printing import echo, print_table
-from outrider.model.quantities import MISSING, RATIO_LABELS, count, duration, figure, percent
+from outrider.model.quantities import (
+    MISSING,
+    RATIO_LABELS,
+    count,
+    degenerate,
+    duration,
+    figure,
+    percent,
+)
 from outrider.model.reasons import label as code_label
 
 if TYPE_CHECKING:
@@ -27,8 +35,6 @@ _KWH = 1000.0
 
 def show_runs(runs: list[dict[str, Any]]) -> None:
     """Print the run objects of ``outrider replay --json``, a few columns at a time by trace."""
-    from outrider.engine.accounting.fairness import degenerate
-
     for trace in dict.fromkeys(run["trace"] for run in runs):
         of_trace = [run for run in runs if run["trace"] == trace]
         first = of_trace[0]

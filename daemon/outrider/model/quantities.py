@@ -1,5 +1,6 @@
 """Quantities as text for people: counts, ratios, durations and energies, each in a fitting unit."""
 
+from collections.abc import Mapping
 from typing import Final
 
 MISSING: Final = "-"
@@ -17,6 +18,9 @@ RATIO_LABELS: Final = {
     "overhead_p99_ratio": "overhead, p99",
 }
 """Labels of what the twin compares between policies, in its order; the page has the same."""
+
+MANY_EQUAL: Final = 20
+"""Number of equal targets (5 % and less) that makes the fairness utility meaningless."""
 
 
 def number(value: float | None, unit: str = "", digits: int = 1) -> str:
@@ -89,3 +93,22 @@ def clock(time_s: float | None, zone: str = "UTC") -> str:
         return f"{dt.datetime.fromtimestamp(time_s, ZoneInfo(zone)):%Y-%m-%d %H:%M:%S %Z}"
     except (OverflowError, ValueError, OSError):
         return f"{time_s:.0f} s"  # no date of any calendar
+
+
+def degenerate(targets: Mapping[str, float | None]) -> str | None:
+    """Return why these targets make the fairness utility meaningless; None if they do not.
+
+    With n equal targets the greatest possible deficit is 1 / n, and it is reached as long as one
+    VO got nothing: then F is 0, however well all others were served.
+
+    Args:
+        targets: target share of each VO; those with target 0 or an unknown one do not count.
+    """
+    shares = [share for share in targets.values() if share]
+    if len(shares) < MANY_EQUAL or max(shares) > min(shares) * (1 + 1e-6):
+        return None
+    return (
+        f"fairness is degenerate: {len(shares)} VOs have a target of {max(shares):.2%} each, so it "
+        "is 0 as long as one of them got nothing and depends only on the worst served; expected "
+        "fewer VOs (in replays --group-vos-below), or targets that differ"
+    )

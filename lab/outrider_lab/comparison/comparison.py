@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from outrider.engine.accounting.fairness import degenerate
+from outrider.model.quantities import degenerate
 from outrider_lab.comparison.difference import (
     BETTER,
     TOO_SMALL,

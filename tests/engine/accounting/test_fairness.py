@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from outrider.engine import Engine
 from outrider.engine.accounting.accounting import Accounting
-from outrider.engine.accounting.fairness import Fairness, degenerate
+from outrider.engine.accounting.fairness import Fairness
 from outrider.engine.state.site import Site
 from outrider.model import events as ev
 from outrider.model.errors import ConfigurationError
@@ -18,6 +18,7 @@ from outrider.model.events import Event
 from outrider.model.jobs import JobSpec
 from outrider.model.localtime import TraceTime
 from outrider.model.machines import MachineSpec
+from outrider.model.quantities import degenerate
 from outrider.testing.fixtures import KeptDecisions
 from tests.fixtures.plays import NoActuator
 from tests.suite.examples import examples

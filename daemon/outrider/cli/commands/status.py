@@ -8,7 +8,15 @@ import click
 from outrider.cli.options import asking_options, json_option
 from outrider.cli.printing import print_json
 from outrider.cli.terminal import check_watch, print_lines, watch_option
-from outrider.model.quantities import clock, count, duration, energy, figure, percent
+from outrider.model.quantities import (
+    clock,
+    count,
+    degenerate,
+    duration,
+    energy,
+    figure,
+    percent,
+)
 
 
 @click.command("status", short_help="Show the status of the daemon and its site.")
@@ -48,7 +56,6 @@ def command(
 
 def _lines(status: dict[str, Any]) -> list[str]:
     from outrider.cli.status_text import trial_lines, twin_lines
-    from outrider.engine.accounting.fairness import degenerate
 
     jobs, machines = status["jobs"], status["machines"]
     wait, fair = status["wait_s"]["all"], status["fairness"]

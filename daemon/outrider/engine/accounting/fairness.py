@@ -18,28 +18,6 @@ SAMPLE_S: Final = 3600.0
 FEW_VOS: Final = 64
 """Limit up to which a submission copies what every VO got: the cheapest way for few."""
 
-MANY_EQUAL: Final = 20
-"""Number of equal targets (5 % and less) that makes the fairness utility meaningless."""
-
-
-def degenerate(targets: Mapping[str, float | None]) -> str | None:
-    """Return why these targets make the fairness utility meaningless; None if they do not.
-
-    With n equal targets the greatest possible deficit is 1 / n, and it is reached as long as one
-    VO got nothing: then F is 0, however well all others were served.
-
-    Args:
-        targets: target share of each VO; those with target 0 or an unknown one do not count.
-    """
-    shares = [share for share in targets.values() if share]
-    if len(shares) < MANY_EQUAL or max(shares) > min(shares) * (1 + 1e-6):
-        return None
-    return (
-        f"fairness is degenerate: {len(shares)} VOs have a target of {max(shares):.2%} each, so it "
-        "is 0 as long as one of them got nothing and depends only on the worst served; expected "
-        "fewer VOs (in replays --group-vos-below), or targets that differ"
-    )
-
 
 def check_targets(targets: Mapping[str, float], where: str) -> None:
     """Refuse target shares that do not sum to 1. Raises `ConfigurationError`."""
