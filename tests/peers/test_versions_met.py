@@ -36,8 +36,7 @@ def reported(peer: str, release: str, origin: str) -> str:
             root = slurm.slurm_root(release)
             assert root is not None
             (plugins,) = root.glob("usr/lib/*/slurm-wlm")
-            program = root / "usr/sbin/slurmctld-wlm"
-            return printed(str(program), "-V", LD_LIBRARY_PATH=str(plugins))
+            return printed(str(root / "usr/sbin/slurmctld-wlm"), "-V", LD_LIBRARY_PATH=str(plugins))
     program, word = PROGRAMS[peer]
     path = program_path(program)
     require_peer(peer, None if path else f"{program} is neither on the PATH nor below {PEERS_DIR}")
