@@ -34,22 +34,46 @@ def find_jobs(fetch: Fetch, table: str, short: str, limit: int) -> list[str]:
         short: the short form.
         limit: of the number of names.
     """
+    return names_meant(
+        short,
+        limit,
+        lambda after: fetch(f"SELECT min(job) FROM {table} WHERE job > :after", {"after": after})[
+            0
+        ][0],
+        lambda low, high, most: _between(fetch, table, low, high, most),
+    )
+
+
+def names_meant(
+    short: str,
+    limit: int,
+    first_after: Callable[[str], str | None],
+    between: Callable[[str, str, int], list[str]],
+) -> list[str]:
+    """Return the names that a short form can mean, from names in their order.
+
+    Args:
+        short: the short form.
+        limit: of the number of names.
+        first_after: returns the first name after a text; None if there is none.
+        between: returns the names from one text to another, both included, at most so many.
+    """
     found: dict[str, None] = {}
-    for begin in ["", *_systems(fetch, table)]:
+    for begin in ["", *_systems(first_after)]:
         for separator in AFTER_SHORT_FORM:
             low = f"{begin}{short}{separator}"
-            names = _between(fetch, table, low, low + _LAST, limit)
+            names = between(low, low + _LAST, limit)
             found |= dict.fromkeys(name for name in names if stands_for(short, name))
         whole = begin + short
-        found |= dict.fromkeys(_between(fetch, table, whole, whole, 1))
+        found |= dict.fromkeys(between(whole, whole, 1))
     return list(found)[:limit]
 
 
-def _systems(fetch: Fetch, table: str) -> Iterator[str]:
-    """Yield the parts before the ids in the job names of the journal."""
+def _systems(first_after: Callable[[str], str | None]) -> Iterator[str]:
+    """Yield the parts before the ids in the names of jobs."""
     after = ""
     for _ in range(_MAX_SYSTEMS):
-        [(name,)] = fetch(f"SELECT min(job) FROM {table} WHERE job > :after", {"after": after})
+        name = first_after(after)
         if name is None:
             return
         system = system_of(name)

@@ -28,6 +28,7 @@ from outrider.service.shapes.site import UserRow
 from outrider.service.shapes.values import TrialShown
 from outrider.service.twin.watch import TwinWatch
 from outrider.service.views.expected_starts import ExpectedStarts, kept_jobs
+from outrider.service.views.explanation import JobIndex
 from outrider.service.views.one_machine import MachineHistories
 from outrider.service.views.over_time import KeptJobsOverTime, KeptUseOverTime
 from outrider.service.views.status import levers_shown, sentence
@@ -69,6 +70,7 @@ class DaemonView:
         machine_histories: history of single machines, from the journal.
         trial: returns the last canary trial for display; None: there was none.
         answers: cache of answers, shared by all clients.
+        job_index: finds jobs by short forms of their names.
     """
 
     def __init__(
@@ -106,6 +108,7 @@ class DaemonView:
         self.core = core
         self._exporter = MetricsExporter(core)
         self.answers = SharedAnswers()
+        self.job_index = JobIndex()
         self._snapshot: CachedValue[Snapshot] = CachedValue(cheap_s=SCRAPE_CHEAP_S)
         self._user_rows: dict[bool, CachedValue[list[UserRow]]] = {
             apart: CachedValue(cheap_s=SCRAPE_CHEAP_S) for apart in (False, True)

@@ -1,6 +1,5 @@
 """The levers of a daemon, created only in acting modes, and the undo log's file."""
 
-import asyncio
 import contextlib
 import socket
 import sqlite3
@@ -20,6 +19,7 @@ from outrider.api.lever import Lever, Undo, UndoLog
 from outrider.model.errors import OutriderError, PeerError, PluginError
 from outrider.service.config.declarations import Config, acting_of
 from outrider.service.config.loaded import LoadedConfig
+from outrider.service.host.own_thread import in_own_thread
 from outrider.service.host.private_folder import make_private_file
 
 CLOSE_S: Final = 4.0
@@ -98,7 +98,9 @@ def make_levers(adapters: Mapping[str, Adapter], folder: Path) -> dict[str, list
 
 async def close_levers(runner: LeverRunner | None) -> list[str]:
     """Withdraw all changes within a time limit; return the levers that could not."""
-    left = [] if runner is None else await asyncio.to_thread(runner.close, CLOSE_S)
+    left = []
+    if runner is not None:
+        left = await in_own_thread(lambda: runner.close(CLOSE_S), "close-levers")
     if left:
         log.warning("levers_left", levers=left, reason="their changes expire automatically")
     return left

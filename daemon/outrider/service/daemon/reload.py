@@ -15,6 +15,7 @@ from outrider.service.daemon.daemon_state import DaemonState, make_core, notes_o
 from outrider.service.daemon.levers import close_levers
 from outrider.service.daemon.pump import Pumps
 from outrider.service.daemon.sources import make_adapters
+from outrider.service.host.own_thread import in_own_thread
 
 _CLOSING_S = 5.0
 _FIXED: Final = (
@@ -41,11 +42,13 @@ async def reload(
     loaded, limited = effective_config(loaded, state.recording.folder)
     before = state.loaded.config.adapters
     same = {n: a for n, a in state.adapters.items() if before[n] == loaded.config.adapters.get(n)}
-    adapters = await asyncio.to_thread(make_adapters, loaded, same)
+    adapters = await in_own_thread(lambda: make_adapters(loaded, same), "reload")
     old_levers = state.levers
     async with state.lock:
         state.core.accounting.work_out()  # or the thread and a reader might do it at the same time
-        core, fresh = await asyncio.to_thread(_successor, state, loaded, adapters, same)
+        core, fresh = await in_own_thread(
+            lambda: _successor(state, loaded, adapters, same), "reload"
+        )
         notes = [*filter(None, (note, limited)), *notes_on(loaded)]
         if fresh:
             notes.append(f"policies that start afresh: {', '.join(fresh)}")

@@ -1,6 +1,5 @@
 """Changes of the mode: immediately downwards, upwards to the configured mode."""
 
-import asyncio
 import time
 from collections.abc import Awaitable, Callable
 from typing import Final
@@ -23,9 +22,11 @@ from outrider.service.core.mode_limit import (
 )
 from outrider.service.daemon.daemon_state import DaemonState
 from outrider.service.daemon.levers import close_levers
+from outrider.service.host.own_thread import in_own_thread
 
 Reload = Callable[[Callable[[], LoadedConfig], str | None], Awaitable[None]]
 _SHADOW: Final = "shadow"
+_THREAD: Final = "mode"
 
 log = structlog.get_logger()
 
@@ -80,7 +81,7 @@ class ModeChanges:
         state = self._state
         state.limit, state.lowerings = limit, state.lowerings + 1
         try:
-            await asyncio.to_thread(keep_limit, limit, state.recording.folder)
+            await in_own_thread(lambda: keep_limit(limit, state.recording.folder), _THREAD)
         except LedgerError as error:  # a temporary limit is better than none
             log.error("mode_limit_not_saved", error=str(error))
             return [f"it holds only until the next restart or reload: {error}"]
@@ -129,9 +130,9 @@ class ModeChanges:
         if state.lowerings != lowerings:
             raise ConfigurationError("the mode has been lowered since")
         before = state.limit
-        await asyncio.to_thread(keep_limit, limit, folder)
+        await in_own_thread(lambda: keep_limit(limit, folder), _THREAD)
         if state.lowerings != lowerings:
-            await asyncio.to_thread(keep_limit, state.limit, folder)
+            await in_own_thread(lambda: keep_limit(state.limit, folder), _THREAD)
             raise ConfigurationError("the mode has been lowered since")
         state.limit = limit
         try:
@@ -139,8 +140,8 @@ class ModeChanges:
         except BaseException:
             if state.lowerings == lowerings:
                 state.limit = before
-                if await asyncio.to_thread(limit_of, folder) == limit:
-                    await asyncio.to_thread(keep_limit, before, folder)
+                if await in_own_thread(lambda: limit_of(folder), _THREAD) == limit:
+                    await in_own_thread(lambda: keep_limit(before, folder), _THREAD)
             raise
 
     async def fall_back(self, why: str) -> None:

@@ -1,5 +1,6 @@
 """Explanation of a job's state: why it waits, what would change it, what policies would do."""
 
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from math import inf
@@ -9,9 +10,9 @@ import msgspec
 
 from outrider.engine.scheduling.placement import fits, fits_when_empty
 from outrider.engine.scheduling.policy_runner import PolicyRunner
-from outrider.journal.job_lookup import JobEnd
+from outrider.journal.job_lookup import JobEnd, names_meant
 from outrider.model.decisions import DEFER, NOWHERE
-from outrider.model.jobs import HELD_STATE, JOB_STATE_NAMES, QUEUED, Job, stands_for
+from outrider.model.jobs import HELD_STATE, JOB_STATE_NAMES, QUEUED, Job, stands_for, system_of
 from outrider.model.localtime import WEEK_S
 from outrider.service.config.declarations import Config
 from outrider.service.core.core import Core
@@ -28,12 +29,58 @@ from outrider.service.views.sentences import (
 from outrider.service.views.status import moment
 from outrider.service.views.waiting_reasons import NO_ANSWER, SystemAnswer
 
+_MAX_NEWER: Final = 1_000
+_MAX_MEANT: Final = 20_000
 
-def jobs_meant(core: Core, short: str) -> list[str]:
-    """Return the names of the jobs here that a short form can mean."""
-    normaliser = core.merger.normaliser
-    names = (normaliser.job_names[history.number] for history in normaliser.jobs.values())
-    return [name for name in names if stands_for(short, name)]
+
+def jobs_meant(core: Core, short: str, index: "JobIndex | None" = None) -> list[str]:
+    """Return the names of the jobs here that a short form can mean.
+
+    Args:
+        core: the daemon's.
+        short: the short form.
+        index: names in their order, kept from the last question; None: a new one.
+    """
+    if not short or not (short[0].isdigit() or system_of(short)):
+        return []  # a short form begins with an id, or is an id after the name of a system
+    return (index or JobIndex()).meant(core, short)
+
+
+class JobIndex:
+    """Names of the jobs of one core in their order, brought up to date by each look-up."""
+
+    def __init__(self) -> None:
+        self._names: list[str] = []
+        self._last = -1
+
+    def meant(self, core: Core, short: str) -> list[str]:
+        """Return the names of the jobs here that a short form can mean."""
+        normaliser = core.merger.normaliser
+        names = normaliser.job_names
+        newer = self._newer(names)
+        found = names_meant(short, _MAX_MEANT, self._first_after, self._between)
+        found += (name for name in newer if stands_for(short, name))
+        return [name for name in found if normaliser.known_by(name) is not None]
+
+    def _newer(self, names: dict[int, str]) -> list[str]:
+        """Return the names that are not in the index, and rebuild it if they are too many."""
+        newer: list[str] = []
+        for number in reversed(names):
+            if number <= self._last:
+                return newer[::-1]
+            if len(newer) == _MAX_NEWER:
+                self._names, self._last = sorted(names.values()), max(names)
+                return []
+            newer.append(names[number])
+        return newer[::-1]
+
+    def _first_after(self, text: str) -> str | None:
+        place = bisect_right(self._names, text)
+        return self._names[place] if place < len(self._names) else None
+
+    def _between(self, low: str, high: str, most: int) -> list[str]:
+        begin = bisect_left(self._names, low)
+        return self._names[begin : min(bisect_right(self._names, high), begin + most)]
 
 
 def states_of(core: Core, names: Iterable[str]) -> dict[str, int]:

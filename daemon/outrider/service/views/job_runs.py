@@ -1,6 +1,5 @@
 """Ended runs of a job, how it left, and rows of decisions, read from the journal."""
 
-import asyncio
 import datetime as dt
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -11,6 +10,7 @@ from outrider.journal.job_lookup import JobEnd
 from outrider.journal.records import RunRecord
 from outrider.model.localtime import time_zone
 from outrider.model.reasons import label, run_text
+from outrider.service.host.own_thread import in_own_thread
 from outrider.service.views.sentences import run_sentence
 
 MOST_RUNS: Final = 20
@@ -26,7 +26,7 @@ async def runs_and_end(
         job: its name.
         zone: the site's, an IANA name.
     """
-    return await asyncio.to_thread(_read, journal, job, zone)
+    return await in_own_thread(lambda: _read(journal, job, zone), "question")
 
 
 def _read(path: Path, job: str, zone: str) -> tuple[list[dict[str, Any]], JobEnd | None]:
@@ -113,7 +113,7 @@ async def decision_rows(
         after: None for the newest, newest first; else those that follow this sequence number,
             oldest first.
     """
-    return await asyncio.to_thread(_read_decisions, journal, limit, job, after)
+    return await in_own_thread(lambda: _read_decisions(journal, limit, job, after), "question")
 
 
 def _read_decisions(

@@ -95,10 +95,12 @@ class Allowed(NamedTuple):
     Attributes:
         sees_names: true if the client sees users' names; else it sees pseudonyms.
         uid: id of a user of this host who sees only its own name and reasons; None: no such user.
+        known: true if the client has sent a token, or the kernel reports a user with rights.
     """
 
     sees_names: bool
     uid: int | None = None
+    known: bool = False
 
 
 class Commander(NamedTuple):
@@ -279,9 +281,18 @@ class Access:
         return Commander(peer.uid)
 
     def _allowed(self, *, authorised: bool) -> Allowed:
-        return Allowed(
-            self._show_users == "everybody" or (self._show_users == "authorised" and authorised)
-        )
+        sees_names = self._show_users == "everybody"
+        sees_names |= self._show_users == "authorised" and authorised
+        return Allowed(sees_names, known=authorised)
+
+    def knows(self, local: socket.socket | TransportSocket | None) -> bool:
+        """Return True if the peer of a Unix socket has rights there; False for other sockets."""
+        if local is None or local.family != socket.AF_UNIX:
+            return False
+        try:
+            return may_enter(peer_of(local), self.gid, self.admin_gid)
+        except OSError:
+            return False
 
 
 def _stored_token(path: Path) -> str | None:

@@ -120,6 +120,7 @@ class Endpoint(Generic[Q]):
         shared: clients with the same request may get the same answer from a cache, for a moment if
             it was expensive. Only for a handler that does not wait and uses only the view, the
             query, parts of the path and whether the client sees names.
+        reads_journal: it waits for a thread that reads the journal; such questions share a limit.
         while_starting: also answered while the daemon is starting: the handler uses only what
             `StartingView` has.
         post: the POST of this path.
@@ -135,6 +136,7 @@ class Endpoint(Generic[Q]):
     others: Mapping[int, type[Struct]] = field(default_factory=dict)
     open: bool = False
     shared: bool = False
+    reads_journal: bool = False
     while_starting: bool = False
     post: Post[Any] | None = None
 

@@ -5,6 +5,7 @@ import contextlib
 import fcntl
 import logging
 import resource
+import socket
 import ssl
 import termios
 import time
@@ -22,6 +23,7 @@ from aiohttp.http_exceptions import HttpProcessingError
 
 from outrider.model.errors import ConfigurationError
 from outrider.service.host.logs import RateLimit
+from outrider.service.web.access import ACCESS
 from outrider.service.web.unix_socket import Listening
 
 # -- connections -----------------------------------------------------------------------------------
@@ -55,6 +57,7 @@ class Connections:
         unread_s: the same while the client has an answer to read.
         max_unread_bytes: most bytes of all unread answers; above, the largest is closed.
         clock: returns monotonic seconds.
+        spares: returns whether a socket is that of a client with rights, which is closed last.
 
     Attributes:
         ended: connections closed here, by reason: ``too_many``, ``idle``, ``unread``.
@@ -68,7 +71,9 @@ class Connections:
         unread_s: float = UNREAD_S,
         max_unread_bytes: int = MAX_UNREAD_BYTES,
         clock: Callable[[], float] = time.monotonic,
+        spares: Callable[[socket.socket | None], bool] = lambda found: False,
     ) -> None:
+        self.spares = spares
         self._make_protocol = make_protocol
         self._most = max_connections() if most is None else most
         self._idle_s, self._unread_s = idle_s, unread_s
@@ -98,13 +103,15 @@ class Connections:
         """Return the connection that is inactive for longest, without a waiting request.
 
         If hundreds of clients connect at the same time, the first may have sent requests that are
-        not read yet.
+        not read yet. A client with rights is closed only if there are no others.
         """
-        for connection in list(islice(self._open, _MAX_SPARED)):
+        others = (connection for connection in self._open if not connection.is_spared)
+        for connection in list(islice(others, _MAX_SPARED)):
             if not connection.has_asked():
                 return connection
             self._open.move_to_end(connection)
-        return next(iter(self._open))
+        others = (connection for connection in self._open if not connection.is_spared)
+        return next(others, next(iter(self._open)))
 
     def moved(self, connection: "Connection") -> None:
         """Record activity: bytes were received from a client or sent to it."""
@@ -176,9 +183,11 @@ class Connection(asyncio.Protocol):
 
     Attributes:
         moved_s: time of the last activity, by the clock of `Connections`.
+        is_spared: the client has rights, and is closed last.
     """
 
     moved_s = 0.0
+    is_spared = False
 
     def __init__(self, owner: Connections, http: asyncio.Protocol) -> None:
         self._owner, self._http = owner, http
@@ -212,6 +221,7 @@ class Connection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Handle a new connection, see `asyncio.Protocol`, like the following methods."""
         self._transport = cast(asyncio.Transport, transport)
+        self.is_spared = self._owner.spares(transport.get_extra_info("socket"))
         self._http.connection_made(transport)
         self._owner.opened(self)
 
@@ -296,7 +306,8 @@ async def serve(
     )
     await runner.setup()
     try:
-        connections = Connections(runner.server, most)  # type: ignore[arg-type]  # None before setup
+        spares = app[ACCESS].knows if ACCESS in app else lambda found: False
+        connections = Connections(runner.server, most, spares=spares)  # type: ignore[arg-type]  # None before setup
         async with connections.watched():
             listening = [await _listen(connections, host, port, tls)]
             try:

@@ -1,6 +1,5 @@
 """Endpoints that explain a job, and that return rows of decisions."""
 
-import asyncio
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,6 +10,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from outrider.journal import Journal
 from outrider.service.core.user_privacy import named_explanation, named_rows
 from outrider.service.daemon.daemon_view import DaemonView
+from outrider.service.host.own_thread import in_own_thread
 from outrider.service.shapes.jobs import Ambiguity, Decisions, Explanation
 from outrider.service.shapes.values import Failure
 from outrider.service.views.explanation import (
@@ -96,8 +96,8 @@ def user_of(view: DaemonView, job: str) -> str:
 
 async def _jobs_meant(view: DaemonView, short: str) -> list[str]:
     """Return the names of the jobs, current or in the journal, that match a short form."""
-    gone = await asyncio.to_thread(_ledger_jobs, view.journal, short)
-    return list(dict.fromkeys([*jobs_meant(view.core, short), *gone]))
+    gone = await in_own_thread(lambda: _ledger_jobs(view.journal, short), "question")
+    return list(dict.fromkeys([*jobs_meant(view.core, short, view.job_index), *gone]))
 
 
 def _ledger_jobs(path: Path, short: str) -> list[str]:
@@ -132,6 +132,7 @@ EXPLAIN = Endpoint(
     handle=handle,
     query=NoQuery,
     answer=Explanation,
+    reads_journal=True,
     others={300: Ambiguity, 404: Failure},
 )
 
@@ -180,6 +181,7 @@ DECISIONS = Endpoint(
     handle=answer_decisions,
     query=DecisionsQuery,
     answer=Decisions,
+    reads_journal=True,
 )
 
 ENDPOINTS = (EXPLAIN, DECISIONS)

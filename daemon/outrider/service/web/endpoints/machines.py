@@ -112,6 +112,7 @@ MACHINE = Endpoint(
     handle=answer_machine,
     query=NoQuery,
     answer=OneMachine,
+    reads_journal=True,
     others={404: Failure, 503: Failure},
 )
 

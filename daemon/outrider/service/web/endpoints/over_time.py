@@ -45,6 +45,7 @@ JOBS_OVER_TIME = Endpoint(
     handle=answer_jobs_over_time,
     query=JobsOverTimeQuery,
     answer=JobsOverTime,
+    reads_journal=True,
     others={503: Failure},
 )
 
@@ -80,6 +81,7 @@ USE = Endpoint(
     handle=answer_use,
     query=UseQuery,
     answer=Use,
+    reads_journal=True,
     others={503: Failure},
 )
 

@@ -1,12 +1,12 @@
 """Endpoints for machines: liveness, readiness, metrics and the OpenAPI document."""
 
-import asyncio
 from typing import Any, Literal, TypeAlias
 
 from aiohttp import web
 from msgspec import Struct
 
 from outrider.service.core.user_privacy import Viewer
+from outrider.service.host.own_thread import in_own_thread
 from outrider.service.metrics import Snapshot, expose
 from outrider.service.web.endpoint import (
     SERVED,
@@ -87,7 +87,7 @@ async def answer_metrics(call: Call[NoQuery]) -> web.Response:
     accept = ",".join(call.request.headers.getall("Accept", ()))
     async with call.view.scraping:
         shown = shown_to(call.names, call.view.metrics())
-        body, content_type = await asyncio.to_thread(expose, shown, accept)
+        body, content_type = await in_own_thread(lambda: expose(shown, accept), "question")
     answer = response(body, content_type)
     answer.headers["Vary"] = "Accept"
     return answer
