@@ -4,6 +4,7 @@ It is a file in the state directory, so it persists over restarts and reloads. T
 is the ceiling: the effective mode is the lower of the two.
 """
 
+import os
 from pathlib import Path
 from typing import Final
 
@@ -13,6 +14,7 @@ from outrider.model.errors import LedgerError
 from outrider.model.modes import MODES
 from outrider.service.config.declarations import acting_of
 from outrider.service.config.loaded import LoadedConfig
+from outrider.service.host.private_folder import open_owned, read_owned
 
 LIMIT_NAME: Final = "mode-limit.json"
 """The file in the state directory."""
@@ -47,7 +49,7 @@ def limit_of(folder: Path) -> ModeLimit | None:
     """Return the limit of a state directory; an unreadable one limits the mode to shadow."""
     path = folder / LIMIT_NAME
     try:
-        limit = msgspec.json.decode(path.read_bytes(), type=ModeLimit)
+        limit = msgspec.json.decode(read_owned(path), type=ModeLimit)
         if limit.most not in MODES:
             raise ValueError(f'"most" is "{limit.most}", known: {", ".join(MODES)}')
     except FileNotFoundError:
@@ -69,7 +71,9 @@ def keep_limit(limit: ModeLimit | None, folder: Path) -> None:
         if limit is None:
             path.unlink(missing_ok=True)
             return
-        part.write_bytes(msgspec.json.encode(limit))
+        part.unlink(missing_ok=True)
+        with os.fdopen(open_owned(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL), "wb") as file:
+            file.write(msgspec.json.encode(limit))
         part.replace(path)
     except OSError as error:
         raise LedgerError(f"{path}: cannot be written: {error.strerror}") from error

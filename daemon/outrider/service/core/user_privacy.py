@@ -13,6 +13,7 @@ import msgspec
 from outrider.model.errors import LedgerError
 from outrider.model.events import CHANGED, SUBMITTED, NamedEvent
 from outrider.service.core.mode_limit import ModeLimit
+from outrider.service.host.private_folder import read_owned
 from outrider.service.shapes.values import OutsideText, UserName, VoName
 
 # -- pseudonyms ------------------------------------------------------------------------------------
@@ -102,7 +103,7 @@ def load_key(path: Path) -> bytes:
         LedgerError: it can neither be read nor created.
     """
     try:
-        if path.exists() and len(key := path.read_bytes()) >= _KEY_BYTES:
+        if path.exists() and len(key := read_owned(path)) >= _KEY_BYTES:
             return key
         key = secrets.token_bytes(_KEY_BYTES)
         part = path.with_suffix(".part")

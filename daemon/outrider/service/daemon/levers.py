@@ -1,6 +1,7 @@
 """The levers of a daemon, created only in acting modes, and the undo log's file."""
 
 import contextlib
+import os
 import socket
 import sqlite3
 import threading
@@ -20,7 +21,7 @@ from outrider.model.errors import OutriderError, PeerError, PluginError
 from outrider.service.config.declarations import Config, acting_of
 from outrider.service.config.loaded import LoadedConfig
 from outrider.service.host.own_thread import in_own_thread
-from outrider.service.host.private_folder import make_private_file
+from outrider.service.host.private_folder import make_private_file, open_owned
 
 CLOSE_S: Final = 4.0
 """Seconds for reverting active changes; the rest expires automatically.
@@ -130,10 +131,11 @@ def has_lasting(folder: Path) -> bool:
         return False
     decode = msgspec.json.Decoder(Undo).decode
     try:
+        os.close(open_owned(path))
         with contextlib.closing(sqlite3.connect(path, timeout=_WAIT_S)) as database:
             rows = database.execute("SELECT entry FROM undo WHERE instr(entry, ?)", (_LASTS,))
             return any(decode(entry).lasts for (entry,) in rows)
-    except (sqlite3.Error, msgspec.MsgspecError):
+    except (OSError, sqlite3.Error, msgspec.MsgspecError):
         return True
 
 
@@ -201,6 +203,7 @@ class UndoFile(UndoLog):
         try:
             self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             make_private_file(self._path)
+            os.close(open_owned(self._path))
             opened = sqlite3.connect(self._path, timeout=_WAIT_S)
             with contextlib.closing(opened) as database, database:
                 database.execute(_TABLE)

@@ -24,6 +24,7 @@ from outrider.service.daemon.daemon_state import DaemonState
 from outrider.service.daemon.levers import UndoFile
 from outrider.service.daemon.sources import check_batch, opened, seen_until
 from outrider.service.host.logs import RateLimit
+from outrider.service.host.private_folder import open_owned
 from outrider.service.journal.restart import bring_up
 
 _SLICE_EVENTS: Final = 50
@@ -225,7 +226,7 @@ class InProgressFile(InProgress):
             return
         line = b"\n" if what is None else msgspec.json.encode(what) + b"\n"
         with contextlib.suppress(OSError):
-            descriptor = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            descriptor = open_owned(self._path, os.O_WRONLY | os.O_CREAT)
             try:
                 os.pwrite(descriptor, line, 0)  # bytes behind the line end are old
             finally:

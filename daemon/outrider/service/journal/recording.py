@@ -3,6 +3,7 @@
 import asyncio
 import fcntl
 import gc
+import os
 import secrets
 import time
 from collections import Counter
@@ -21,7 +22,12 @@ from outrider.service.config.declarations import SOCKET_NAME
 from outrider.service.config.reading import JOURNAL_NAME, TOKEN_NAME
 from outrider.service.core.core import Core
 from outrider.service.core.user_privacy import KEY_NAME, Pseudonyms, load_key
-from outrider.service.host.private_folder import make_private, make_private_file
+from outrider.service.host.private_folder import (
+    make_private,
+    make_private_file,
+    open_owned,
+    refuse_strangers,
+)
 
 ROWS_KEY = "rows"
 _ROW_KINDS: Final = ("inputs", "decisions", "outcomes", "set_aside")
@@ -421,7 +427,7 @@ def _ignore(writing: "asyncio.Future[Path]") -> None:
 
 SNAPSHOTS_NAME: Final = "snapshots"
 _LOCK_NAME: Final = "lock"
-_OURS: Final = (
+OUR_FILES: Final = (
     f"{JOURNAL_NAME}*", SNAPSHOTS_NAME, KEY_NAME, TOKEN_NAME, _LOCK_NAME, "in-progress-*.json",
     "mode-limit.*", "undo.sqlite*", "twin.*", "starts.json*",
     SOCKET_NAME, f"before-schema-*-{JOURNAL_NAME}*", f"damaged-*-{JOURNAL_NAME}*",
@@ -436,13 +442,14 @@ def open_locked(folder: Path) -> tuple[list[str], TextIO]:
         notes for operators, one sentence each, and the lock's file.
 
     Raises:
-        LedgerError: it cannot be written, or another daemon uses it.
+        LedgerError: it cannot be written, others can write it, or another daemon uses it.
     """
     try:
-        notes = make_private(folder, _OURS)
+        refuse_strangers(folder, OUR_FILES)
+        notes = make_private(folder, OUR_FILES)
         make_private_file(folder / JOURNAL_NAME)
-        make_private_file(folder / _LOCK_NAME)
-        file = (folder / _LOCK_NAME).open("w", encoding="ascii")
+        lock = open_owned(folder / _LOCK_NAME, os.O_RDWR | os.O_CREAT)
+        file = os.fdopen(lock, "r+", encoding="ascii")
     except OSError as error:
         raise LedgerError(
             f"{folder}: cannot be written: {error.strerror}; expected a folder that the "

@@ -27,8 +27,9 @@ from outrider.service.config.reading import own_socket, state_folder
 from outrider.service.core.mode_limit import effective_config
 from outrider.service.daemon.daemon_view import DaemonView, StartingView
 from outrider.service.host.logs import Mode, RateLimit, set_up_logs
+from outrider.service.host.private_folder import refuse_strangers
 from outrider.service.host.sdnotify import ServiceManager
-from outrider.service.journal.recording import Recording
+from outrider.service.journal.recording import OUR_FILES, Recording
 from outrider.service.journal.restart import StartProgress, StartStoppedError
 from outrider.service.process.supervisor import Supervisor
 from outrider.service.web import make_app, serve
@@ -58,6 +59,8 @@ def run(
     """
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     os.umask(0o077)  # our files must not be readable by other users
+    with contextlib.suppress(OSError):  # which is reported when the folder is opened
+        refuse_strangers(state_folder(loaded), OUR_FILES)
     mode = Mode(effective_config(loaded, state_folder(loaded))[0].config.mode)
     set_up_logs(mode, log_level, style=loaded.config.log_format, zone=loaded.config.timezone)
     before = threads()

@@ -24,6 +24,7 @@ from outrider.plugins.finding import make_policy
 from outrider.service.config.declarations import acting_of, policies_of, twin_of
 from outrider.service.config.loaded import LoadedConfig, load_config
 from outrider.service.config.reading import JOURNAL_NAME, state_folder
+from outrider.service.host.private_folder import open_owned
 from outrider.service.twin import twin_file
 from outrider.service.twin.twin_file import Present, stamp_of
 from outrider.twin.answer import finite_or_none
@@ -290,7 +291,7 @@ def locked(folder: Path) -> Iterator[None]:
         LedgerError: another process holds it, or the folder cannot be written.
     """
     try:
-        descriptor = os.open(folder / LOCK_NAME, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        descriptor = open_owned(folder / LOCK_NAME, os.O_RDWR | os.O_CREAT)
     except OSError as error:
         raise LedgerError(
             f"{folder / LOCK_NAME}: {error.strerror}; expected the state directory of a "

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Final
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
+from outrider.service.host.private_folder import open_owned
 from outrider.twin.answer_file import Finite, TwinAnswer
 
 TWIN_NAME: Final = "twin.json"
@@ -113,7 +114,7 @@ def write_whole(path: Path, content: bytes) -> None:
         OSError: it cannot be written, as on a full disk; the old file stays.
     """
     part = path.with_name(f"{path.name}.part")
-    descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+    descriptor = open_owned(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     with os.fdopen(descriptor, "wb") as file:
         file.write(content)
         file.flush()

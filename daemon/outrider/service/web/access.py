@@ -19,6 +19,7 @@ from outrider.model.credentials import file_of
 from outrider.model.errors import ConfigurationError
 from outrider.service.config.declarations import Config, listen_address
 from outrider.service.config.reading import TOKEN_NAME
+from outrider.service.host.private_folder import open_owned
 
 # -- hosts -----------------------------------------------------------------------------------------
 # The host names that requests may use, against DNS rebinding.
@@ -160,7 +161,7 @@ class Access:
             ConfigurationError: a token cannot be read, or is not valid.
         """
         host, _ = listen_address(config)
-        token = None if config.token_file is None else read_token(file_of(config.token_file))
+        token = None if config.token_file is None else _own_token(file_of(config.token_file))
         names_token = None if token is not None else _stored_token(state_folder / TOKEN_NAME)
         hosts = Hosts(host, config.host_names)
         return cls(
@@ -295,10 +296,28 @@ class Access:
             return False
 
 
+def _own_token(path: Path) -> str:
+    """Return the token that every client must send. Raises `ConfigurationError`."""
+    token = read_token(path)
+    try:
+        found = path.stat()
+    except OSError:
+        return token
+    if found.st_uid not in (0, os.geteuid()) or found.st_mode & 0o022:
+        raise ConfigurationError(
+            f'"token_file" = "{path}": other users can write it; expected root or the daemon\'s '
+            f"user as its owner, as after `chmod 600 {path}`"
+        )
+    return token
+
+
 def _stored_token(path: Path) -> str | None:
     """Return the token in the state directory; None if there is none or it cannot be read."""
     try:
-        return read_token(path) if path.exists() else None
+        if not path.exists():
+            return None
+        os.close(open_owned(path))
+        return read_token(path)
     except (ConfigurationError, OSError) as error:
         log.warning("token_ignored", error=str(error), hint="`outrider token --new` makes another")
         return None
