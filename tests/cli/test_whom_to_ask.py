@@ -236,7 +236,7 @@ def test_our_own_ledger_is_read_with_a_word_of_why(
     other_sites_ledger: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("outrider.cli.daemon.DaemonAddress.__new__.__defaults__",
-                        ("http://127.0.0.1:9", None, None, None, False))  # fmt: skip
+                        ("http://127.0.0.1:9", None, None, None, False, None))  # fmt: skip
     done = outrider("explain", other_sites_ledger, other_sites_ledger)
     assert done.code == 0
     assert done.err.count("connection refused") == 1

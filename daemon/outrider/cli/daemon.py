@@ -42,6 +42,7 @@ class DaemonAddress(NamedTuple):
         ca: PEM file whose certificates are trusted in addition to the system's, or None.
         socket: socket of the same daemon, tried first; `url` is used if that fails.
         finds_socket: ask again over the socket that the daemon reports, if it is this user's own.
+        state: the daemon's state directory, whose owner may be the daemon's user; None: unknown.
     """
 
     url: str = DEFAULT_URL
@@ -49,17 +50,19 @@ class DaemonAddress(NamedTuple):
     ca: str | None = None
     socket: Path | None = None
     finds_socket: bool = False
+    state: Path | None = None
 
     @classmethod
     def configured(cls, read: "ReadConfig") -> "DaemonAddress":
         """Return the address on which a daemon with this configuration listens."""
         from outrider.service.config.declarations import listen_address
+        from outrider.service.config.reading import state_folder
 
         config = read.config
         host, port = listen_address(config)
         socket = socket_of(None, read)
         if port == 0:  # any free one
-            return cls(f"unix:{socket}")
+            return cls(f"unix:{socket}", state=state_folder(read))
         host = _EVERYWHERE.get(host, host)
         scheme = "https" if config.tls_cert else "http"
         place = f"[{host}]" if ":" in host else host
@@ -69,6 +72,7 @@ class DaemonAddress(NamedTuple):
             config.tls_cert,
             socket,
             finds_socket=config.token_file is None,
+            state=state_folder(read),
         )
 
     def ask(self, path: str) -> dict[str, Any]:
@@ -113,18 +117,25 @@ class DaemonAddress(NamedTuple):
         if self.socket is not None:
             place = f"unix:{self.socket}"
             try:
-                return place, http_client.get(place, path, headers, None)
+                peers = trusted_at(self.socket, self.state)
+                return place, http_client.get(place, path, headers, None, trusted=peers)
             except PeerError as error:
                 if not isinstance(error.__cause__, OSError):
                     raise
-                if isinstance(error.__cause__, PermissionError):
+                is_stranger = isinstance(error.__cause__, http_client.StrangerError)
+                if is_stranger or isinstance(error.__cause__, PermissionError):
                     echo(f"outrider: {error}; asking {self.url}", err=True)
         if self.ca is not None and not self.url.startswith("https:"):
             raise ConfigurationError(f"{self.url}: --ca is for an address that begins with https:")
-        if self.token_file is not None and not self.url.startswith("unix:"):
+        trusted: set[int] | None = None
+        if self.url.startswith("unix:"):
+            trusted = trusted_at(Path(self.url.removeprefix("unix:")), self.state)
+        elif self.token_file is not None:
             headers["Authorization"] = f"Bearer {self._token(self.token_file)}"
+            if self.url.startswith("http:"):  # any user can take the port while the daemon is down
+                trusted = trusted_with(file_of(self.token_file), self.state)
         ca = None if self.ca is None else file_of(self.ca)
-        reply = http_client.get(self.url, path, headers, ca)
+        reply = http_client.get(self.url, path, headers, ca, trusted=trusted)
         if self.finds_socket and self.token_file is None and _is_own_socket(reply.socket):
             place = f"unix:{reply.socket}"
             with contextlib.suppress(PeerError):
@@ -139,6 +150,37 @@ class DaemonAddress(NamedTuple):
                 f"{self.url}: the token would be sent unencrypted over the network; use https://"
             )
         return read_token(file_of(file))
+
+
+def trusted_with(token_file: Path, state: Path | None) -> set[int]:
+    """Return the users to whom the token is sent: root, this one, the daemon's, and its owner.
+
+    The owner of the token's file has it already.
+    """
+    return {0, os.geteuid(), *_owners(token_file, state)}
+
+
+def trusted_at(socket: Path, state: Path | None = None) -> set[int]:
+    """Return the users who may listen at a socket: root, this one, and the daemon's.
+
+    The daemon's user owns the state directory, or the folder of the socket if no other user can
+    write there.
+    """
+    folder = socket.parent
+    try:
+        is_private = not folder.stat().st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+    except OSError:
+        is_private = False
+    return {0, os.geteuid(), *_owners(folder if is_private else None, state)}
+
+
+def _owners(*paths: Path | None) -> set[int]:
+    """Return the owners of these files and folders, as far as they can be examined."""
+    found = set()
+    for path in paths:
+        with contextlib.suppress(OSError):
+            found |= set() if path is None else {path.stat().st_uid}
+    return found
 
 
 def default_socket() -> Path | None:
@@ -284,7 +326,10 @@ def _asked(
 
     place = f"unix:{socket}"
     try:
-        reply = http_client.ask(place, path, headers, None, WITHIN_S, method=method, body=body)
+        reply = http_client.ask(
+            place, path, headers, None, WITHIN_S, method=method, body=body,
+            trusted=trusted_at(socket),
+        )  # fmt: skip
     except PeerError as error:
         if isinstance(error.__cause__, _AWAY):
             raise NoDaemonError(str(error)) from error.__cause__

@@ -6,14 +6,17 @@ its daemon. Time and size of the whole answer are limited, also against a hostil
 
 import contextlib
 import http.client
+import ipaddress
 import math
+import pwd
 import socket
 import ssl
+import struct
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 from urllib.parse import unquote, urlsplit
 
 from outrider.model.errors import ConfigurationError, PeerError
@@ -43,10 +46,16 @@ class Reply(NamedTuple):
 
 
 def get(
-    url: str, path: str, headers: Mapping[str, str], ca: Path | None, timeout_s: float = TIMEOUT_S
+    url: str,
+    path: str,
+    headers: Mapping[str, str],
+    ca: Path | None,
+    timeout_s: float = TIMEOUT_S,
+    *,
+    trusted: Collection[int] | None = None,
 ) -> Reply:
     """Send a GET request; see `ask`."""
-    return ask(url, path, headers, ca, timeout_s)
+    return ask(url, path, headers, ca, timeout_s, trusted=trusted)
 
 
 def ask(
@@ -58,6 +67,7 @@ def ask(
     *,
     method: str = "GET",
     body: bytes | None = None,
+    trusted: Collection[int] | None = None,
 ) -> Reply:
     """Send one HTTP request and return the answer.
 
@@ -69,6 +79,8 @@ def ask(
         timeout_s: seconds until the whole answer must have arrived.
         method: HTTP method.
         body: body of the request.
+        trusted: users of this host who may listen there; None: any. It is for the addresses
+            ``unix:`` and ``http://`` of this host, and nothing is sent before the check.
 
     Raises:
         PeerError: no valid answer came back; the message gives the cause. Its ``__cause__`` is an
@@ -82,6 +94,8 @@ def ask(
     timer.start()
     try:
         headers = {**headers, "Connection": "close"}
+        if trusted is not None:
+            check_listener(connection, trusted)
         connection.request(method, prefix + path, body, headers)
         with connection.getresponse() as response:
             body = _read(response, connection.sock, deadline, url)
@@ -93,6 +107,84 @@ def ask(
     finally:
         timer.cancel()
         connection.close()
+
+
+def check_listener(connection: http.client.HTTPConnection, trusted: Collection[int]) -> None:
+    """Connect, and refuse a listener of another user: any user can take a port or a path.
+
+    The kernel reports who listens. The port is looked up before and after the connection is made:
+    a program that takes the port in between is found, too.
+
+    Raises:
+        StrangerError: another user listens there, or the kernel does not report who does.
+        OSError: no connection can be made.
+    """
+    over_tcp = not isinstance(connection, _UnixConnection)
+    before = listeners(connection.port) if over_tcp else {}
+    connection.connect()
+    if over_tcp:
+        address = ipaddress.ip_address(connection.sock.getpeername()[0])
+        found = {
+            uid
+            for known in (before, listeners(connection.port))
+            for uid in _at(address, known) or (-1,)
+        }
+    else:
+        packed = connection.sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _PEER.size)
+        found = {_PEER.unpack(packed)[1]}
+    for uid in found - set(trusted):
+        raise StrangerError("an unknown user" if uid < 0 else f"user {name_of_user(uid)}")
+
+
+class StrangerError(OSError):
+    """Another user than the daemon's listens; the first argument names that user."""
+
+
+Address: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
+_PEER: Final = struct.Struct("iII")
+_LISTEN: Final = "0A"
+"""State of a listening socket in the kernel's table."""
+
+
+def listeners(port: int) -> dict[Address, set[int]]:
+    """Return the users who listen at a port of this host, by address, as the kernel reports."""
+    found: dict[Address, set[int]] = {}
+    for table in ("/proc/net/tcp", "/proc/net/tcp6"):
+        with contextlib.suppress(OSError):
+            for line in Path(table).read_text(encoding="ascii").splitlines()[1:]:
+                fields = line.split()
+                host, _, own_port = fields[1].partition(":")
+                if fields[3] == _LISTEN and int(own_port, 16) == port:
+                    found.setdefault(_address(host), set()).add(int(fields[7]))
+    return found
+
+
+def _address(text: str) -> Address:
+    """Return an address of the kernel's table: words of four bytes in this host's order."""
+    raw = bytes.fromhex(text)
+    words = struct.unpack(f"={len(raw) // 4}I", raw)
+    address = ipaddress.ip_address(struct.pack(f">{len(words)}I", *words))
+    return _plain(address)
+
+
+def _plain(address: Address) -> Address:
+    mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
+    return mapped or address
+
+
+def _at(address: Address, known: Mapping[Address, set[int]]) -> set[int]:
+    """Return the users who may get connections to an address: those of it, and of all."""
+    everywhere = (ipaddress.ip_address("0.0.0.0"), ipaddress.ip_address("::"))  # noqa: S104
+    meant = (_plain(address), *everywhere)
+    return {uid for one in meant for uid in known.get(one, ())}
+
+
+def name_of_user(uid: int) -> str:
+    """Return the name of a user, or the number if there is none."""
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except (KeyError, OSError):
+        return str(uid)
 
 
 def _hang_up(connection: http.client.HTTPConnection) -> None:
@@ -177,6 +269,11 @@ def _read(
 
 def _failure_text(error: Exception, url: str, timeout_s: float) -> str:
     """Return why a request failed, and what to do."""
+    if isinstance(error, StrangerError):
+        return (
+            f"{error.args[0]} listens there, who is not trusted, so nothing is sent; expected "
+            "root, the daemon's user or you; start the daemon, or use its socket or https://"
+        )
     if isinstance(error, ssl.SSLCertVerificationError):
         return _certificate_failure_text(error)
     if isinstance(error, ssl.SSLError):
