@@ -1,4 +1,4 @@
-"""Who listens where the daemon should: nothing is sent to another user of the host."""
+"""Listeners in the place of the daemon: nothing is sent to another user of the host."""
 
 import ipaddress
 import os

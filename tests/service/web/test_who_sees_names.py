@@ -130,8 +130,10 @@ def test_who_connects_to_the_socket_is_known_by_the_kernels_word() -> None:
         peer = peer_of(ours)
         assert (peer.pid, peer.uid, peer.gids[0]) == (os.getpid(), os.geteuid(), os.getegid())
         assert set(os.getgroups()) <= set(peer.gids)
-        assert Access()._judge_peer(ours) == Allowed(sees_names=True)
-        assert Access(show_users="nobody")._judge_peer(ours) == Allowed(sees_names=False)
+        assert Access()._judge_peer(ours) == Allowed(sees_names=True, known=True)
+        assert Access(show_users="nobody")._judge_peer(ours) == Allowed(
+            sees_names=False, known=True
+        )
     refused = Access()._judge_peer(ours)
     assert isinstance(refused, Refused), "it is closed by now"
     assert (refused.status, refused.why[:36]) == (403, "the kernel does not report your user")

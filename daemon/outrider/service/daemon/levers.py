@@ -20,8 +20,8 @@ from outrider.api.lever import Lever, Undo, UndoLog
 from outrider.model.errors import OutriderError, PeerError, PluginError
 from outrider.service.config.declarations import Config, acting_of
 from outrider.service.config.loaded import LoadedConfig
-from outrider.service.host.own_thread import in_own_thread
 from outrider.service.host.private_folder import make_private_file, open_owned
+from outrider.service.host.threads import in_own_thread
 
 CLOSE_S: Final = 4.0
 """Seconds for reverting active changes; the rest expires automatically.

@@ -15,7 +15,7 @@ from outrider.service.daemon.daemon_state import DaemonState, make_core, notes_o
 from outrider.service.daemon.levers import close_levers
 from outrider.service.daemon.pump import Pumps
 from outrider.service.daemon.sources import make_adapters
-from outrider.service.host.own_thread import in_own_thread
+from outrider.service.host.threads import in_own_thread
 
 _CLOSING_S = 5.0
 _FIXED: Final = (

@@ -22,7 +22,7 @@ from outrider.service.core.mode_limit import (
 )
 from outrider.service.daemon.daemon_state import DaemonState
 from outrider.service.daemon.levers import close_levers
-from outrider.service.host.own_thread import in_own_thread
+from outrider.service.host.threads import in_own_thread
 
 Reload = Callable[[Callable[[], LoadedConfig], str | None], Awaitable[None]]
 _SHADOW: Final = "shadow"

@@ -10,7 +10,7 @@ from outrider.journal.job_lookup import JobEnd
 from outrider.journal.records import RunRecord
 from outrider.model.localtime import time_zone
 from outrider.model.reasons import label, run_text
-from outrider.service.host.own_thread import in_own_thread
+from outrider.service.host.threads import in_own_thread
 from outrider.service.views.sentences import run_sentence
 
 MOST_RUNS: Final = 20

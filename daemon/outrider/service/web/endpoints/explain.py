@@ -10,7 +10,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from outrider.journal import Journal
 from outrider.service.core.user_privacy import named_explanation, named_rows
 from outrider.service.daemon.daemon_view import DaemonView
-from outrider.service.host.own_thread import in_own_thread
+from outrider.service.host.threads import in_own_thread
 from outrider.service.shapes.jobs import Ambiguity, Decisions, Explanation
 from outrider.service.shapes.values import Failure
 from outrider.service.views.explanation import (

@@ -6,7 +6,7 @@ from aiohttp import web
 from msgspec import Struct
 
 from outrider.service.core.user_privacy import Viewer
-from outrider.service.host.own_thread import in_own_thread
+from outrider.service.host.threads import in_own_thread
 from outrider.service.metrics import Snapshot, expose
 from outrider.service.web.endpoint import (
     SERVED,
