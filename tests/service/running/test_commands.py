@@ -14,10 +14,13 @@ from typing import Any
 import pytest
 
 from outrider.journal import Journal
+from outrider.service.shapes.status import Status
 from tests.cli.running import outrider, shell
+from tests.fixtures.plain import EVERYTHING, shaped
 from tests.service.running.other_users import NOBODY, as_user, get, need_root
 from tests.service.running.small_site import SmallSite
 from tests.service.running.test_who_may_look import over_port, status_of
+from tests.service.web.shapes import undeclared
 
 GROUPS = sorted(grp.getgrall(), key=lambda one: one.gr_gid)
 LOOKS, ADMINS = GROUPS[1], GROUPS[2]
@@ -51,6 +54,13 @@ def post(path: Path, command: dict[str, Any]) -> bytes:
         while more := client.recv(60_000):
             received += more
         return received
+
+
+def test_the_status_before_the_first_event_has_its_declared_shape(site: SmallSite) -> None:
+    status = site.daemon.status()
+    assert status["since_s"] is None, "nothing is counted yet"
+    told = shaped(status, Status, strict=True)
+    assert undeclared(status, json.loads(EVERYTHING.encode(told))) == []
 
 
 def test_members_of_the_admin_group_alone_may_command(site: SmallSite, path: Path) -> None:

@@ -374,7 +374,7 @@ class Status(Struct):
 
     version: str
     mode: Mode
-    since_s: float
+    since_s: Annotated[Unknown, Meta(description="When counting began; null: not yet.")]
     now_s: float
     own_clock: Annotated[bool, Meta(description="True: a simulated site on its own clock.")]
     sentence: str
