@@ -25,12 +25,31 @@ from outrider_adapters.htcondor.pool_calls import (
     HTCondorException,
     PoolCalls,
     htcondor2,
+    readable,
 )
 from outrider_adapters.htcondor.settings import HTCondorSettings
 from outrider_adapters.logtail import LogtailSettings
 
 _NAMED_WITHIN_S: Final = 5.0
 _REST_S: Final = 60.0
+
+
+class ReadableCollector:
+    """A collector whose ads can be read: startds may publish any bytes.
+
+    Args:
+        collector: an ``htcondor2.Collector``.
+    """
+
+    def __init__(self, collector: Any) -> None:
+        self._collector = collector
+        self.locate = collector.locate
+
+    def query(
+        self, ad_type: Any, constraint: str = "true", projection: list[str] | None = None
+    ) -> Any:
+        """Query it; see `CollectorCalls.query`."""
+        return readable(self._collector.query(ad_type, constraint, projection or []))
 
 
 class LocatedSchedd:
@@ -51,13 +70,15 @@ class LocatedSchedd:
 
     def query(self, constraint: str = "true", projection: list[str] | None = None) -> Any:
         """Query the queue; see `ScheddCalls.query`."""
-        return self._call(lambda schedd: schedd.query(constraint, projection or []))
+        return readable(self._call(lambda schedd: schedd.query(constraint, projection or [])))
 
     def history(
         self, constraint: str, projection: list[str], match: int = -1, since: Any = None
     ) -> Any:
         """Query the history; see `ScheddCalls.history`."""
-        return self._call(lambda schedd: schedd.history(constraint, projection, match, since))
+        return readable(
+            self._call(lambda schedd: schedd.history(constraint, projection, match, since))
+        )
 
     def edit(self, job_spec: list[str], attr: str, value: str) -> int:
         """Edit an attribute; see `ScheddCalls.edit`."""
@@ -140,7 +161,7 @@ def located(address: str | None, wanted: Iterable[str]) -> tuple[PoolCalls, dict
         AccessPoint(name, LocatedSchedd(collector, name, ad), HTCondorException)
         for name, ad in sorted(ours.items())
     )
-    known: CollectorCalls = collector
+    known: CollectorCalls = ReadableCollector(collector)
     calls = PoolCalls(
         known,
         AdType.Startd,

@@ -231,6 +231,35 @@ def in_clusters(jobs: Iterable[str]) -> str:
     return f"{among} && ProcId >= {least} && ProcId <= {most}"
 
 
+UNREADABLE: Final = "(not UTF-8)"
+"""Value in place of one that is no UTF-8."""
+
+
+def readable(ads: Sequence[Any]) -> Sequence[Any]:
+    """Return ads, with `UNREADABLE` in place of values that are no UTF-8.
+
+    Users may write any bytes into their ads. Reading such a value raises an error that is none of
+    HTCondor's, and one job would hide all the others.
+    """
+    for ad in ads:
+        if not _is_readable(ad):
+            for name in ad:
+                one = ClassAd()
+                one[name] = ad.lookup(name)
+                if not _is_readable(one):
+                    ad[name] = UNREADABLE
+    return ads
+
+
+def _is_readable(ad: Any) -> bool:
+    try:
+        if isinstance(ad, ClassAd):
+            ad.printOld()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
 # -- bindings --------------------------------------------------------------------------------------
 # HTCondor's Python bindings, imported in the one order in which ClassAds evaluate.
 #

@@ -11,7 +11,7 @@ import pytest
 pytest.importorskip("htcondor2", reason="outrider[htcondor] is not installed")
 
 from outrider.api import PeerError
-from outrider_adapters.htcondor import locating
+from outrider_adapters.htcondor import locating, pool_calls
 from outrider_adapters.htcondor.failed_calls import FOLDERS_REFUSED, Messages
 from outrider_adapters.htcondor.pool_calls import HTCondorException
 from outrider_adapters.htcondor.settings import HTCondorSettings
@@ -213,3 +213,19 @@ def test_a_negotiator_that_does_not_answer_is_left_alone_for_a_minute(
     now_s[0], answers[0] = 120.0, True
     assert accounts.ask() == accounts.ask() == [{"Name": "ann@site"}]
     assert len(asked) == 4
+
+
+class Bytes(dict[str, Any]):
+    """An ad as the bindings have it: a value that is no UTF-8 cannot be written out."""
+
+    lookup = dict[str, Any].__getitem__
+
+    def printOld(self) -> str:  # noqa: N802 - the bindings' own name
+        return "".join(v.decode() if isinstance(v, bytes) else f"{v}" for v in self.values())
+
+
+def test_a_value_that_is_no_text_hides_no_ad(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pool_calls, "ClassAd", Bytes)
+    ads = [Bytes(ClusterId=1), Bytes(ClusterId=2, HoldReason=b"a\xff")]
+    found = pool_calls.readable(ads)
+    assert found == [{"ClusterId": 1}, {"ClusterId": 2, "HoldReason": pool_calls.UNREADABLE}]

@@ -65,6 +65,12 @@ EDITED: Final = {
     "a time of the far future": ("EnteredCurrentStatus", "99999999999"),
     "a reason that is a number": ("HoldReason", "3"),
     "a code that is a word": ("VacateReasonCode", '"x"'),
+    "a reason of other bytes": ("HoldReason", '"a\udcff\udcfe b"'),
+    "a group of other bytes": ("AccountingGroup", '"\udcff"'),
+    "conditions of other bytes": ("Requirements", 'TARGET.Name =!= "\udcff"'),
+    "a size that is no number": ("RequestMemory", 'real("NaN")'),
+    "a size beyond all": ("RequestCpus", "1e300"),
+    "a name of 4 kB": ("JobBatchName", f'"@#{"é " * 2_000}"'),
 }
 """Edits that alice makes in other jobs that she submitted on hold."""
 
@@ -148,7 +154,9 @@ def daemon(attacked: Attacked, request: pytest.FixtureRequest) -> DaemonProcess:
 def test_every_job_is_there_once_under_its_own_user_and_in_its_own_state(
     attacked: Attacked, daemon: DaemonProcess
 ) -> None:
-    ads = json.loads(attacked.pool.run("root", "condor_q", "-allusers", "-json"))
+    known = "ClusterId,ProcId,Owner,JobStatus"
+    asked = "condor_q", "-allusers", "-json", "-attributes", known
+    ads = json.loads(attacked.pool.run("root", *asked))
     states = {1: "queued", 2: "running", 5: "held"}
     true = sorted(
         (f"host.pool.test#{ad['ClusterId']}.{ad['ProcId']}", ad["Owner"], states[ad["JobStatus"]])
