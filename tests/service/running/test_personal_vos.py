@@ -306,7 +306,7 @@ def test_whole_answers_are_shown_as_they_are_or_with_each_personal_vo_hidden() -
     }
     owner = UserName(NAME)
     job = JobRow(
-        "1.0", "queued", owner, VoName.of_user(NAME, owner), "batch", 4, None, None, None, None, 0,
+        "1.0", "queued", owner, VoName(NAME, owner), "batch", 4, None, None, None, None, 0,
         0.0, 0.0, pending={},
     )  # fmt: skip
     jobs = Jobs("shadow", 0.0, [job], 1)

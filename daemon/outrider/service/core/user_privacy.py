@@ -4,7 +4,8 @@ import hmac
 import os
 import re
 import secrets
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, Final
 
@@ -254,6 +255,7 @@ class KnownUsers:
 _WORD: Final = re.compile(r"\w[\w.@/:-]*(?<![.:])")
 _TEXTS: Final = ("cause", "sentence", "held_because", "batch_system_errors", "batch_system")
 """Fields of an explanation with words of the batch system, or of the user."""
+_clear: Final = attrgetter("clear")
 _CODES: Final = frozenset({"adapter", "code", "lever", "action", "machine"})
 """Fields in these with words that programs compare."""
 
@@ -279,6 +281,8 @@ class Viewer:
         self._known = known
         self.shown = shown
         self._own = own
+        self._render: Callable[[Any], str] = _clear if shown else self._hidden
+        self._hidden_ones: dict[Any, str] = {}
         self._vos: dict[tuple[str, str], str] = {}
         self._texts: dict[tuple[str, str], str] = {}
 
@@ -290,25 +294,33 @@ class Viewer:
 
     def encode(self, answer: Any) -> bytes:
         """Return an answer as JSON, with all names in it as this client sees them."""
-        return msgspec.json.encode(answer, enc_hook=self.render)
+        return msgspec.json.encode(answer, enc_hook=self._render)
 
     def plain(self, answer: Any) -> Any:
         """Return an answer as plain data, with all names in it as this client sees them."""
-        return msgspec.to_builtins(answer, enc_hook=self.render)
+        return msgspec.to_builtins(answer, enc_hook=self._render)
 
-    def render(self, value: Any) -> Any:
-        """Return one name or text as this client sees it.
+    def _hidden(self, value: Any) -> str:
+        """Return one name or text for a client that does not see all; rows often share them."""
+        shown = self._hidden_ones.get(value)
+        if shown is None:
+            shown = self._hidden_ones[value] = self._hide_one(value)
+        return shown
+
+    def _hide_one(self, value: Any) -> str:
+        """Return one name or text as a client sees it that does not see all.
 
         Raises:
-            NotImplementedError: it is none.
+            NotImplementedError: it is neither.
         """
-        if isinstance(value, UserName):
-            return self.user(value)
-        if isinstance(value, VoName):
+        kind = type(value)
+        if kind is VoName:
             return self.vo(value)
-        if isinstance(value, OutsideText):
+        if kind is UserName:
+            return self._name(value.clear, value.reporter)
+        if kind is OutsideText:
             return self.text(value)
-        raise NotImplementedError(f"expected a name, not {type(value).__name__}")
+        raise NotImplementedError(f"expected a name, not {kind.__name__}")
 
     # -- names ----------------------------------------------------------------------------------
 
@@ -322,8 +334,9 @@ class Viewer:
 
     def user(self, user: UserName | str) -> str:
         """Return a user's name as this client may see it."""
-        name, reporter = (user, "") if isinstance(user, str) else user.key
-        return self._name(name, reporter)
+        if isinstance(user, str):
+            user = UserName(user)
+        return self._name(user.clear, user.reporter)
 
     def _name(self, name: str, realm: str) -> str:
         if self.sees(name) or not name or is_pseudonym(name):
@@ -332,20 +345,27 @@ class Viewer:
 
     def vo(self, vo: VoName | str) -> str:
         """Return a VO as this client may see it: it may contain users' names."""
-        key = (vo, "") if isinstance(vo, str) else vo.key
+        if isinstance(vo, str):
+            vo = VoName(vo)
+        clear = vo.clear
         if self.shown:
-            return key[0]
+            return clear
+        spans = self._known.spans_in(clear)
+        if not spans and not self._known.is_full:
+            return clear
+        of = vo.of
+        realm = f"vo {of}" if isinstance(of, str) else f"vo of {of.reporter} {of.clear}"
+        key = clear, realm
         shown = self._vos.get(key)
         if shown is None:
-            spans = self._known.spans_in(key[0])
-            shown = self._vos[key] = self._hide(key[0], spans, f"vo {key[1]}")
+            shown = self._vos[key] = self._hide(clear, spans, realm)
         return shown
 
     def text(self, text: OutsideText) -> str:
         """Return a text as this client may see it: without names of users but its own."""
         if self.shown or text.owner is None:
-            return text.text
-        key = text.text, text.owner
+            return text.clear
+        key = text.clear, text.owner
         shown = self._texts.get(key)
         if shown is None:
             shown = self._texts[key] = self._in_words(*key)
@@ -402,16 +422,17 @@ class Viewer:
 def named_status(answer: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the status with its VOs as names."""
     waits, fairness = answer["wait_s"], answer["fairness"]
-    named = {name: _by_vo(fairness[name]) for name in ("share", "target")}
+    vos = {vo: VoName(vo) for vo in (*waits["by_vo"], *fairness["share"], *fairness["target"])}
+    named = {name: _by_vo(fairness[name], vos) for name in ("share", "target")}
     return {
         **answer,
-        "wait_s": {**waits, "by_vo": _by_vo(waits["by_vo"])},
+        "wait_s": {**waits, "by_vo": _by_vo(waits["by_vo"], vos)},
         "fairness": {**fairness, **named},
     }
 
 
-def _by_vo(values: Mapping[str, Any]) -> dict[VoName, Any]:
-    return {VoName(vo): value for vo, value in values.items()}
+def _by_vo(values: Mapping[str, Any], vos: Mapping[str, VoName]) -> dict[VoName, Any]:
+    return {vos[vo]: value for vo, value in values.items()}
 
 
 def named_explanation(answer: Mapping[str, Any], user: str) -> Mapping[str, Any]:

@@ -31,14 +31,14 @@ class UserName:
     """The name of a user.
 
     Attributes:
-        name: the name as stored; empty: not known.
+        clear: the name as stored; empty: not known.
         reporter: `JobSpec.reporter`.
     """
 
-    __slots__ = ("name", "reporter")
+    __slots__ = ("clear", "reporter")
 
-    def __init__(self, name: str, reporter: str = "") -> None:
-        self.name = name
+    def __init__(self, clear: str, reporter: str = "") -> None:
+        self.clear = clear
         self.reporter = reporter
 
     @classmethod
@@ -46,50 +46,35 @@ class UserName:
         """Return the user of a job."""
         return cls(spec.user, spec.reporter)
 
-    @property
-    def key(self) -> tuple[str, str]:
-        """Everything that decides what a client sees."""
-        return self.name, self.reporter
-
 
 class VoName:
     """The name of a VO, which may contain users' names.
 
     Attributes:
-        name: the name.
-        of: user and reporter of the jobs that are counted, or one job; empty: all jobs of the VO.
+        clear: the name as stored.
+        of: the user of the jobs that are counted, or one job; empty: all jobs of the VO.
     """
 
-    __slots__ = ("name", "of")
+    __slots__ = ("clear", "of")
 
-    def __init__(self, name: str, of: str = "") -> None:
-        self.name = name
+    def __init__(self, clear: str, of: UserName | str = "") -> None:
+        self.clear = clear
         self.of = of
-
-    @classmethod
-    def of_user(cls, name: str, user: UserName) -> "VoName":
-        """Return the VO of a user's jobs."""
-        return cls(name, f"{user.reporter} {user.name}")
-
-    @property
-    def key(self) -> tuple[str, str]:
-        """Everything that decides what a client sees."""
-        return self.name, self.of
 
 
 class OutsideText:
     """A text from outside, in which anybody may be named.
 
     Attributes:
-        text: the text.
+        clear: the text as stored.
         owner: the user whose job it is about; empty: not known; None: Outrider wrote it, and no
             user is named.
     """
 
-    __slots__ = ("owner", "text")
+    __slots__ = ("clear", "owner")
 
-    def __init__(self, text: str, owner: str | None) -> None:
-        self.text = text
+    def __init__(self, clear: str, owner: str | None) -> None:
+        self.clear = clear
         self.owner = owner
 
 

@@ -66,7 +66,7 @@ class JobFilters(Struct, frozen=True, kw_only=True):
             user = cache(lambda *key: names.user(UserName(*key)))  # a pseudonym takes a hash
             jobs = [job for job in jobs if user(job.spec.user, job.spec.reporter) == self.user]
         if self.vo is not None:
-            vo = cache(lambda vo, *key: names.vo(VoName.of_user(vo, UserName(*key))))
+            vo = cache(lambda vo, *key: names.vo(VoName(vo, UserName(*key))))
             jobs = [
                 job for job in jobs if vo(job.spec.vo, job.spec.user, job.spec.reporter) == self.vo
             ]

@@ -136,7 +136,7 @@ async def machine_now(core: Core, machine: str, history: MachineHistory) -> OneM
                 job=job_names[job.number],
                 state=JOB_STATE_NAMES[job.state],
                 user=(user := UserName.of_job(job.spec)),
-                vo=VoName.of_user(job.spec.vo, user),
+                vo=VoName(job.spec.vo, user),
                 cpus=job.cpus,
                 start_s=job.start_s,
             )

@@ -49,7 +49,7 @@ def user_rows(site: Site, apart: bool = False) -> list[UserRow]:
         rows.append(
             UserRow(
                 user=user,
-                vo=VoName.of_user(vo, user),
+                vo=VoName(vo, user),
                 queued=jobs[QUEUED],
                 running=jobs[RUNNING],
                 suspended=jobs[SUSPENDED_STATE],

@@ -6,6 +6,7 @@ The application serves that list and the OpenAPI document describes it.
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Annotated, Any, Final, Generic, TypeAlias, TypeVar
 
 import msgspec
@@ -13,7 +14,7 @@ from aiohttp import web
 from msgspec import Meta, Struct, UnsetType
 
 from outrider.model.errors import nearest
-from outrider.service.core.user_privacy import KnownUsers, Pseudonyms, Viewer
+from outrider.service.core.user_privacy import Viewer
 from outrider.service.daemon.daemon_view import DaemonView
 
 JSON: Final = "application/json"
@@ -226,7 +227,7 @@ After: TypeAlias = Annotated[
 ]
 
 
-_encode: Final = Viewer(Pseudonyms(b""), KnownUsers(), shown=True).encode
+_encode: Final = msgspec.json.Encoder(enc_hook=attrgetter("clear")).encode
 
 
 def page_of(rows: Iterable[tuple[C, R]], limit: int) -> tuple[list[R], C | None]:

@@ -1,6 +1,7 @@
 """The endpoint of current jobs: filters, order, pages and expected starts."""
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from typing import Annotated
 
 from msgspec import UNSET, Meta, Struct, UnsetType
@@ -204,12 +205,15 @@ def jobs(
     found = known_jobs(core) if found is None else found
     job_names = core.merger.normaliser.job_names
 
+    @cache
+    def code(reason: str) -> tuple[OutsideText, OutsideText]:
+        return OutsideText(reason, None), OutsideText(reason_text(reason), None)
+
     def row(job: Job) -> JobRow:
         row = _job_row(core, job_names[job.number], job)
         (reason,) = reasons_of(core, [job], sees)
         if reason is not None and job.state == QUEUED:
-            row.reason = OutsideText(reason, None)
-            row.reason_text = OutsideText(reason_text(reason), None)
+            row.reason, row.reason_text = code(reason)
         elif reason is not None:
             row.reason = row.reason_text = OutsideText(reason, job.spec.user)
         row.state_word = state_words[row.state]
@@ -233,11 +237,12 @@ def jobs(
 def _job_row(core: Core, name: str, job: Job) -> JobRow:
     site, on = core.site, job.machine >= 0
     queued = job.state == QUEUED
+    user = UserName.of_job(job.spec)
     return JobRow(
         job=name,
         state=JOB_STATE_NAMES[job.state],
-        user=(user := UserName.of_job(job.spec)),
-        vo=VoName.of_user(job.spec.vo, user),
+        user=user,
+        vo=VoName(job.spec.vo, user),
         class_=job.spec.job_class,
         cpus=job.spec.cpus,
         submit_s=job.submit_s,
