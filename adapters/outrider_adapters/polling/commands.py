@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeVar
 
 from outrider.api import Batch, FoundSystem, PeerError
+from outrider.model.printable import one_line
 
 _MAX_ERROR_CHARS: Final = 300
 
@@ -70,7 +71,10 @@ class Commands:
         finally:
             self._running = None
         if process.returncode != 0 and not may_fail:
-            why = _one_line(errors) or f"it ended with {process.returncode}"
+            why = (
+                one_line(errors.decode("utf-8", "replace"), _MAX_ERROR_CHARS)
+                or f"it ended with {process.returncode}"
+            )
             raise CommandError(f"{program}: {why}")
         return output.decode("utf-8", "replace")
 
@@ -84,12 +88,6 @@ class Commands:
 def _kill(process: subprocess.Popen[bytes]) -> None:
     with contextlib.suppress(ProcessLookupError):  # it has just ended
         os.killpg(process.pid, signal.SIGKILL)
-
-
-def _one_line(errors: bytes) -> str:
-    words = errors.decode("utf-8", "replace")[: 4 * _MAX_ERROR_CHARS]
-    shown = "".join(c if c.isprintable() else " " for c in words)
-    return " ".join(shown.split())[:_MAX_ERROR_CHARS]
 
 
 # -- asking ----------------------------------------------------------------------------------------

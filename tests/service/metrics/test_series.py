@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from outrider.service.metrics import MetricStore
+from outrider.service.metrics import MetricStore, expose
 from tests.service.metrics.sites import CLASSIC, KNOWN, OPENMETRICS, read, small_site
 
 BUCKETS = 15
@@ -186,3 +186,36 @@ def test_a_label_that_no_metric_leaves_to_the_site_is_an_error() -> None:
     message = r'"clusters" is not a site-dependent label of any metric; did you mean "cluster"'
     with pytest.raises(ValueError, match=message):
         MetricStore({"clusters": ["lab"]})
+
+
+def test_all_series_together_have_a_bound_in_bytes() -> None:
+    store = MetricStore(KNOWN, series_bytes=200_000)
+    for n in range(400):
+        name = f"{n}" + '"' * 250
+        store.set_observations("job_wait_seconds", waits(1), 1.0, "batch", name)
+        store.set("vo_share_ratio", 0.5, name)
+        store.set("evictions_total", 1, "owner", name)
+    for accept in (CLASSIC, OPENMETRICS):
+        assert len(expose(store.snapshot(), accept)[0]) < 400_000
+    assert refused(store, "folded") > 800
+
+
+def test_labels_known_from_the_start_are_bounded_in_bytes_too() -> None:
+    clusters = [f"{n:0256}" for n in range(1_000)]
+    store = MetricStore({**KNOWN, "cluster": clusters}, series_bytes=1_000_000)
+    for name in clusters:
+        store.set("machines", 2, "free", name)
+    shown = expose(store.snapshot(), CLASSIC)[0]
+    assert len(shown) < 1_200_000
+    free = {key: n for (name, key), n in read(store).items() if name == "outrider_machines"}
+    assert sum(n for key, n in free.items() if ("state", "free") in key) == 2_000
+
+
+def test_a_series_that_is_dropped_leaves_its_bytes_to_another() -> None:
+    store = MetricStore(KNOWN, series_bytes=200_000)
+    for turn in range(20):
+        names = [f"{turn}-{n:0200}" for n in range(100)]
+        store.keep("vo_share_ratio", [])
+        for name in names:
+            store.set("vo_share_ratio", 0.5, name)
+    assert refused(store, "folded") == 0

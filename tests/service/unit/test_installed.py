@@ -5,11 +5,12 @@ from typing import Any
 
 import pytest
 
-from outrider.cli.doctor.checks import check_unit
+from outrider.cli.doctor.checks import check_memory, check_unit
+from outrider.engine.ingest.bounded_names import NameLimits
 from outrider.service.config.loaded import check_config
 from outrider.service.unit import needs
 from outrider.service.unit.drop_ins import network_text, reading_text, tmp_text
-from outrider.service.unit.installed import installed_unit
+from outrider.service.unit.installed import MEMORY_MAX, installed_unit, jobs_within
 from outrider.service.unit.needs import Peer, nameservers, resolve
 
 CONFIG = Path("/etc/outrider/outrider.toml")
@@ -185,3 +186,26 @@ def test_the_doctor_misses_the_unit_that_asks_the_twin_unless_it_is_never_asked(
     assert first.found == "outrider-twin.service is not enabled, and this configuration needs it"
     never = check_config(adapters | {"twin": {"every_s": 0}}, str(CONFIG))
     assert [check.state for check in check_unit(never, root)] == ["ok"]
+
+
+def test_the_doctor_compares_the_memory_limit_with_the_queue(root: Path) -> None:
+    loaded = check_config({"adapters": {"simulated": {}}}, str(CONFIG))
+    [shipped] = check_memory(loaded, {"jobs": {"queued": 190_000}}, root)
+    assert shipped.state == "ok"
+    add(root, "mine.conf", "[Service]\nMemoryMax=512M\n")
+    [check] = check_memory(loaded, {"jobs": {"queued": 190_000, "running": 10_000}}, root)
+    assert check.state == "warn"
+    assert "MemoryMax of 512 MiB leaves room for some 189," in check.found
+    assert "200,000 are here, and up to 200,000 are followed" in check.found
+    [check] = check_memory(loaded, {"jobs": {"queued": 9_000}}, root)
+    assert check.state == "ok"
+    [check] = check_memory(loaded, None, root)
+    assert check.state == "warn"
+    add(root, "mine.conf", "[Service]\nMemoryMax=infinity\n")
+    assert list(check_memory(loaded, None, root)) == []
+
+
+def test_the_shipped_unit_has_the_limit_that_the_bounds_need(repository: Path) -> None:
+    unit = (repository / "systemd" / "outrider.service").read_text()
+    assert f"\nMemoryMax={MEMORY_MAX >> 20}M\n" in unit
+    assert jobs_within(MEMORY_MAX) > 2 * NameLimits().job

@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import Final
 
 from outrider.api import events
+from outrider.model.printable import one_line
 
 SUBMIT: Final = 0
 EXECUTE: Final = 1
@@ -106,8 +107,7 @@ def hold_reason(words: str) -> str:
 
     Users may write this text: control characters for terminals are left out.
     """
-    shown = "".join(c if c.isprintable() else " " for c in words[: 4 * _MAX_REASON])
-    line = " ".join(shown.split())[:_MAX_REASON]
+    line = one_line(words, _MAX_REASON)
     return "" if line == _NO_REASON else line
 
 

@@ -5,10 +5,12 @@ from typing import Any, Final
 
 import msgspec
 
+from outrider.engine.ingest.bounded_names import FollowedJobs
 from outrider.engine.ingest.set_aside import AFTER_END, NotApplicableError
 from outrider.engine.state.packing import pack, unpack
 from outrider.model import events as ev
 from outrider.model.jobs import Job, JobSpec
+from outrider.model.printable import clean_name
 
 # -- job history -----------------------------------------------------------------------------------
 # History of one job, by which repeated records of the same event are recognised.
@@ -26,6 +28,8 @@ from outrider.model.jobs import Job, JobSpec
 
 QUEUED, RUNNING, SUSPENDED, HELD, GONE = range(5)
 _SAME_EVENT_MS: Final = 1_000
+_LONGEST_HISTORY: Final = 256
+"""Events of a job that are kept; the older half of them is forgotten beyond that."""
 EventKey = tuple[int, int, Any]
 """Identity of an event: kind, time in milliseconds, and a detail (machine, reason)."""
 
@@ -40,9 +44,12 @@ class JobHistory:
         machine: number of the machine it runs on, -1 while it runs nowhere.
         cpus: CPUs of the present run.
         slot: the part of the machine that it runs on, empty where not known.
+        name_bytes: length of its names, counted by the registry.
     """
 
-    __slots__ = ("_history", "_repeated", "cpus", "machine", "number", "slot", "spec", "state")
+    __slots__ = (
+        "_history", "_repeated", "cpus", "machine", "name_bytes", "number", "slot", "spec", "state",
+    )  # fmt: skip
 
     def __init__(self, number: int, spec: JobSpec) -> None:
         self.number = number
@@ -51,6 +58,7 @@ class JobHistory:
         self.machine = -1
         self.cpus = 1
         self.slot = ""
+        self.name_bytes = 0
         self._history: list[EventKey] = []
         self._repeated = 0
 
@@ -59,6 +67,10 @@ class JobHistory:
         if self._repeated == len(self._history):
             self._repeated += 1
         self._history.append(key)
+        if len(self._history) > _LONGEST_HISTORY:  # held and released, or edited, in a loop
+            gone = _LONGEST_HISTORY // 2
+            del self._history[:gone]
+            self._repeated = max(0, self._repeated - gone)
 
     def is_past(self, key: EventKey) -> bool:
         """Return whether an event not in the history is as late as all known ones."""
@@ -144,7 +156,7 @@ def event_key(time_s: float, kind: int, extra: Any) -> EventKey:
     elif isinstance(extra, (str, int)) and kind != ev.HELD:  # two sources may phrase it differently
         detail = extra
     elif kind == ev.CHANGED:
-        detail = repr(extra)
+        detail = clean_name(repr(extra))
     return kind, round(time_s * 1000), detail
 
 
@@ -152,19 +164,26 @@ def event_key(time_s: float, kind: int, extra: Any) -> EventKey:
 
 MAX_ENDED: Final = 200_000
 """Number of ended jobs whose repeated records are still recognised."""
+MAX_ENDED_BYTES: Final = 320 * MAX_ENDED
+"""Bytes of their histories together; they have half as many on an ordinary site."""
 
 
 class JobRegistry:
     """Jobs by the names that their sources give them.
+
+    Args:
+        followed: counts the jobs that are here, for the bound on them.
 
     Attributes:
         jobs: those that are here, by the name their source gives them.
         names: unique name of every job, by number: that name, unless another job had it before.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, followed: FollowedJobs) -> None:
         self.jobs: dict[str, JobHistory] = {}
         self.names: dict[int, str] = {}
+        self._followed = followed
+        self._ended_bytes = 0
         # packed: a history takes a kilobyte, and hundreds of thousands of jobs end in a busy week
         self._ended: OrderedDict[str, bytes] = OrderedDict()
         self._reused = ReusedNames()
@@ -222,8 +241,13 @@ class JobRegistry:
             if kind == ev.SUBMITTED:
                 return False  # of the next job of this name
             history.add(key)
-        self._ended[own] = history.pack()
+        self._set_ended(own, history.pack())
         return duplicate
+
+    def _set_ended(self, own: str, packed: bytes) -> None:
+        before = self._ended.get(own, b"")
+        self._ended[own] = packed
+        self._ended_bytes += len(packed) - len(before)
 
     def submit(self, name: str, spec: JobSpec, key: EventKey, time_s: float) -> JobHistory:
         """Add a submitted job; an ended one of the same name is a different job."""
@@ -237,14 +261,25 @@ class JobRegistry:
         history = self.jobs[name] = JobHistory(self._next, spec)
         self.names[self._next] = own or name
         self._next += 1
+        history.name_bytes = _name_bytes(name, spec)
+        self._followed.add(history.name_bytes)
         return history
+
+    def declare(self, name: str, history: JobHistory, spec: JobSpec) -> None:
+        """Replace the specification of a job."""
+        history.spec = spec
+        self._followed.change(-history.name_bytes)
+        history.name_bytes = _name_bytes(name, spec)
+        self._followed.change(history.name_bytes)
 
     def end(self, name: str, history: JobHistory) -> None:
         """Remove a job that has left. Its history is kept, for its records may be read again."""
         del self.jobs[name]
-        self._ended[self.names[history.number]] = history.pack()
-        if len(self._ended) > MAX_ENDED:
+        self._followed.drop(history.name_bytes)
+        self._set_ended(self.names[history.number], history.pack())
+        while len(self._ended) > MAX_ENDED or self._ended_bytes > MAX_ENDED_BYTES:
             own, oldest = self._ended.popitem(last=False)
+            self._ended_bytes -= len(oldest)
             self.names.pop(JobHistory.unpack(oldest).number, None)
             self._reused.forget(own)
 
@@ -267,13 +302,24 @@ class JobRegistry:
     def restore(self, saved: dict[str, Any]) -> None:
         """Resume from what `save` returned."""
         self.jobs = {name: JobHistory.unpack(packed) for name, packed in unpack(saved["jobs"])}
+        self._followed.clear()
+        for name, history in self.jobs.items():
+            history.name_bytes = _name_bytes(name, history.spec)
+            self._followed.add(history.name_bytes)
         self._ended = OrderedDict((name, packed) for name, packed in unpack(saved["ended"]))
+        self._ended_bytes = sum(map(len, self._ended.values()))
         self.names = {history.number: name for name, history in self.jobs.items()}
         self.names |= dict(saved["renamed"])
         for own, packed in self._ended.items():
             self.names[JobHistory.unpack(packed).number] = own
         self._next = saved["next_job"]
         self._reused.restore(saved["reused"])
+
+
+def _name_bytes(name: str, spec: JobSpec) -> int:
+    """Return the length of all names of a job, which snapshots repeat for each job."""
+    names = (name, spec.user, spec.vo, spec.job_class, spec.eligible)
+    return sum(len(each) if each.isascii() else len(each.encode()) for each in names)
 
 
 # -- reused names ----------------------------------------------------------------------------------

@@ -11,11 +11,14 @@ from outrider.engine.ingest.set_aside import UNKNOWN_MACHINE, NotApplicableError
 from outrider.model import events as ev
 from outrider.model.events import Event
 from outrider.model.machines import MachineSpec
+from outrider.model.printable import clean_name
 
 _MAX_SEEN_EVENTS = 20_000
 _NEVER_YET = float("-inf")
 _TAKEN_AWAY = frozenset({"owner", "unknown", "preempted", "drained", "reboot"})
 
+MAX_MEMBERS: Final = 1_000_000
+"""Members of all classes of machines together, each of which names the machine once more."""
 INFERRED_FOR_S: Final = 7 * 86_400.0
 """Seconds for which inferred CPUs are assumed to exist, at least; at most twice as long.
 
@@ -73,6 +76,7 @@ class MachineRegistry:
         self._read_s: dict[int, float] = {}
         self._seen_events: OrderedDict[tuple[str, int, int, str], None] = OrderedDict()
         self._classes: dict[str, frozenset[str]] = {}
+        self._members_n = 0
 
     @property
     def names(self) -> list[str]:
@@ -155,7 +159,7 @@ class MachineRegistry:
             return self._class_event(time_s, name, frozenset(extra))
         if self._bounds is not None and self._bounds.machine.of(name, time_s) == OTHER:
             return []
-        key = (name, kind, round(time_s * 1000), repr(extra))
+        key = (name, kind, round(time_s * 1000), clean_name(repr(extra)))
         if key in self._seen_events:
             return None
         self._seen_events[key] = None
@@ -191,8 +195,16 @@ class MachineRegistry:
         """Return the event of a class of machines; None if its members are as before."""
         if self._classes.get(name) == machines:
             return None
-        if self._bounds is not None and self._bounds.eligible.of(name, time_s) != name:
-            return []  # its jobs may run nowhere that Outrider knows of
+        if self._bounds is not None:
+            eligible, known = self._bounds.eligible, self._bounds.machine
+            if eligible.of(name, time_s) != name:
+                return []  # its jobs may run nowhere that Outrider knows of
+            self._members_n -= len(self._classes.pop(name, ()))
+            if self._members_n + len(machines) > MAX_MEMBERS:
+                eligible.folded += 1
+                return [(time_s, ev.ELIGIBLE, 0, (name, (), True))]
+            machines = frozenset(map(known.own, machines))
+            self._members_n += len(machines)
         self._classes[name] = machines
         return [(time_s, ev.ELIGIBLE, 0, (name, self._numbers.known(machines), True))]
 
@@ -340,6 +352,7 @@ class MachineRegistry:
         self._closed, self._owned = set(saved["closed"]), set(saved["owned"])
         self._read_s = dict(saved["read_s"])
         self._classes = {name: frozenset(members) for name, members in saved["classes"].items()}
+        self._members_n = sum(map(len, self._classes.values()))
         self._seen_events = OrderedDict.fromkeys((n, k, ms, x) for n, k, ms, x in saved["told"])
 
 

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import msgspec
 
-from outrider.engine.ingest.bounded_names import Names
+from outrider.engine.ingest.bounded_names import FollowedJobs, Names, clean_event
 from outrider.engine.ingest.job_registry import (
     AFTER,
     QUEUED,
@@ -53,7 +53,8 @@ class Normaliser:
         self.names = names
         self.repairs: Counter[str] = Counter()
         self._recalled: set[str] = set()
-        self._job_registry = JobRegistry()
+        followed = FollowedJobs(0) if names is None else names.job
+        self._job_registry = JobRegistry(followed)
         self._machines = MachineRegistry(describe, complete, self.repairs, names)
         self._transitions = JobTransitions(self._job_registry, self._machines, self.repairs)
         self._runs = self._transitions.runs
@@ -76,7 +77,7 @@ class Normaliser:
         Raises:
             NotApplicableError: it is impossible, and nothing explains it.
         """
-        time_s, kind, subject, extra = event
+        time_s, kind, subject, extra = clean_event(event)
         if kind in ev.JOB_KINDS:
             return self._job_event(time_s, kind, subject, extra)
         return self._machines.translate(time_s, kind, subject, extra)
@@ -133,6 +134,8 @@ class Normaliser:
             return None
         if registry.is_duplicate(own, kind, key, history, older):
             return None
+        if history is None and self._is_beyond(kind):
+            return []
         if kind == ev.SUBMITTED:
             return self._submitted(time_s, name, history, extra, key)
         before: list[Event] = []
@@ -152,6 +155,13 @@ class Normaliser:
                 raise
             return before  # it shows at least that the job is there
 
+    def _is_beyond(self, kind: int) -> bool:
+        """Return whether there are too many jobs to follow another one; count its submission."""
+        if self.names is None or self.names.job.has_room(runs=kind == ev.STARTED):
+            return False
+        self.names.job.folded += kind == ev.SUBMITTED
+        return True
+
     def _bounded(self, time_s: float, kind: int, extra: Any, names: Names) -> Any:
         """Return an event's content with followed names only."""
         if kind == ev.SUBMITTED:
@@ -159,7 +169,9 @@ class Normaliser:
         if kind == ev.CHANGED:
             return names.changes(extra, time_s)
         machine = names.machine.of(extra[0], time_s)
-        return extra if machine == extra[0] else (machine, extra[1])
+        if machine is extra[0]:
+            return extra
+        return (machine, *extra[1:]) if machine == extra[0] else (machine, extra[1])
 
     def _recall(self, name: str, history: JobHistory | None, spec: JobSpec) -> None:
         """Keep what the record of a job's end adds to the first one (Torque: user, VO).
@@ -167,7 +179,8 @@ class Normaliser:
         It is passed on with the job's next event: alone it is not an event.
         """
         if history is not None and spec.user and not history.spec.user:
-            history.spec = msgspec.structs.replace(spec, seen_submit=history.spec.seen_submit)
+            known = msgspec.structs.replace(spec, seen_submit=history.spec.seen_submit)
+            self._job_registry.declare(name, history, known)
             self._recalled.add(name)
 
     def _submitted(
@@ -179,7 +192,8 @@ class Normaliser:
                 history.add(key)
                 described: list[Event] = []
                 if history.spec == UNSEEN_JOB:  # what was reported since is newer
-                    history.spec = msgspec.structs.replace(extra, seen_submit=False)
+                    spec = msgspec.structs.replace(extra, seen_submit=False)
+                    self._job_registry.declare(name, history, spec)
                     described.append((time_s, ev.CHANGED, history.number, history.spec))
                 return self._transitions.repaired("late_submission", described)
             begun = self._runs.start_delayed(name, history)
@@ -282,7 +296,7 @@ class JobTransitions:
         if kind == ev.CHANGED:
             if "user" in extra:  # who named the user before does not vouch for this name
                 extra = {"reporter": "", **extra}
-            history.spec = msgspec.structs.replace(history.spec, **extra)
+            self._jobs.declare(name, history, msgspec.structs.replace(history.spec, **extra))
             return [(time_s, kind, n, history.spec)]
         if is_possible(kind, history.state):
             return self._step(time_s, kind, name, history, extra)

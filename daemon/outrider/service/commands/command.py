@@ -149,11 +149,6 @@ class StillAtWorkError(Exception):
     """A command is still in progress: this one or an earlier one, as the message says."""
 
 
-def plain(why: str) -> str:
-    """Return a reason as one line without control characters for terminals."""
-    return "".join(sign for sign in " ".join(why.split()) if sign.isprintable())
-
-
 def name_of(command: Any) -> str:
     """Return the name of a command: ``mode``, ``promote`` or ``release``."""
     return str(type(command).__struct_config__.tag)

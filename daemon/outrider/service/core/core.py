@@ -17,11 +17,13 @@ from outrider.engine.ingest.bounded_names import (
     CLASS,
     CLUSTER,
     ELIGIBLE,
+    JOB,
     MACHINE,
     OTHER,
     USER,
     VO,
     Names,
+    clean_events,
 )
 from outrider.engine.ingest.event_merger import EventIdentity
 from outrider.engine.ingest.set_aside import FAULT, FIRST_S, LAST_S, TimeLimits
@@ -196,6 +198,7 @@ class Core:
         if malformed:
             source.rejected[MALFORMED] += malformed
             events = [event for event in events if is_well_formed(event)]
+        events = clean_events(events)
         if self._pseudonyms is not None:
             events = [self._pseudonyms.hide(event) for event in events]
         if limits is not None:
@@ -333,14 +336,22 @@ _PLURAL: Final = {
 def name_notes(names: Names) -> list[str]:
     """Return a sentence for each kind of name whose limit was exceeded."""
     return [
-        f"{limited.folded:,} events named {_PLURAL[kind]} beyond the limit of {limited.most:,}: "
-        f'they are counted as "{OTHER}"'
-        if kind != ELIGIBLE
-        else f"{limited.folded:,} events named {_PLURAL[kind]} beyond the limit of "
-        f"{limited.most:,}: Outrider knows of no machine for their jobs"
+        _name_note(kind, limited.most, limited.folded)
         for kind, limited in names.by_kind.items()
         if limited.folded
     ]
+
+
+def _name_note(kind: str, most: int, folded: int) -> str:
+    if kind == JOB:
+        return (
+            f"{folded:,} jobs were submitted beyond the limit of {most:,} jobs in the queue: they "
+            "are counted, and followed only from their start"
+        )
+    beyond = f"{folded:,} events named {_PLURAL[kind]} beyond the limit of {most:,}: "
+    if kind == ELIGIBLE:
+        return f"{beyond}Outrider knows of no machine for their jobs"
+    return f'{beyond}they are counted as "{OTHER}"'
 
 
 # -- pass times ------------------------------------------------------------------------------------

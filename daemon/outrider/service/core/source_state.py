@@ -3,6 +3,7 @@
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
+from itertools import islice
 from typing import Annotated, Any, Final, Literal, TypeAlias
 
 import msgspec
@@ -12,6 +13,7 @@ from msgspec import Meta
 from outrider.api.adapter import Adapter, Batch
 from outrider.engine.ingest.bounded_names import OTHER
 from outrider.model.jobs import JOB_STATE_NAMES
+from outrider.model.printable import clean_name, printable_line
 
 HANGS_AFTER_S: Final = 15.0
 """Seconds without a batch after which an adapter counts as hanging.
@@ -22,6 +24,8 @@ MAX_COUNTED: Final = 100
 """Largest number of names of rejection reasons, and of ignored kinds, that are counted.
 
 Some of these names are taken from the source."""
+
+_MAX_TEXT: Final = 2_000
 
 
 class SourceState:
@@ -62,7 +66,8 @@ class SourceState:
     def note_batch(self, batch: Batch, stale_after_s: float) -> None:
         """Note a batch that was taken in; the source is `up` until the batch is stale."""
         self._reported_age_s, self._batch_at_s = batch.age_s, self._clock()
-        self.note, self.problem, self.written_s = batch.note, batch.problem, batch.written_s
+        self.note, self.problem = _shown(batch.note), _shown(batch.problem)
+        self.written_s = batch.written_s
         self._stale_after_s, self._is_open = stale_after_s, True
 
     def recall_records(self, counted: list[dict[str, int]] | None) -> None:
@@ -86,7 +91,8 @@ class SourceState:
 
     def lose(self, problem: str) -> None:
         """Note that the source cannot be read; the age of its information grows."""
-        self._is_open, self.note, self.problem = False, problem, problem
+        self._is_open = False
+        self.note = self.problem = _shown(problem)
         self._awaited_since_s = None
 
     @property
@@ -117,7 +123,8 @@ class SourceState:
             when each was last written (Unix seconds).
         """
         before_s = now_s - self._stale_after_s
-        return {name: at_s for name, at_s in self.written_s.items() if at_s < before_s}
+        silent = (name for name, at_s in self.written_s.items() if at_s < before_s)
+        return {clean_name(name): self.written_s[name] for name in islice(silent, MAX_COUNTED)}
 
     @property
     def hangs(self) -> bool:
@@ -147,9 +154,15 @@ class SourceState:
         return f"its newest information is {self.age_s:.0f} s old"
 
 
+def _shown(text: str) -> str:
+    """Return an adapter's text without control characters; it may name a user's file."""
+    return printable_line(text, _MAX_TEXT)
+
+
 def add_bounded(counts: Counter[str], more: Mapping[str, int]) -> None:
     """Add counts by name; new names beyond the limit are counted as `OTHER`."""
-    for name, n in more.items():
+    for reported, n in more.items():
+        name = clean_name(reported)
         counts[name if name in counts or len(counts) < MAX_COUNTED else OTHER] += n
 
 

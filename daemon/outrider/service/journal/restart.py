@@ -7,6 +7,7 @@ from typing import Any, Final, TypeAlias
 
 import structlog
 
+from outrider.engine.ingest.bounded_names import clean_event
 from outrider.engine.ingest.event_merger import EventIdentity
 from outrider.engine.ingest.set_aside import IMPLAUSIBLE_TIME, SetAside, TimeLimits
 from outrider.journal import Journal, check_end
@@ -345,7 +346,7 @@ def replay_inputs(
             while feed.step(_STEP_EVENTS):
                 pass
         elif limits is None or merger.admit(label, (event,), limits):
-            core.arrive(label, (event,))
+            core.arrive(label, (clean_event(event),))
         else:
             early += merger.take_set_aside()[-1:]
     merger.newly_set_aside[:] = early  # the others were recorded when they arrived

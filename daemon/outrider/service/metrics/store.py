@@ -19,6 +19,12 @@ from outrider.service.metrics.declarations.metric import SITE, Kind, Metric
 V = TypeVar("V")
 SERIES_LIMIT: Final = 500
 """Most combinations of label values that a metric accepts beyond those known from the start."""
+SERIES_BYTES: Final = 6 * 2**20
+"""Bytes of an exposition that all series with site-dependent labels may take together."""
+_LINE_BYTES: Final = 40
+"""Bytes of a line besides its names: punctuation, a suffix, the value."""
+_SHORTEST_BYTES: Final = 12
+"""Bytes that a label value counts at least: a pseudonym may replace it."""
 
 
 # -- series ----------------------------------------------------------------------------------------
@@ -94,6 +100,7 @@ class MetricStore:
             its series from the start.
         metrics: the declarations; the metric that counts refusals must be among them.
         series_limit: combinations that a metric accepts later.
+        series_bytes: bytes of an exposition for all series with site-dependent labels.
 
     Raises:
         ValueError: `known` names a label that is not site-dependent in any metric.
@@ -104,8 +111,10 @@ class MetricStore:
         known: Mapping[str, Sequence[str]],
         metrics: Sequence[Metric] = METRICS,
         series_limit: int = SERIES_LIMIT,
+        series_bytes: int = SERIES_BYTES,
     ) -> None:
         _check_known(known, metrics)
+        room = Room(series_bytes)
         self._metrics = metrics
         self._decreased_n = 0
         self._numbers: dict[str, Series[float]] = {}
@@ -114,11 +123,11 @@ class MetricStore:
             if metric.kind in (Kind.HISTOGRAM, Kind.SUMMARY):
                 nothing = Observations((0,) * (len(metric.bounds) + 1), 0.0)
                 self._observations[metric.name] = Series(
-                    metric, nothing, Observations.merged, known, series_limit
+                    metric, nothing, Observations.merged, known, series_limit, room
                 )
             else:
                 self._numbers[metric.name] = Series(
-                    metric, metric.begin, operator.add, known, series_limit
+                    metric, metric.begin, operator.add, known, series_limit, room
                 )
 
     def set(self, name: str, value: SupportsFloat | None, *labels: str) -> None:
@@ -219,16 +228,29 @@ def _check_known(known: Mapping[str, Sequence[str]], metrics: Iterable[Metric]) 
             raise ValueError(f'"{label}" is not a site-dependent label of any metric; {hint}')
 
 
+def _escaped(value: str) -> bytes:
+    """Return a label value as it is written: quotes and backslashes take two characters."""
+    text = value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return text.encode("utf-8", "backslashreplace")
+
+
 OTHER: Final = "other"
 """Label value that replaces all new values of an open label once the limit is reached."""
+
+
+class Room:
+    """Bytes that are left for series, shared by all metrics of a store."""
+
+    def __init__(self, left_bytes: int) -> None:
+        self.left_bytes = left_bytes
 
 
 class Series(Generic[V]):
     """The values of one metric, by label values in the declared order.
 
     All combinations of the label values that are known at the start have a series from the
-    start. Later ones are accepted until `limit` is reached. From then on a new combination only
-    adds to a sum, in which `OTHER` replaces each value of an open label.
+    start. Later ones are accepted until `limit` is reached, or the room is full. From then on a
+    new combination only adds to a sum, in which `OTHER` replaces each value of an open label.
 
     Args:
         metric: the declaration.
@@ -236,6 +258,8 @@ class Series(Generic[V]):
         add: returns the sum of two values.
         known: values, known at the start, of the site-dependent labels.
         limit: number of combinations that are accepted later.
+        room: bytes for the series of all metrics; one that is known at the start, but finds no
+            room, is accepted like a later one.
     """
 
     def __init__(
@@ -245,14 +269,21 @@ class Series(Generic[V]):
         add: Callable[[V, V], V],
         known: Mapping[str, Sequence[str]],
         limit: int,
+        room: Room,
     ) -> None:
         self.metric = metric
+        self._room = room
+        self._is_bounded = SITE in metric.labels.values()
+        self._lines = len(metric.bounds) + 3 if metric.kind is Kind.HISTOGRAM else 2
+        self._line_bytes = len(metric.full_name) + sum(len(name) + 4 for name in metric.labels)
         self._begin = begin
         self._add = add
         self._left = limit
         labels = metric.labels.items()
         columns = [known.get(name, ()) if values is SITE else values for name, values in labels]
-        self._shown: dict[LabelValues, V] = dict.fromkeys(itertools.product(*columns), begin)
+        self._shown: dict[LabelValues, V] = {
+            key: begin for key in itertools.product(*columns) if self._take_room(key)
+        }
         self._known = frozenset(self._shown)
         self._folded: dict[LabelValues, V] = {}
 
@@ -278,22 +309,40 @@ class Series(Generic[V]):
             self._folded[labels] = value
         else:
             self._check(labels)
-            if self._left > 0:
+            if self._left > 0 and self._take_room(labels):
                 self._left -= 1
                 self._shown[labels] = value
             else:
                 self._folded[labels] = value
 
+    def _take_room(self, labels: LabelValues) -> bool:
+        """Return whether there is room for a series; take it."""
+        size = self._bytes(labels)
+        if size > self._room.left_bytes:
+            return False
+        self._room.left_bytes -= size
+        return True
+
+    def _bytes(self, labels: LabelValues) -> int:
+        """Return an upper bound of the bytes of a series; closed metrics need no bound."""
+        if not self._is_bounded:
+            return 0
+        values = sum(max(_SHORTEST_BYTES, len(_escaped(value))) for value in labels)
+        return self._lines * (_LINE_BYTES + self._line_bytes + values)
+
     def leave_out(self, label: str, value: str) -> None:
         """Remove the series with a label value for which this metric has no data."""
         place = list(self.metric.labels).index(label)
-        self._shown = {key: v for key, v in self._shown.items() if key[place] != value}
+        for key in [key for key in self._shown if key[place] == value]:
+            del self._shown[key]
+            self._room.left_bytes += self._bytes(key)
 
     def keep(self, labels: Collection[LabelValues]) -> None:
         """Remove all series except these and those known at the start."""
         gone = [key for key in self._shown if key not in labels and key not in self._known]
         for key in gone:
             del self._shown[key]
+            self._room.left_bytes += self._bytes(key)
         self._left += len(gone)
         self._folded = {key: value for key, value in self._folded.items() if key in labels}
 

@@ -11,9 +11,11 @@ import structlog
 from outrider.acting.gate import ACTING_MODES, CANARY
 from outrider.journal import CommandRecord
 from outrider.model.errors import OutriderError
+from outrider.model.printable import one_line
 from outrider.service.commands.command import (
     DONE,
     FAILED,
+    MAX_WHY,
     REFUSED,
     Command,
     CommandHistory,
@@ -25,7 +27,6 @@ from outrider.service.commands.command import (
     SetMode,
     StillAtWorkError,
     name_of,
-    plain,
 )
 from outrider.service.commands.reverting import LeverReverter
 from outrider.service.config.declarations import acting_of
@@ -136,7 +137,7 @@ class Commander:
         await self.history.record(
             CommandRecord(
                 at_s, name, uid, sender.user, result.from_mode, result.mode, result.outcome,
-                plain(command.why), "; ".join(result.text),
+                one_line(command.why, MAX_WHY), "; ".join(result.text),
             )
         )  # fmt: skip
         return result
@@ -195,7 +196,7 @@ class Commander:
 
     def _limit(self, most: str, command: Command, sender: Sender) -> ModeLimit:
         return ModeLimit(
-            most, time.time(), self._modes.mode, BY_COMMAND, plain(command.why), *sender
+            most, time.time(), self._modes.mode, BY_COMMAND, one_line(command.why, MAX_WHY), *sender
         )
 
     def _result(

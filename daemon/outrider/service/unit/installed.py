@@ -2,6 +2,7 @@
 
 import grp
 import os
+import re
 import shlex
 import stat
 from collections.abc import Iterable, Iterator
@@ -15,8 +16,9 @@ _PLACES: Final = (
 )  # fmt: skip
 """Unit folders in systemd's search order: the first unit counts, and the drop-ins of all."""
 _NAME: Final = "outrider.service"
-_WHOLE: Final = ("ExecStart", "PrivateTmp", "DynamicUser")
+_WHOLE: Final = ("ExecStart", "PrivateTmp", "DynamicUser", "MemoryMax")
 """Settings whose last value counts."""
+_SIZE: Final = re.compile(r"(\d{1,15})([KMGT]?)B?")
 _READ: Final = (*_WHOLE, "IPAddressAllow", "IPAddressDeny")
 
 
@@ -29,6 +31,7 @@ class InstalledUnit(NamedTuple):
         allowed: the rules of ``IPAddressAllow=``.
         denies: true if there are rules of ``IPAddressDeny=``.
         own_tmp: true if it has a ``/tmp`` of its own.
+        memory_max: bytes of ``MemoryMax=``; None: no limit, or not a number of bytes.
     """
 
     path: Path
@@ -36,6 +39,7 @@ class InstalledUnit(NamedTuple):
     allowed: list[str]
     denies: bool
     own_tmp: bool
+    memory_max: int | None
 
 
 def installed_unit(root: Path = Path("/")) -> InstalledUnit | None:
@@ -58,7 +62,14 @@ def installed_unit(root: Path = Path("/")) -> InstalledUnit | None:
         lists["IPAddressAllow"],
         bool(lists["IPAddressDeny"]),
         any(lists[name][-1:] == ["yes"] for name in ("PrivateTmp", "DynamicUser")),
+        _bytes_of(lists["MemoryMax"]),
     )
+
+
+def _bytes_of(sizes: list[str]) -> int | None:
+    """Return the last size in bytes: ``512M``; None where there is none, or it is a ratio."""
+    found = _SIZE.fullmatch(sizes[-1]) if sizes else None
+    return None if found is None else int(found[1]) << (10 * " KMGT".index(found[2] or " "))
 
 
 def is_enabled(unit: str, root: Path = Path("/")) -> bool:
@@ -95,6 +106,24 @@ def _config_of(commands: list[str]) -> Path | None:
         return None
     after = words.index("--config") + 1 if "--config" in words else len(words)
     return Path(words[after]) if after < len(words) else None
+
+
+# -- memory ----------------------------------------------------------------------------------------
+# Memory of the daemon when every bound of `engine.ingest.bounded_names` is reached.
+
+MEMORY_MAX: Final = 1_536 << 20
+"""``MemoryMax=`` of the shipped unit, in bytes.
+
+All bounds full: `_BASE_BYTES` for the process, machines, classes, ended jobs, a scrape, and
+`_JOB_BYTES` for each of 200,000 jobs. `tests/fuzzing/test_full_bounds.py` fills them."""
+_BASE_BYTES: Final = 150 << 20
+_JOB_BYTES: Final = 2_000
+"""Bytes of a waiting job with two policies, and its part of a snapshot while that is made."""
+
+
+def jobs_within(memory_max: int) -> int:
+    """Return how many waiting jobs a limit leaves room for on a site of few machines."""
+    return max(0, memory_max - _BASE_BYTES) // _JOB_BYTES
 
 
 # -- readable --------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
+from outrider.model.printable import clean_name
 from outrider.model.settings import toml_key, toml_text
 from outrider.service.config.declarations import ClusterSettings, Config
 
@@ -330,6 +331,6 @@ def _cluster(group: Group, has_pattern: bool, known: ClusterSettings | None) -> 
 
 def _some(names: Sequence[str]) -> str:
     """Return the number of machines and the first names, on one line without control characters."""
-    shown = ", ".join("".join(c for c in n if c.isprintable()) for n in names[:_SHOWN])
+    shown = ", ".join(map(clean_name, names[:_SHOWN]))
     more = ", ..." if len(names) > _SHOWN else ""
     return f"{len(names):,} machine{'s' if len(names) > 1 else ''}: {shown}{more}"
