@@ -19,7 +19,7 @@ from outrider.model import events as ev
 from outrider.model.events import NamedEvent
 from outrider.model.jobs import JobSpec
 from outrider.model.machines import MachineSpec, Resources
-from outrider.model.printable import clean_job_name, clean_line, clean_name
+from outrider.model.printable import MAX_NAME_BYTES, clean_job_name, clean_line, clean_name
 
 OTHER: Final = "other"
 """Replacement of every name beyond the bound; a real name that is equal is counted with them."""
@@ -64,10 +64,25 @@ def clean_event(event: NamedEvent) -> NamedEvent:
     An event that is clean is returned as it is.
     """
     time_s, kind, subject, extra = event
+    together = _texts_of(kind, subject, extra)
+    if len(together) <= MAX_NAME_BYTES and together.isascii() and together.isprintable():
+        return event  # almost all: each text costs a check less
     name = clean_job_name(subject) if kind in ev.JOB_KINDS else clean_name(subject)
     clean = _CLEAN.get(kind)
     content = extra if clean is None or extra is None else clean(extra)
     return event if name is subject and content is extra else (time_s, kind, name, content)
+
+
+def _texts_of(kind: int, subject: str, extra: Any) -> str:
+    """Return all texts of an event as one; a line break where it is not as simple as most are."""
+    if extra is None:
+        return subject
+    if kind == ev.STARTED:
+        machine, _, *slot = extra
+        return "".join((subject, machine, *slot))
+    if kind == ev.SUBMITTED and (extra.resources is None or not extra.resources.named):
+        return "".join((subject, extra.user, extra.vo, extra.job_class, extra.eligible))
+    return subject if kind in (ev.EVICTED, ev.REMOVED, ev.POWER, ev.RESIZED) else "\n"
 
 
 def _clean_job(spec: JobSpec) -> JobSpec:

@@ -318,8 +318,8 @@ class JobRegistry:
 
 def _name_bytes(name: str, spec: JobSpec) -> int:
     """Return the length of all names of a job, which snapshots repeat for each job."""
-    names = (name, spec.user, spec.vo, spec.job_class, spec.eligible)
-    return sum(len(each) if each.isascii() else len(each.encode()) for each in names)
+    names = name + spec.user + spec.vo + spec.job_class + spec.eligible
+    return len(names) if names.isascii() else len(names.encode())
 
 
 # -- reused names ----------------------------------------------------------------------------------

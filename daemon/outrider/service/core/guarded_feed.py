@@ -151,7 +151,9 @@ def _is_resources(extra: Any) -> bool:
 
 def _is_start(extra: Any) -> bool:
     machine, cpus, *slot = extra
-    return _is_name(machine) and _is_whole(cpus) and len(slot) <= 1 and all(map(_is_text, slot))
+    if not (_is_name(machine) and _is_whole(cpus)):
+        return False
+    return not slot or (len(slot) == 1 and _is_text(slot[0]))
 
 
 def _is_text_or_none(extra: Any) -> bool:
@@ -193,8 +195,17 @@ _MACHINE_FIELDS = {
 
 
 def _is_job(extra: Any) -> bool:
-    return isinstance(extra, JobSpec) and all(
-        check(getattr(extra, name)) for name, check in _JOB_FIELDS.items()
+    return isinstance(extra, JobSpec) and (  # field by field: a loop takes three times as long
+        _is_text(extra.user)
+        and _is_text(extra.vo)
+        and _is_text(extra.job_class)
+        and _is_whole(extra.cpus)
+        and _is_number_or_none(extra.estimate_s)
+        and _is_number_or_none(extra.eligible_s)
+        and type(extra.seen_submit) is bool
+        and type(extra.recalled) is bool
+        and _is_resources(extra.resources)
+        and _is_text(extra.eligible)
     )
 
 
