@@ -97,7 +97,8 @@ WRONG_VALUES: dict[str, list[Any]] = {
     "user": [None, HALF, 1], "vo": [None, b"x"], "job_class": [None],
     "cpus": [None, 1.0, True, BIG],
     "estimate_s": ["3", BIG, True], "eligible_s": ["3", -BIG], "seen_submit": [None, 1],
-    "recalled": [0], "eligible": [None, 3], "cluster": [None, HALF], "active_w": ["80"],
+    "recalled": [0], "reporter": [None, 1], "eligible": [None, 3], "cluster": [None, HALF],
+    "active_w": ["80"],
     "idle_w": [[]], "sleep_w": [BIG], "inferred": [None], "usable": [1], "speed": [None, "2"],
     "resources": [
         3, {"gpus": 1}, Resources(named=[("gpu", 1)]),  # type: ignore[arg-type]

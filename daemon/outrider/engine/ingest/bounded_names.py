@@ -74,14 +74,16 @@ def clean_event(event: NamedEvent) -> NamedEvent:
 
 
 def _texts_of(kind: int, subject: str, extra: Any) -> str:
-    """Return all texts of an event as one; a line break where it is not as simple as most are."""
+    """Return all texts of an event as one; a line break if it needs a closer look."""
     if extra is None:
         return subject
     if kind == ev.STARTED:
         machine, _, *slot = extra
         return "".join((subject, machine, *slot))
     if kind == ev.SUBMITTED and (extra.resources is None or not extra.resources.named):
-        return "".join((subject, extra.user, extra.vo, extra.job_class, extra.eligible))
+        return "".join(
+            (subject, extra.user, extra.vo, extra.job_class, extra.eligible, extra.reporter)
+        )
     return subject if kind in (ev.EVICTED, ev.REMOVED, ev.POWER, ev.RESIZED) else "\n"
 
 
@@ -89,8 +91,10 @@ def _clean_job(spec: JobSpec) -> JobSpec:
     user, vo = clean_name(spec.user), clean_name(spec.vo)
     job_class, eligible = clean_name(spec.job_class), clean_name(spec.eligible)
     resources = spec.resources and _clean_resources(spec.resources)
+    reporter = clean_name(spec.reporter)
     if (
-        user is spec.user
+        reporter is spec.reporter
+        and user is spec.user
         and vo is spec.vo
         and job_class is spec.job_class
         and eligible is spec.eligible
@@ -98,8 +102,9 @@ def _clean_job(spec: JobSpec) -> JobSpec:
     ):
         return spec
     return msgspec.structs.replace(
-        spec, user=user, vo=vo, job_class=job_class, eligible=eligible, resources=resources
-    )
+        spec, user=user, vo=vo, job_class=job_class, eligible=eligible, resources=resources,
+        reporter=reporter,
+    )  # fmt: skip
 
 
 def _clean_change(changes: dict[str, Any]) -> dict[str, Any]:

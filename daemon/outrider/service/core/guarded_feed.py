@@ -206,6 +206,7 @@ def _is_job(extra: Any) -> bool:
         and type(extra.recalled) is bool
         and _is_resources(extra.resources)
         and _is_text(extra.eligible)
+        and _is_text(extra.reporter)
     )
 
 
