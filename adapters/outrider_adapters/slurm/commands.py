@@ -51,11 +51,14 @@ class SlurmCommands(Commands):
         Line ends and separators within a field are replaced by a blank.
 
         Raises:
-            CommandError: as `run`.
+            CommandError: as `run`, or the output ends in the middle of a row.
         """
         word = f"~{secrets.token_hex(8)}~"
         wanted = ",".join(f"{field}:{word}" for field in fields)
         shown = self.run("squeue", "--noconvert", *words, "-h", "-O", wanted)
+        if shown and (not shown.endswith("\n") or shown.count(word) % len(fields)):
+            # the jobs that are not in it would seem to have left
+            raise CommandError("squeue: its output ends in the middle of a row")
         return rows_of(shown, word, len(fields))
 
 

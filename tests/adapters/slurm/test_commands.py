@@ -97,6 +97,17 @@ def test_no_account_makes_up_rows_or_fields(
     assert [row.split(SEPARATOR) for row in rows] == [["7", shown, ""], ["8", "physics", ""]]
 
 
+@pytest.mark.parametrize("most_bytes", [1, 10, 43, 50, 83])
+def test_an_answer_that_ends_in_a_row_is_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most_bytes: int
+) -> None:
+    """End the output early, with status 0: the jobs that are missing have not left."""
+    program(tmp_path, "squeue", f"{{ {PRINTS} }} | head -c {most_bytes}")
+    monkeypatch.setenv("ACCOUNT", "chemistry")
+    with pytest.raises(CommandError, match="squeue: its output ends in the middle of a row"):
+        commands(tmp_path).rows(("JobArrayID", "Account"), "-a", "-t")
+
+
 def test_the_word_between_fields_is_another_each_time(tmp_path: Path) -> None:
     program(tmp_path, "squeue", f'printf "%s\\n" "$4" >> {tmp_path}/asked')
     for _ in range(2):

@@ -48,7 +48,8 @@ class Watched:
         self, slurm: Slurm, cursor: Any = None, undo_log: UndoLog | None = None, **settings: Any
     ) -> None:
         self.slurm = slurm
-        made = SlurmSettings(config=slurm.environment["SLURM_CONF"], nodes_s=1.0, **settings)
+        usual: dict[str, Any] = {"config": slurm.environment["SLURM_CONF"], "nodes_s": 1.0}
+        made = SlurmSettings(**(usual | settings))
         self.commands = SlurmCommands(made)
         self.watch = SlurmWatch(self.commands, made, undo_log)
         self.watch.start(cursor)

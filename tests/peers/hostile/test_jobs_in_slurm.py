@@ -42,6 +42,14 @@ JOBS: Final = {
     "a key with separators": "--wckey=a|b\nc",
     "a long comment": f"--comment={'c' * 1_000}",
     "a long account": f"--account={'a' * 900}",
+    "an account of signs": "--account=a@b#c%d |'\"`$(x)",
+    "an account that is no number": "--account=nan",
+    "an account that is a number": "--account=1e300",
+    "an account that is not UTF-8": "--account=\udcff\udcfea",
+    "a long name": f"--job-name={'n' * 1_000}",  # Slurm refuses more
+    "a name of signs": "--job-name=a@b#c%j%A |'\"`",
+    "a name that is not UTF-8": "--job-name=\udcff\udcfe",
+    "a large nice value": "--nice=2147483645",
 }
 """Options of jobs that are submitted on hold, all by one unprivileged user."""
 
