@@ -20,6 +20,7 @@ from tests.service.mqtt.publishing_site import (
 from tests.service.running.small_site import LOG_TABLE, SmallSite
 from tests.service.running.test_personal_vos import NAME, submitted, tell_of_one_more
 from tests.service.running.test_pseudonyms import NAMES, submitted_by
+from tests.service.running.test_what_plain_clients_see import USERS, Site
 
 pytestmark = pytest.mark.mosquitto
 
@@ -150,6 +151,24 @@ def test_a_vo_that_is_named_for_a_user_leaves_by_its_pseudonym(
         assert daemon.stop() == 0
     assert kind["vo"].startswith("u-")
     assert not [one for one in listener.heard if NAME in one.text]
+
+
+def test_no_topic_names_a_user_whatever_users_write(
+    tmp_path: Path, broker: Mosquitto, listener: Listener
+) -> None:
+    site = Site(tmp_path, mqtt_table(broker))
+    with site.daemon as daemon:
+        site.ready()
+        listener.wait_for("a decision", lambda: listener.on("decisions"))
+        listener.wait_for(
+            "figures for brokers",
+            lambda: [one for one in listener.on("utility") if one.fields["one_more_job"]["kinds"]],
+        )
+        assert daemon.stop() == 0
+    topics = {one.topic.rpartition("/")[2] for one in listener.heard}
+    assert topics >= {"status", "health", "utility", "decisions"}
+    texts = [one.text.casefold() for one in listener.heard]
+    assert not [text for text in texts if any(user in text for user in USERS)]
 
 
 def test_the_status_is_retained_and_follows_the_daemon(

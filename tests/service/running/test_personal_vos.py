@@ -52,10 +52,10 @@ def submitted() -> bytes:
     return b"".join(json.dumps(record).encode() + b"\n" for record in records)
 
 
-def tell_of_one_more(site: SmallSite) -> None:
+def tell_of_one_more(site: SmallSite, vo: str = NAME) -> None:
     """Write a file of expected starts with an estimate for one more job of a VO."""
     estimate = OneMoreForecast(
-        vo=NAME, job_class="batch", cpus=1, estimate_s=None, n=1, wait_s=None, utility=None
+        vo=vo, job_class="batch", cpus=1, estimate_s=None, n=1, wait_s=None, utility=None
     )
     now_s = time.time()
     starts_file.write(

@@ -64,8 +64,8 @@ def job(cluster: int, user: str, vo: str, host: str = "10.0.0.200") -> bytes:
 class Site(SmallSite):
     """A daemon with users' names in every field that users write."""
 
-    def __init__(self, folder: Path) -> None:
-        super().__init__(folder, tables=TABLES.replace("FOLDER", str(folder)))
+    def __init__(self, folder: Path, more: str = "") -> None:
+        super().__init__(folder, tables=TABLES.replace("FOLDER", str(folder)) + more)
         self.state.mkdir(mode=0o700)
         token = self.state / "token"
         token.write_text(TOKEN + "\n")
@@ -91,7 +91,7 @@ class Site(SmallSite):
     def ready(self) -> None:
         """Wait until every job is known and recorded."""
         self.known(self.jobs_n)
-        tell_of_one_more(self)
+        tell_of_one_more(self, f"pi_{ALICE}")
         self.daemon.wait_until("recorded", lambda s: s["ledger"]["rows"] == s["ledger"]["last_seq"])
 
     def asked(self, path: str, token: str = "") -> str:
