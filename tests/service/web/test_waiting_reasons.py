@@ -213,7 +213,7 @@ async def test_the_batch_systems_reason_leads_and_is_asked_only_for_jobs_that_wa
     told = await explained(tmp_path, "everybody", slurm, pool)
     assert slurm.asked == ["0.0", "1.0"]
     waits, held, runs = told["0.0"], told["1.0"], told["2.0"]
-    assert waits["sentence"].startswith("0.0 waits: it waits for bob's job 12.")
+    assert waits["sentence"].startswith("0.0 waits for bob's job 12.")
     assert held["sentence"] == "1.0 is held: it waits for bob's job 12."
     assert waits["batch_system"] == {
         "adapter": "slurm",
@@ -230,7 +230,7 @@ async def test_the_batch_systems_reason_leads_and_is_asked_only_for_jobs_that_wa
     assert waits["batch_system_errors"] == ["pool: no schedd answers"]
     assert (runs["batch_system"], runs["batch_system_errors"]) == (None, [])
     lines = _lines(waits, verbose=False)
-    assert lines[0] == "0.0 waits: it waits for bob's job 12."
+    assert lines[0] == "0.0 waits for bob's job 12."
     assert not any("Memory >= 4096" in line for line in lines)
     lines = _lines(waits, verbose=True)
     assert "  slurm (Dependency): it waits for bob's job 12" in lines
