@@ -80,11 +80,12 @@ def make_app(
     progress.
     """
     access = Access() if access is None else access
+    questions, users = Questions(), LocalUsers()
     app = web.Application(
         middlewares=[
             _hang_up,
             _answer_errors(view),
-            _guard(access, endpoints),
+            _guard(access, endpoints, questions),
             _only_look,
             _compress,
         ],
@@ -93,7 +94,6 @@ def make_app(
     app[SERVED] = tuple(endpoints)
     app[ACCESS] = access
     app.on_response_prepare.append(_add_headers)
-    questions, users = Questions(), LocalUsers()
     for endpoint in endpoints:
         path = endpoint.path.replace("{job}", "{job:.+}")  # a job's name may have slashes
         handler = _handler(endpoint, view, access, questions, users)
@@ -122,29 +122,23 @@ def _handler(
                 later = _error(503, view.progress.sentence)
                 later.headers["Retry-After"] = _ASK_AGAIN_S
                 return later
-        if endpoint.query is NoQuery:
-            query = NoQuery()
-        else:
-            query = read_query(endpoint.query, request.query.items())
         judged = access.judge(request)
-        sees_names = isinstance(judged, Allowed) and judged.sees_names
-        uid = judged.uid if isinstance(judged, Allowed) else None
-        own = "" if uid is None or endpoint.open else await users.name(uid)
-        call = Call(current, query, request, sees_names, own)
-        if endpoint.open:
-            return await answered(call)
-        known = isinstance(judged, Allowed) and judged.known
-        return await questions.answer(lane, known, lambda: answered(call))
+        if endpoint.open or not isinstance(judged, Allowed):
+            return await answered(current, request, Allowed(sees_names=False))
+        return await questions.answer(
+            lane, judged.known, lambda: answered(current, request, judged)
+        )
 
-    async def answered(call: Call[Any]) -> web.StreamResponse:
+    async def answered(current: Any, request: web.Request, client: Allowed) -> web.StreamResponse:
+        query = NoQuery()
+        if endpoint.query is not NoQuery:
+            query = read_query(endpoint.query, request.query.items())
+        own = "" if client.uid is None else await users.name(client.uid)
+        call = Call(current, query, request, client.sees_names, own)
         if endpoint.shared:
             return await _shared_response(endpoint, call)
         answer = await endpoint.handle(call)
-        return (
-            answer
-            if isinstance(answer, web.Response)
-            else response(call.names.encode(answer), JSON)
-        )
+        return answer if isinstance(answer, web.Response) else json_response(answer)
 
     return handle
 
@@ -231,20 +225,31 @@ def _answer_errors(view: DaemonView | StartingView) -> Any:
     return answer_errors
 
 
-def _guard(access: Access, endpoints: Sequence[Endpoint[Any]]) -> Any:
-    """Return a middleware that refuses clients by the rules; open paths only check the host."""
+def _guard(access: Access, endpoints: Sequence[Endpoint[Any]], questions: "Questions") -> Any:
+    """Return a middleware that refuses clients by the rules; open paths only check the host.
+
+    Refusals have their turn among the questions of clients without rights, unknown paths too.
+    """
     open_paths = {endpoint.path for endpoint in endpoints if endpoint.open}
 
     @web.middleware
     async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
         misdirected = access.misdirected(request)
         if misdirected is not None:
-            return _refusal(misdirected)
+            return await questions.answer("refused", False, lambda: refused(misdirected))
         if request.path in open_paths:
             return await handler(request)
         judged = access.judge(request)
         if isinstance(judged, Refused):
-            return _refusal(judged)
+            return await questions.answer("refused", False, lambda: refused(judged))
+        if request.match_info.http_exception is not None and not judged.known:
+            return await questions.answer("refused", False, lambda: unknown(request, handler))
+        return await handler(request)
+
+    async def refused(why: Refused) -> web.StreamResponse:
+        return _refusal(why)
+
+    async def unknown(request: web.Request, handler: Handler) -> web.StreamResponse:
         return await handler(request)
 
     return guard
@@ -309,6 +314,8 @@ async def _add_headers(request: web.Request, response: web.StreamResponse) -> No
 MOST_AT_A_TIME: Final = 4
 """Most questions of one kind by clients without rights that are in progress at a time."""
 _MOST_OF_KNOWN: Final = 32
+_LEAST_COST_S: Final = 0.001
+"""What each request costs the event loop besides the answer: parsing, headers and sending."""
 _HELD_S: Final = 10.0
 """Longest time, in seconds, for which a command stops the questions of clients without rights."""
 
@@ -432,6 +439,7 @@ class QuestionQueue:
             if turns and self._in_progress[lane] < self._most:
                 self._in_progress[lane] += 1
                 turns.popleft().set_result(None)
+                self._not_before_s = self._clock() + self._rest * _LEAST_COST_S
                 self._waiting[lane] = self._waiting.pop(lane)  # the others are next
                 return
             if not turns:
