@@ -315,7 +315,7 @@ MOST_AT_A_TIME: Final = 4
 """Most questions of one kind by clients without rights that are in progress at a time."""
 _MOST_OF_KNOWN: Final = 32
 _LEAST_COST_S: Final = 0.001
-"""What each request costs the event loop besides the answer: parsing, headers and sending."""
+"""Assumed cost of a request for the event loop besides its answer: parsing, headers, sending."""
 _HELD_S: Final = 10.0
 """Longest time, in seconds, for which a command stops the questions of clients without rights."""
 
