@@ -12,7 +12,7 @@ from outrider.model.events import REMOVED, SUBMITTED
 from outrider.model.jobs import JobSpec, stands_for
 from outrider.service.views import explanation
 from outrider.service.views.explanation import JobIndex, jobs_meant
-from outrider.service.web.app import MOST_AT_A_TIME, QuestionQueue, Questions, metered
+from outrider.service.web.endpoint import MOST_AT_A_TIME, QuestionQueue, Questions, metered
 from tests.fixtures.cores import T, core_of, tell
 
 

@@ -3,10 +3,8 @@
 import asyncio
 import contextlib
 import time
-import types
-from collections import Counter, deque
-from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterator, Sequence
-from typing import Any, Final, TypeAlias, TypeVar
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, Final, TypeAlias
 from urllib.parse import quote
 
 import msgspec
@@ -36,6 +34,7 @@ from outrider.service.web.endpoint import (
     NotFoundError,
     Post,
     Posted,
+    Questions,
     SignInError,
     json_response,
     read_query,
@@ -43,7 +42,6 @@ from outrider.service.web.endpoint import (
 )
 from outrider.service.web.endpoints import ENDPOINTS
 
-A = TypeVar("A")
 Handler: TypeAlias = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 HEADERS: Final = {
@@ -108,7 +106,7 @@ def _handler(
     endpoint: Endpoint[Any],
     view: DaemonView | StartingView,
     access: Access,
-    questions: "Questions",
+    questions: Questions,
     users: "LocalUsers",
 ) -> Handler:
     """Return the aiohttp handler of an endpoint."""
@@ -161,7 +159,7 @@ async def _shared_response(endpoint: Endpoint[Any], call: Call[Any]) -> web.Resp
 
 
 def _post_handler(
-    post: Post[Any], view: DaemonView | StartingView, access: Access, questions: "Questions"
+    post: Post[Any], view: DaemonView | StartingView, access: Access, questions: Questions
 ) -> Handler:
     """Return the aiohttp handler of a POST, which only clients that may send commands reach."""
     limit = RateLimit()
@@ -225,7 +223,7 @@ def _answer_errors(view: DaemonView | StartingView) -> Any:
     return answer_errors
 
 
-def _guard(access: Access, endpoints: Sequence[Endpoint[Any]], questions: "Questions") -> Any:
+def _guard(access: Access, endpoints: Sequence[Endpoint[Any]], questions: Questions) -> Any:
     """Return a middleware that refuses clients by the rules; open paths only check the host.
 
     Refusals have their turn among the questions of clients without rights, unknown paths too.
@@ -306,177 +304,6 @@ async def _add_headers(request: web.Request, response: web.StreamResponse) -> No
         response.headers["Outrider-Socket"] = quote(str(socket))
     if "Cache-Control" not in response.headers:
         response.headers["Cache-Control"] = "no-store"
-
-
-# -- questions -------------------------------------------------------------------------------------
-# The order of questions: hundreds of clients may ask at the same time, with or without rights.
-
-MOST_AT_A_TIME: Final = 4
-"""Most questions of one kind by clients without rights that are in progress at a time."""
-_MOST_OF_KNOWN: Final = 32
-_LEAST_COST_S: Final = 0.001
-"""Assumed cost of a request for the event loop besides its answer: parsing, headers, sending."""
-_HELD_S: Final = 10.0
-"""Longest time, in seconds, for which a command stops the questions of clients without rights."""
-
-
-class Questions:
-    """Order in which questions are answered, so that no client delays events or commands.
-
-    Each begins in a separate iteration of the event loop. Those of clients without rights wait in
-    a queue of their own, with a lane for each kind, and the lanes take turns. They get at most a
-    third of the time of the event loop, and none begins while a command is in progress.
-    """
-
-    def __init__(self) -> None:
-        self._known = QuestionQueue(_MOST_OF_KNOWN, rest=0.0)
-        self._others = QuestionQueue(MOST_AT_A_TIME, rest=2.0)
-
-    async def answer(
-        self, lane: str, known: bool, make: Callable[[], Coroutine[Any, Any, web.StreamResponse]]
-    ) -> web.StreamResponse:
-        """Return the answer to a question, made when it is its turn.
-
-        Args:
-            lane: the kind of question.
-            known: true for a client with rights.
-            make: makes the answer. If the client disconnects, it is still made to its end.
-        """
-        return await (self._known if known else self._others).answer(lane, make)
-
-    @contextlib.contextmanager
-    def held(self) -> Iterator[None]:
-        """Begin no question of clients without rights as long as the context is open."""
-        with self._others.held():
-            yield
-
-
-class QuestionQueue:
-    """Queue of questions, with a lane for each kind; the lanes take turns.
-
-    Args:
-        most: most questions of a lane that are in progress at a time.
-        rest: pause after each piece of work, as a multiple of its CPU time on the event loop.
-        clock: monotonic seconds.
-        cost_s: CPU seconds of this thread.
-    """
-
-    def __init__(
-        self,
-        most: int,
-        rest: float,
-        clock: Callable[[], float] = time.monotonic,
-        cost_s: Callable[[], float] = time.thread_time,
-    ) -> None:
-        self._most, self._rest = most, rest
-        self._clock, self._cost_s = clock, cost_s
-        self._waiting: dict[str, deque[asyncio.Future[None]]] = {}
-        self._in_progress: Counter[str] = Counter()
-        self._not_before_s = 0.0
-        self._commands: list[float] = []
-        self._next: asyncio.Handle | None = None
-
-    async def answer(self, lane: str, make: Callable[[], Coroutine[Any, Any, A]]) -> A:
-        """Return the answer to a question, see `Questions.answer`."""
-        loop = asyncio.get_running_loop()
-        turn: asyncio.Future[None] = loop.create_future()
-        self._waiting.setdefault(lane, deque()).append(turn)
-        self._look_soon()
-        try:
-            await turn
-        except asyncio.CancelledError:
-            if not turn.cancelled():
-                self._ended(lane)
-            raise
-        # Not cancelled with its client: a thread goes on, and the limit counts it until it ends.
-        task = loop.create_task(metered(make(), self._worked, self._cost_s))
-        task.add_done_callback(lambda _: self._ended(lane))
-        return await asyncio.shield(task)
-
-    @contextlib.contextmanager
-    def held(self) -> Iterator[None]:
-        """Begin no question as long as the context is open, for ten seconds at most."""
-        until_s = self._clock() + _HELD_S
-        self._commands.append(until_s)
-        try:
-            yield
-        finally:
-            self._commands.remove(until_s)
-            self._look_soon()
-
-    @property
-    def pause_s(self) -> float:
-        """Seconds until the next question may begin."""
-        return max(0.0, max(self._not_before_s, *self._commands, 0.0) - self._clock())
-
-    def _worked(self, cost_s: float) -> None:
-        """Record a piece of work on the event loop."""
-        now_s = self._clock()
-        self._not_before_s = max(now_s, self._not_before_s) + self._rest * cost_s
-        self._look_soon()
-
-    def _ended(self, lane: str) -> None:
-        self._in_progress[lane] -= 1
-        self._look_soon()
-
-    def _look_soon(self) -> None:
-        if self._next is not None:
-            self._next.cancel()
-        self._next = None
-        if self._waiting:
-            self._next = asyncio.get_running_loop().call_soon(self._look)
-
-    def _look(self) -> None:
-        """Begin the next question, or wait until one may begin."""
-        self._next = None
-        if self.pause_s > 0:
-            self._next = asyncio.get_running_loop().call_later(self.pause_s, self._look)
-            return
-        for lane in list(self._waiting):
-            turns = self._waiting[lane]
-            while turns and turns[0].done():  # its client has disconnected
-                turns.popleft()
-            if turns and self._in_progress[lane] < self._most:
-                self._in_progress[lane] += 1
-                turns.popleft().set_result(None)
-                self._not_before_s = self._clock() + self._rest * _LEAST_COST_S
-                self._waiting[lane] = self._waiting.pop(lane)  # the others are next
-                return
-            if not turns:
-                del self._waiting[lane]
-
-
-@types.coroutine
-def metered(
-    work: Coroutine[Any, Any, A],
-    worked: Callable[[float], None],
-    cost_s: Callable[[], float] = time.thread_time,
-) -> Generator[Any, Any, A]:
-    """Run a coroutine, and report what each of its steps costs.
-
-    Args:
-        work: the coroutine.
-        worked: called with the cost of each step.
-        cost_s: returns the cost so far, in seconds.
-
-    Returns:
-        its result.
-    """
-    sent: Any = None
-    error: BaseException | None = None
-    while True:
-        began_s = cost_s()
-        try:
-            step = work.send(sent) if error is None else work.throw(error)
-        except StopIteration as ended:
-            answer: A = ended.value
-            return answer
-        finally:
-            worked(cost_s() - began_s)
-        try:
-            sent, error = (yield step), None
-        except BaseException as raised:  # noqa: BLE001 - it is passed on to the coroutine
-            sent, error = None, raised
 
 
 # -- local users -----------------------------------------------------------------------------------
