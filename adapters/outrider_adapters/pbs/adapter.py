@@ -313,8 +313,14 @@ class PBSAdapter(PollingAdapter):
 # -- service needs ---------------------------------------------------------------------------------
 # Needs of a service next to a PBS server: its address, the configuration of its commands.
 
-_VARIABLES: Final = ("PBS_CONF_FILE", "PBS_DEFAULT", "PBS_SERVER")
+_VARIABLES: Final = ("PBS_CONF_FILE", "PBS_DEFAULT", "PBS_SERVER", "PBS_AUTH_METHOD")
 _CONFIG: Final = "/etc/pbs.conf"
+_IFF: Final = (
+    "pbs_iff names the user to the server from a port below 1024. In the sandbox its setuid "
+    "bit has no effect, so the service itself may use such ports. MUNGE needs none of it: "
+    "PBS_AUTH_METHOD=munge in pbs.conf, and PBS_SUPPORTED_AUTH_METHODS at the server"
+)
+_AUTH_METHOD: Final = re.compile(r"^\s*PBS_AUTH_METHOD\s*=\s*(\S+)", re.MULTILINE)
 _SERVER_NAME: Final = "/var/spool/torque/server_name"
 _LINE: Final = re.compile(
     r"^\s*PBS_(?:SERVER|PRIMARY|SECONDARY|SERVER_HOST_NAME)\s*=\s*(\S+)", re.MULTILINE
@@ -335,9 +341,18 @@ def needs_of(settings: PBSSettings) -> ServiceNeeds:
         hosts={host.partition(":")[0].partition("@")[0]: "PBS server" for host in hosts},
         files=tuple(files),
         environment=environment,
+        capabilities={"CAP_NET_BIND_SERVICE": _IFF} if _uses_iff(config, environment) else {},
         unknown_hosts=unknown,
         notes=(unknown,) if unknown else (),
     )
+
+
+def _uses_iff(config: str, environment: Mapping[str, str]) -> bool:
+    """Return whether commands authenticate by ``pbs_iff``: not by MUNGE, nor Torque's trqauthd."""
+    if not Path(config).exists() and Path(_SERVER_NAME).exists():
+        return False
+    methods = [*_AUTH_METHOD.findall(_text_of(config)), environment.get("PBS_AUTH_METHOD", "")]
+    return [method for method in methods if method][-1:] != ["munge"]
 
 
 def signs_of_pbs() -> tuple[str, ...]:

@@ -45,6 +45,7 @@ class ServiceNeeds(Struct, frozen=True, kw_only=True):
         helpers: units that have to be there beside the daemon's.
         shared_tmp: why it needs this host's ``/tmp``, where a service has one of its own; empty: it
             does not.
+        capabilities: Linux capabilities that its programs need, and why each.
         unknown_hosts: why not all of its hosts are known, so that none may be denied; empty: they
             are known.
         changes_last: whether a lever changes what does not lapse by itself (`Lever.lasts`).
@@ -58,6 +59,7 @@ class ServiceNeeds(Struct, frozen=True, kw_only=True):
     environment: Mapping[str, str] = {}
     helpers: tuple[HelperUnit, ...] = ()
     shared_tmp: str = ""
+    capabilities: Mapping[str, str] = {}
     unknown_hosts: str = ""
     changes_last: bool = False
     notes: tuple[str, ...] = ()

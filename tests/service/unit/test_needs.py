@@ -11,6 +11,7 @@ from outrider.model.errors import PluginError
 from outrider.plugins.finding import load_adapter
 from outrider.service.config.loaded import check_config
 from outrider.service.unit import needs
+from outrider.service.unit.drop_ins import capabilities_text
 from outrider.service.unit.needs import Peer, UnitNeeds, needs_of
 
 LOG: Mapping[str, Any] = {"pool": {"type": "logtail", "paths": ["/var/log/condor/EventLog*"]}}
@@ -119,3 +120,26 @@ def test_secrets_are_files_or_what_systemd_hands_over(tmp_path: Path) -> None:
     found = needed(mqtt=password, token_file="$CREDENTIALS_DIRECTORY/http-token")
     assert (found.secrets, found.credentials) == ([str(secret)], ["http-token"])
     assert str(secret) not in found.files
+
+
+@pytest.mark.parametrize(
+    ("conf", "environment", "needs_port"),
+    [
+        ("PBS_SERVER=127.0.0.1\n", "", True),
+        ("PBS_SERVER=127.0.0.1\nPBS_AUTH_METHOD=munge\n", "", False),
+        ("PBS_SERVER=127.0.0.1\n#PBS_AUTH_METHOD=munge\n", "", True),
+        ("PBS_SERVER=127.0.0.1\nPBS_AUTH_METHOD=munge\n", "resvport", True),
+    ],
+)
+def test_a_pbs_needs_a_privileged_port_unless_it_uses_munge(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, conf: str, environment: str, needs_port: bool
+) -> None:
+    (tmp_path / "pbs.conf").write_text(conf)
+    monkeypatch.setenv("PBS_CONF_FILE", str(tmp_path / "pbs.conf"))
+    monkeypatch.setenv("PBS_AUTH_METHOD", environment)
+    found = needs_of(check_config({"adapters": {"pbs": {}}}, "/nowhere/outrider.toml"))
+    assert list(found.capabilities) == ["CAP_NET_BIND_SERVICE"] * needs_port
+    if needs_port:
+        text = capabilities_text(found.capabilities)
+        assert "\nAmbientCapabilities=CAP_NET_BIND_SERVICE\n" in text
+        assert text.startswith("# CAP_NET_BIND_SERVICE: pbs_iff names the user")

@@ -82,6 +82,20 @@ def tmp_text(user: str, why: str) -> str:
     )
 
 
+def capabilities_text(capabilities: Mapping[str, str]) -> str:
+    """Return a drop-in that lets the service's programs have capabilities.
+
+    Args:
+        capabilities: by name, each with the reason.
+    """
+    names = " ".join(capabilities)
+    reasons = "".join(f"# {name}: {printable_line(why)}\n" for name, why in capabilities.items())
+    return (
+        f"{reasons}# NoNewPrivileges= stays: nothing else comes with it, whatever is run.\n"
+        f"[Service]\nCapabilityBoundingSet={names}\nAmbientCapabilities={names}\n"
+    )
+
+
 def user_text(user: str) -> str:
     """Return a drop-in for a service that shares the state folder of a daemon with `tmp_text`."""
     return (

@@ -14,6 +14,7 @@ from outrider.model.errors import ConfigurationError
 from outrider.service.config.loaded import LoadedConfig
 from outrider.service.unit.drop_ins import (
     SYSTEM,
+    capabilities_text,
     command_text,
     helper_texts,
     network_text,
@@ -184,6 +185,9 @@ def service_files(loaded: LoadedConfig) -> ServiceFiles:
             else ""
         ),
         "50-tmp.conf": tmp_text(USER, needs.shared_tmp) if needs.shared_tmp else "",
+        "50-capabilities.conf": (
+            capabilities_text(needs.capabilities) if needs.capabilities else ""
+        ),
         "50-reading.conf": _reading(reading, extra, needs),
         "50-secrets.conf": secrets,
     }

@@ -52,6 +52,7 @@ class UnitNeeds(NamedTuple):
         environment: variables that it needs.
         helpers: further units.
         shared_tmp: why it needs this host's ``/tmp``; empty: it does not.
+        capabilities: capabilities of its programs, and why each.
         unknown_hosts: why not all of its hosts are known; empty: they are.
         changes_last: true if a lever makes changes that do not expire by themselves.
         asks_twin: true if the shadow twin is ever run.
@@ -66,6 +67,7 @@ class UnitNeeds(NamedTuple):
     environment: dict[str, str]
     helpers: list[Helper]
     shared_tmp: str
+    capabilities: dict[str, str]
     unknown_hosts: str
     changes_last: bool
     asks_twin: bool
@@ -101,6 +103,7 @@ def needs_of(loaded: LoadedConfig) -> UnitNeeds:
             for unit in one.helpers
         ],
         shared_tmp="; ".join(filter(None, (one.shared_tmp for one in parts))),
+        capabilities={name: why for one in parts for name, why in one.capabilities.items()},
         unknown_hosts="; ".join([*filter(None, (one.unknown_hosts for one in parts)), *unresolved]),
         changes_last=any(one.changes_last for one in parts),
         asks_twin=twin_of(config).every_s > 0,
