@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from outrider.cli.doctor.checks import check_memory, check_unit
+from outrider.cli.doctor.checks import check_unit
+from outrider.cli.doctor.sources import check_memory
 from outrider.engine.ingest.bounded_names import NameLimits
 from outrider.service.config.loaded import check_config
 from outrider.service.unit import needs

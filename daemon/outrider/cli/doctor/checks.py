@@ -83,6 +83,8 @@ def examine(config: Path, *, as_service: bool = False) -> Iterator[Check]:
     yield check_systemd()
 
     yield from check_unit(loaded)
+    from outrider.cli.doctor.sources import check_memory
+
     yield from check_memory(loaded, daemon)
 
 
@@ -384,40 +386,6 @@ def check_unit(loaded: "LoadedConfig", root: Path = Path("/")) -> Iterator[Check
         f"outrider install-service --config {shown(loaded.source)} writes the drop-in "
         "outrider.service.d/50-network.conf; or add IPAddressAllow= to your own drop-in. Then "
         "systemctl daemon-reload, and restart",
-    )  # fmt: skip
-
-
-def check_memory(
-    loaded: "LoadedConfig", daemon: dict[str, Any] | None, root: Path = Path("/")
-) -> Iterator[Check]:
-    """Compare the memory limit of the installed unit with the jobs that the daemon follows.
-
-    Args:
-        loaded: the configuration.
-        daemon: status of the running daemon; None: none runs, so its limit on jobs counts.
-        root: below which the unit is installed.
-    """
-    from outrider.engine.ingest.bounded_names import NameLimits
-    from outrider.service.unit.installed import MEMORY_MAX, installed_unit, jobs_within
-
-    unit = installed_unit(root)
-    if unit is None or unit.memory_max is None or not is_installed(loaded, root):
-        return
-    most = NameLimits().job
-    counts = {} if daemon is None else daemon.get("jobs") or {}
-    here = sum(int(counts.get(state) or 0) for state in ("queued", "running", "suspended", "held"))
-    room, mib = jobs_within(unit.memory_max), unit.memory_max >> 20
-    found = f"{unit.path}: MemoryMax of {mib:,} MiB leaves room for some {room:,} waiting jobs"
-    if here:
-        found += f"; {here:,} are here"
-    enough = unit.memory_max >= MEMORY_MAX or (daemon is not None and 2 * here <= room)
-    if enough:
-        yield Check("memory", "ok", found)
-        return
-    yield Check(
-        "memory", "warn", f"{found}, and up to {most:,} are followed",
-        f"set MemoryMax={MEMORY_MAX >> 20}M in a drop-in of outrider.service: "
-        "systemctl edit outrider",
     )  # fmt: skip
 
 

@@ -9,6 +9,7 @@ from concurrent.futures import wait
 from contextlib import aclosing
 from functools import partial
 from glob import glob
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
 
 from outrider.api.adapter import Adapter, Batch
@@ -321,3 +322,42 @@ def _take(event: NamedEvent, loaded: "LoadedConfig", machines: dict[str, str]) -
     elif kind == STARTED:
         machine = extra[0]
         machines.setdefault(machine, loaded.describe_machine(machine).cluster)
+
+
+# -- memory ----------------------------------------------------------------------------------------
+# The unit's memory limit, and the jobs of all sources.
+
+
+def check_memory(
+    loaded: "LoadedConfig", daemon: dict[str, Any] | None, root: Path = Path("/")
+) -> Iterator[Check]:
+    """Compare the memory limit of the installed unit with the jobs that the daemon follows.
+
+    Args:
+        loaded: the configuration.
+        daemon: status of the running daemon; None: none runs, so its limit on jobs counts.
+        root: below which the unit is installed.
+    """
+    from outrider.cli.doctor.checks import is_installed
+    from outrider.engine.ingest.bounded_names import NameLimits
+    from outrider.service.unit.installed import MEMORY_MAX, installed_unit, jobs_within
+
+    unit = installed_unit(root)
+    if unit is None or unit.memory_max is None or not is_installed(loaded, root):
+        return
+    most = NameLimits().job
+    counts = {} if daemon is None else daemon.get("jobs") or {}
+    here = sum(int(counts.get(state) or 0) for state in ("queued", "running", "suspended", "held"))
+    room, mib = jobs_within(unit.memory_max), unit.memory_max >> 20
+    found = f"{unit.path}: MemoryMax of {mib:,} MiB leaves room for some {room:,} waiting jobs"
+    if here:
+        found += f"; {here:,} are here"
+    enough = unit.memory_max >= MEMORY_MAX or (daemon is not None and 2 * here <= room)
+    if enough:
+        yield Check("memory", "ok", found)
+        return
+    yield Check(
+        "memory", "warn", f"{found}, and up to {most:,} are followed",
+        f"set MemoryMax={MEMORY_MAX >> 20}M in a drop-in of outrider.service: "
+        "systemctl edit outrider",
+    )  # fmt: skip
