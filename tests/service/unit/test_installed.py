@@ -190,20 +190,19 @@ def test_the_doctor_misses_the_unit_that_asks_the_twin_unless_it_is_never_asked(
 
 
 def test_the_doctor_compares_the_memory_limit_with_the_queue(root: Path) -> None:
-    loaded = check_config({"adapters": {"simulated": {}}}, str(CONFIG))
-    [shipped] = check_memory(loaded, {"jobs": {"queued": 190_000}}, root)
+    [shipped] = check_memory({"jobs": {"queued": 190_000}}, root)
     assert shipped.state == "ok"
     add(root, "mine.conf", "[Service]\nMemoryMax=512M\n")
-    [check] = check_memory(loaded, {"jobs": {"queued": 190_000, "running": 10_000}}, root)
+    [check] = check_memory({"jobs": {"queued": 190_000, "running": 10_000}}, root)
     assert check.state == "warn"
     assert "MemoryMax of 512 MiB leaves room for some 189," in check.found
     assert "200,000 are here, and up to 200,000 are followed" in check.found
-    [check] = check_memory(loaded, {"jobs": {"queued": 9_000}}, root)
+    [check] = check_memory({"jobs": {"queued": 9_000}}, root)
     assert check.state == "ok"
-    [check] = check_memory(loaded, None, root)
+    [check] = check_memory(None, root)
     assert check.state == "warn"
     add(root, "mine.conf", "[Service]\nMemoryMax=infinity\n")
-    assert list(check_memory(loaded, None, root)) == []
+    assert list(check_memory(None, root)) == []
 
 
 def test_the_shipped_unit_has_the_limit_that_the_bounds_need(repository: Path) -> None:

@@ -85,7 +85,8 @@ def examine(config: Path, *, as_service: bool = False) -> Iterator[Check]:
     yield from check_unit(loaded)
     from outrider.cli.doctor.sources import check_memory
 
-    yield from check_memory(loaded, daemon)
+    if is_installed(loaded):
+        yield from check_memory(daemon)
 
 
 def check_plugins() -> Iterator[Check]:

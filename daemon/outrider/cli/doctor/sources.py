@@ -328,22 +328,18 @@ def _take(event: NamedEvent, loaded: "LoadedConfig", machines: dict[str, str]) -
 # The unit's memory limit, and the jobs of all sources.
 
 
-def check_memory(
-    loaded: "LoadedConfig", daemon: dict[str, Any] | None, root: Path = Path("/")
-) -> Iterator[Check]:
+def check_memory(daemon: dict[str, Any] | None, root: Path = Path("/")) -> Iterator[Check]:
     """Compare the memory limit of the installed unit with the jobs that the daemon follows.
 
     Args:
-        loaded: the configuration.
         daemon: status of the running daemon; None: none runs, so its limit on jobs counts.
         root: below which the unit is installed.
     """
-    from outrider.cli.doctor.checks import is_installed
     from outrider.engine.ingest.bounded_names import NameLimits
     from outrider.service.unit.installed import MEMORY_MAX, installed_unit, jobs_within
 
     unit = installed_unit(root)
-    if unit is None or unit.memory_max is None or not is_installed(loaded, root):
+    if unit is None or unit.memory_max is None:
         return
     most = NameLimits().job
     counts = {} if daemon is None else daemon.get("jobs") or {}
