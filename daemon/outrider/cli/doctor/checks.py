@@ -1,6 +1,5 @@
 """Checks of the daemon's surroundings: each returns what it found and how to fix it."""
 
-import asyncio
 import json
 import os
 import shlex
@@ -15,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from outrider.cli.configuration import journal_path, load
 from outrider.cli.daemon import DaemonAddress, DaemonStartsError
-from outrider.cli.doctor.sources import Check, this_user
+from outrider.cli.doctor.sources import Check, check_broker, this_user
 from outrider.cli.printing import shown
 from outrider.model.errors import ConfigurationError, LedgerError, OutriderError, PeerError
 from outrider.model.quantities import clock, duration
@@ -298,46 +297,6 @@ def check_systemd() -> Check:
     return Check(
         "systemd", "warn", "systemd does not run here",
         "start `outrider run` with another supervisor; everything else works",
-    )  # fmt: skip
-
-
-# -- broker check ----------------------------------------------------------------------------------
-# Access to the MQTT broker: login, and permission to publish and to read our topics.
-
-PROBE_TOPIC: Final = "doctor"
-"""Topic below our base for one empty test message, which is not retained."""
-
-
-def check_broker(loaded: "LoadedConfig") -> Iterator[Check]:
-    """Check the MQTT broker if the configuration has a table [mqtt]."""
-    from outrider.api.broker import probe_topic
-
-    settings = loaded.config.mqtt
-    if settings is None:
-        return
-    topic = f"{settings.base}/{PROBE_TOPIC}"
-    try:
-        probe = asyncio.run(probe_topic(settings, f"{settings.site}-doctor", topic))
-    except PeerError as error:
-        yield Check(
-            "mqtt", "fail", str(error),
-            "start the broker or fix [mqtt]; decisions made until then are published later",
-        )  # fmt: skip
-        return
-    who = settings.username or "clients without a name"
-    if probe.comes_back:
-        found = f"{settings.address}: {who} may write and read {settings.base}/#"
-        yield Check("mqtt", "ok", found)
-        return
-    denied = {
-        True: f"{who} may publish to {topic}, but not read it",
-        False: f"{who} may not publish to {topic}",
-        None: f"messages of {who} to {topic} do not come back: writing or reading is denied",
-    }[probe.may_write]
-    yield Check(
-        "mqtt", "fail", f"{settings.address}: {denied}",
-        f"give {who} read and write access; in Mosquitto's acl_file: "
-        f"topic readwrite {settings.base}/#",
     )  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""Checks of each adapter's source, opened as the daemon would, and of its levers."""
+"""Checks of each adapter's source, opened as the daemon would, its levers, and the MQTT broker."""
 
 import asyncio
 import os
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
 
 from outrider.api.adapter import Adapter, Batch
 from outrider.cli.printing import echo
-from outrider.model.errors import OutriderError
+from outrider.model.errors import OutriderError, PeerError
 from outrider.model.events import JOINED, LEFT, STARTED, NamedEvent
 from outrider.model.quantities import count, duration
 from outrider.model.settings import build
@@ -262,6 +262,46 @@ def check_levers(loaded: "LoadedConfig") -> Iterator[Check]:
                 lever.close()
             untried = "cannot be tested without a user's job"
             yield from found or [Check(name, "warn", untried, "test it in mode canary")]
+
+
+# -- broker check ----------------------------------------------------------------------------------
+# Access to the MQTT broker: login, and permission to publish and to read our topics.
+
+PROBE_TOPIC: Final = "doctor"
+"""Topic below our base for one empty test message, which is not retained."""
+
+
+def check_broker(loaded: "LoadedConfig") -> Iterator[Check]:
+    """Check the MQTT broker if the configuration has a table [mqtt]."""
+    from outrider.api.broker import probe_topic
+
+    settings = loaded.config.mqtt
+    if settings is None:
+        return
+    topic = f"{settings.base}/{PROBE_TOPIC}"
+    try:
+        probe = asyncio.run(probe_topic(settings, f"{settings.site}-doctor", topic))
+    except PeerError as error:
+        yield Check(
+            "mqtt", "fail", str(error),
+            "start the broker or fix [mqtt]; decisions made until then are published later",
+        )  # fmt: skip
+        return
+    who = settings.username or "clients without a name"
+    if probe.comes_back:
+        found = f"{settings.address}: {who} may write and read {settings.base}/#"
+        yield Check("mqtt", "ok", found)
+        return
+    denied = {
+        True: f"{who} may publish to {topic}, but not read it",
+        False: f"{who} may not publish to {topic}",
+        None: f"messages of {who} to {topic} do not come back: writing or reading is denied",
+    }[probe.may_write]
+    yield Check(
+        "mqtt", "fail", f"{settings.address}: {denied}",
+        f"give {who} read and write access; in Mosquitto's acl_file: "
+        f"topic readwrite {settings.base}/#",
+    )  # fmt: skip
 
 
 # -- machines seen ---------------------------------------------------------------------------------
