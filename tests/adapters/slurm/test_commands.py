@@ -39,7 +39,7 @@ def test_what_a_command_complains_of_is_told_in_a_line(tmp_path: Path) -> None:
     program(tmp_path, "squeue", r"printf 'slurm_load_jobs\033[2J\nerror: refused\n' >&2; exit 1")
     with pytest.raises(CommandError) as caught:
         commands(tmp_path).run("squeue")
-    assert str(caught.value) == "squeue: slurm_load_jobs [2J error: refused"
+    assert str(caught.value) == "squeue: slurm_load_jobs[2J error: refused"
 
 
 def test_a_command_that_hangs_is_ended_with_all_that_it_began(tmp_path: Path) -> None:

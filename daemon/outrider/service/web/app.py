@@ -136,7 +136,9 @@ def _handler(
         if endpoint.shared:
             return await _shared_response(endpoint, call)
         answer = await endpoint.handle(call)
-        return answer if isinstance(answer, web.Response) else json_response(answer)
+        if isinstance(answer, web.Response):
+            return answer
+        return response(call.names.encode(answer), JSON)
 
     return handle
 
