@@ -81,14 +81,15 @@ def _alerts() -> stat.Panel:
 
 
 def _jobs() -> Row:
-    by_state = Query("sum by (state) (outrider_jobs)", "{{state}}")
+    by_state = Query(f"sum by (state) {known('outrider_jobs')}", "{{state}}")
     return Row("Jobs known", SEEN, [
-        figures("Jobs", "Jobs known, by state.", NOW, "none", by_state, width=8).height(8),
+        figures("Jobs", "Jobs known, by state; none while an adapter has no data.", NOW, "none",
+                by_state, width=8).height(8).no_value("no data"),
         lines("Jobs by state", "Jobs known, by state.", MOMENT, "none", by_state, width=12),
         figures("Black holes", "Machines where far more starts failed within minutes in the last "
                 "day than elsewhere.", NOW, "none",
-                Query("sum(outrider_black_hole_machines)", "machines"), width=4,
-                steps=NONE_IS_GOOD).height(8),
+                Query(f"sum{known('outrider_black_hole_machines')}", "machines"), width=4,
+                steps=NONE_IS_GOOD).height(8).no_value("no data"),
     ])  # fmt: skip
 
 

@@ -12,6 +12,7 @@ from outrider.cli.printing import echo, print_json
 from outrider.cli.terminal import check_watch, print_lines, watch_option
 from outrider.model.errors import nearest
 from outrider.model.printable import csv_cell, printable_name
+from outrider.service.views.sentences import gap_lines
 
 if TYPE_CHECKING:
     from outrider.cli.daemon import DaemonAddress
@@ -200,13 +201,24 @@ def print_list(
 
     def lines() -> Iterator[str]:
         shown_columns = [known[one] for one in columns]
-        return text_lines(current_rows()[0], shown_columns, asked.has_header)
+        rows, rest = current_rows()
+        if asked.watch_s is not None:  # the screen is redrawn
+            yield from gap_lines(rest)
+        else:
+            say_gaps(rest)
+        yield from text_lines(rows, shown_columns, asked.has_header)
+
+    def say_gaps(rest: dict[str, Any]) -> None:
+        for line in gap_lines(rest):
+            echo(f"outrider: {line}", err=True)
 
     if asked.as_json:
         rows, rest = current_rows()
         print_json({**rest, name: rows})
     elif asked.as_csv:
-        echo(csv_text(current_rows()[0], columns, known, asked.has_header), nl=False)
+        rows, rest = current_rows()
+        say_gaps(rest)
+        echo(csv_text(rows, columns, known, asked.has_header), nl=False)
     else:
         print_lines(lines, asked.watch_s)
 

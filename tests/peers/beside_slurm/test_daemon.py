@@ -108,7 +108,7 @@ def test_a_controller_that_dies_is_told_and_the_daemon_goes_on(
     slurm: Slurm, folder: Path, config: Path
 ) -> None:
     text = config.read_text().replace("look_s = 1.0\n", "look_s = 1.0\nanswer_within_s = 1.0\n")
-    config.write_text(text)
+    config.write_text(f"stale_after_s = 3.0\n{text}")
     with DaemonProcess(config) as daemon:
         daemon.wait_until("the nodes", lambda s: sum(c["machines"] for c in s["clusters"]) == 3)
         job = submit(slurm, folder, "-H", sleep_s=0.5)
@@ -116,6 +116,10 @@ def test_a_controller_that_dies_is_told_and_the_daemon_goes_on(
         with slurm.silenced():
             old = daemon.wait_until("old input", lambda s: s["adapters"][0]["input_age_s"] > 4)
             assert "did not answer within 1 s" in json.dumps(old["adapters"][0])
+            gone = daemon.wait_until("word of the gap", lambda s: bool(s["no_data"]))
+            assert gone["no_data"][0]["text"].startswith("No data since ")
+            assert gone["jobs"]["held"] == 1, "what is known, as of then"
+            assert 'outrider_jobs{state="held"} NaN\n' in daemon.text("/metrics")
         slurm.run("scontrol", "release", job)
         daemon.wait_until("its end", lambda s: s["jobs"]["completed"] == 1)
         with slurm.silenced():

@@ -32,6 +32,25 @@ def test_running_and_queued_jobs_are_counted() -> None:
     assert 'outrider_jobs{state="running"} 1.0' in lines
 
 
+def test_with_one_of_two_adapters_down_only_figures_with_its_part_are_unknown() -> None:
+    clusters = {"lab": {"match": ["m*"]}, "farm": {"match": ["n*"]}}
+    core = core_of("pool", "cluster", clusters=clusters)
+    tell(core, "pool", [(T, JOINED, "m1", MachineSpec("lab"))], T + 60)
+    tell(core, "cluster", [(T, JOINED, "n1", MachineSpec("farm"))], T + 60)
+    assert {'machines{cluster="lab",state="free"} 1.0', 'jobs{state="queued"} 0.0'} <= lines_of(
+        core
+    )
+    core.sources["pool"].lose("no answer")
+    lines = lines_of(core)
+    assert {
+        'machines{cluster="lab",state="free"} NaN', 'machines{cluster="farm",state="free"} 1.0',
+        'jobs{state="queued"} NaN', 'power_watts{source="table"} NaN',
+        'adapter_up{adapter="pool"} 0.0', 'adapter_up{adapter="cluster"} 1.0',
+    } <= lines  # fmt: skip
+    core.sources["cluster"].lose("no answer")
+    assert 'machines{cluster="farm",state="free"} NaN' in lines_of(core)
+
+
 def lines_of(core: Core, **told: Any) -> set[str]:
     """Return the lines of an exposition, without the prefix."""
     text = expose(MetricsExporter(core).take(RECORDING, 0.0, **told), "text/plain")[0].decode()

@@ -39,13 +39,17 @@ def test_health_is_stale_when_one_source_is_down_or_input_is_old() -> None:
     assert said == {
         "mode": "shadow", "stale": False, "recording": True, "recording_failure": None,
         "adapters": {label: {"up": True, "input_age_s": 2.0} for label in ("log", "meters")},
-        "jobs": {"queued": 2, "running": 1, "suspended": 0, "held": 0},
+        "jobs": {"queued": 2, "running": 1, "suspended": 0, "held": 0}, "no_data": [],
     }  # fmt: skip
     core.sources["meters"].lose("it is gone")
     said = told(health(core, "the disk is full"))
     assert said["stale"] is True
     assert (said["adapters"]["log"]["up"], said["adapters"]["meters"]["up"]) == (True, False)
     assert (said["recording"], said["recording_failure"]) == (False, "the disk is full")
+    assert set(said["jobs"].values()) == {None}, "a program would take old values for new ones"
+    [gap] = said["no_data"]
+    assert (gap["adapter"], gap["why"]) == ("meters", "it is gone")
+    assert gap["text"].startswith("No data since ")
 
 
 def test_a_decision_is_as_the_ledger_exports_it_and_says_whether_it_only_would() -> None:

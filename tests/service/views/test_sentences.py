@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from outrider.api import NOWHERE, Choice, JobSpec, MachineSpec, WaitingReason
+from outrider.api import NOWHERE, Batch, Choice, JobSpec, MachineSpec, WaitingReason
 from outrider.engine.accounting.report import report
 from outrider.journal.job_lookup import JobEnd
 from outrider.journal.records import decode_extra, encode_extra
@@ -18,8 +18,8 @@ from outrider.service.views.explanation import (
     states_of,
 )
 from outrider.service.views.job_runs import MOST_RUNS
-from outrider.service.views.sentences import decision_text
-from outrider.service.views.status import measured_ratio, sentence, status
+from outrider.service.views.sentences import decision_text, is_unknown
+from outrider.service.views.status import measured_ratio, sentence, status, utility
 from outrider.service.views.waiting_reasons import SystemAnswer
 from tests.fixtures.cores import T, core_of, run_of, tell
 from tests.fixtures.small_figures import small_figures
@@ -36,11 +36,17 @@ def test_the_status_in_one_sentence() -> None:
 
 def test_before_anything_happened_the_sentence_promises_nothing() -> None:
     nothing = "0 jobs seen, no job started yet, 0.0 kWh useful and 0.0 kWh wasted"
-    assert status(core_of("log"), {})["sentence"] == (
+    core = core_of("log")
+    waits = "its last batch waits to be taken in"
+    assert status(core, {})["sentence"] == f"shadow: No data yet from adapter log: {waits}"
+    core.sources["log"].note_batch(Batch(events=[], cursor=None), 60.0)
+    assert status(core, {})["sentence"] == (
         f"shadow since now: {nothing}; bandit has not been compared with a start yet; "
         "saving: not estimated yet"
     )
-    assert status(core_of("log", mode="observe"), {})["sentence"] == (
+    observing = core_of("log", mode="observe")
+    observing.sources["log"].note_batch(Batch(events=[], cursor=None), 60.0)
+    assert status(observing, {})["sentence"] == (
         f"observe since now: {nothing}; no policy is asked; saving: not estimated yet"
     )
 
@@ -330,3 +336,14 @@ def test_a_decision_that_the_gate_did_not_pass_is_not_said_to_be_done(
 ) -> None:
     row = {"policy": "p", "action": "defer", "reason": "hold", "machine": None}
     assert decision_text({**row, "mode": mode, "gate": gate}) == text
+
+
+def test_before_any_data_nothing_is_known_and_with_one_adapter_something() -> None:
+    core = core_of("log", "pool")
+    assert is_unknown(status(core, {}))
+    tell(core, "log", run_of("1", T), T + 60)
+    said = status(core, {})
+    assert not is_unknown(said)
+    assert [gap["adapter"] for gap in said["no_data"]] == ["pool"]
+    assert utility(core).site_utility.free_machines is None, "the other may have some"
+    assert not is_unknown({"adapters": [{"label": "log"}]}), "an older daemon"

@@ -3,7 +3,13 @@
 from typing import Any
 
 from outrider.api import Batch
-from outrider.service.core.source_state import HANGS_AFTER_S, MAX_COUNTED, SourceState, add_bounded
+from outrider.service.core.source_state import (
+    HANGS_AFTER_S,
+    LATE_S,
+    MAX_COUNTED,
+    SourceState,
+    add_bounded,
+)
 from tests.fixtures.clocks import SetClock
 
 STALE_AFTER_S = 60.0
@@ -91,3 +97,52 @@ def test_reasons_without_end_are_counted_together_and_those_known_by_then_by_nam
     assert source.rejected["word 0"] == 5
     assert source.rejected["other"] == 8
     assert len(source.rejected) == MAX_COUNTED + 1
+
+
+def gap_of(source: SourceState, known_until_s: float | None = None) -> tuple[float | None, str]:
+    """Return since when a source has no data, and why; fails if it has."""
+    gap = source.gap(known_until_s)
+    assert gap is not None
+    return gap.since_s, gap.why
+
+
+def test_a_source_without_data_says_since_when_by_the_wall() -> None:
+    clock, wall = SetClock(1_000.0), SetClock(1_800_000_000.0)
+    source = SourceState("log", "logtail", False, 0.0, clock, wall)
+    assert gap_of(source) == (None, "its last batch waits to be taken in")
+    source.note_batch(batch(), STALE_AFTER_S)
+    assert source.gap(None) is None
+    for one in (clock, wall):
+        one.now_s += 100.0
+    source.note_batch(batch(age_s=100.0, note="no answer"), STALE_AFTER_S)
+    assert gap_of(source) == (1_800_000_000.0, "no answer"), "not since its last sign of life"
+    source.note_batch(batch(), STALE_AFTER_S)
+    assert source.gap(None) is None
+    source.lose("permission denied")
+    assert gap_of(source) == (1_800_000_100.0, "permission denied")
+
+
+def test_a_problem_of_a_source_that_answers_is_no_gap_until_its_data_grow_old() -> None:
+    source = opened(SetClock(1_000.0))
+    source.note_batch(batch(problem="no negotiator runs"), STALE_AFTER_S)
+    assert source.gap(None) is None
+    source.note_batch(batch(problem="the log is missing", age_s=LATE_S + 1.0), STALE_AFTER_S)
+    assert gap_of(source)[1] == "the log is missing"
+
+
+def test_waiting_for_the_first_answer_is_no_answer() -> None:
+    source = opened(SetClock(1_000.0))
+    source.note_batch(batch(age_s=4.0), STALE_AFTER_S)
+    assert gap_of(source) == (None, "it has not answered yet")
+
+
+def test_after_a_restart_data_end_where_those_of_the_journal_end() -> None:
+    clock, wall = SetClock(1_000.0), SetClock(2_000.0)
+    source = SourceState("log", "logtail", False, 0.0, clock, wall)
+    assert gap_of(source, 1_500.0)[0] == 1_500.0
+    wall.now_s += 1_000.0
+    assert gap_of(source, 2_900.0)[0] == 2_000.0, "another source moves the site's clock"
+    after = SourceState("log", "logtail", False, 0.0, clock, wall)
+    source.note_batch(batch(), STALE_AFTER_S)
+    after.succeed(source)
+    assert gap_of(after, 100.0)[0] == 3_000.0, "a reload forgets nothing"

@@ -190,6 +190,7 @@ STATUS: dict[str, Any] = {
         kind: {"named": 3, "most": 1000, "folded": 0}
         for kind in ("user", "vo", "class", "cluster", "machine", "eligible")
     },
+    "no_data": [],
     "discipline": {
         "name": "first_fit",
         "source": "adapter",

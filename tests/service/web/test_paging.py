@@ -42,8 +42,9 @@ def large() -> Core:
 
 def with_starts(core: Core, limit: int, after: str | None) -> Any:
     """Return a page of jobs with their expected starts under four policies."""
-    watch, start = TwinWatch(Path("/nowhere")), StartInterval(T + 70.123, T + 80.123, T + 90.123)
     policies = core_of("log", policies={name: {} for name in ("fifo", "sjf", "edf", "best_fit")})
+    policies.sources["log"].note_batch(Batch(events=[], cursor=None), 60.0)
+    watch, start = TwinWatch(Path("/nowhere")), StartInterval(T + 70.123, T + 80.123, T + 90.123)
     told: dict[str, StartInterval | None] = {f"{job}.{'x' * 150}": start for job in range(MANY)}
     watch.starts = StartsFile(
         asked_s=policies.now_s, jobs=told, candidates_asked_s=policies.now_s,

@@ -10,7 +10,7 @@ from outrider.cli.options import asking_options, file_path, json_option
 from outrider.cli.printing import echo, print_json
 from outrider.model.errors import LedgerError, PeerError
 from outrider.model.quantities import clock, duration
-from outrider.service.views.sentences import decision_text, lease_in_words
+from outrider.service.views.sentences import decision_text, gap_lines, lease_in_words
 
 if TYPE_CHECKING:
     from outrider.cli.daemon import DaemonAddress
@@ -178,6 +178,7 @@ def _lines(found: dict[str, Any], verbose: bool) -> list[str]:
         return [head, *(f"  {name}" for name in found.get("candidates", []))]
     batch_system = found.get("batch_system") or {}  # an older daemon asks none
     lines = [found.get("cause") or found["sentence"]]
+    lines += [f"  {line}" for line in gap_lines(found)]
     known = (lines[0], batch_system.get("code") or "")
     if (why := found.get("held_because")) and not any(why in text for text in known):
         lines.append(f"  held because: {why}")

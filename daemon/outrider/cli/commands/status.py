@@ -56,17 +56,24 @@ def command(
 
 def _lines(status: dict[str, Any]) -> list[str]:
     from outrider.cli.status_text import trial_lines, twin_lines
+    from outrider.service.views.sentences import is_unknown
 
     jobs, machines = status["jobs"], status["machines"]
+    power = status["energy_wh"]
+    if is_unknown(status):
+        jobs, machines, power = map(dict.fromkeys, (jobs, machines, power))
+    now = ("queued", "running", "suspended", "held")
     wait, fair = status["wait_s"]["all"], status["fairness"]
-    power, watts = status["energy_wh"], _where_watts_come_from(status)
+    watts = _where_watts_come_from(status)
     evicted = sum(status["evictions"].values())
     zone = status["timezone"]
+    gaps = status.get("no_data", [])  # an older daemon has none
     simulated = " on the simulated site's own clock" if status["own_clock"] else ""
     lines = [
         f"mode       {status['mode']} since {clock(status['since_s'], zone)}",
         f"now        {clock(status['now_s'], zone)}{simulated}",
-        f"jobs now   {_counts(jobs, ('queued', 'running', 'suspended', 'held'))}",
+        *(f"NO DATA    {gap['text'].removeprefix('No data ')}" for gap in gaps),
+        f"{'jobs then' if gaps else 'jobs now':10} {_counts(jobs, now)}",
         f"jobs seen  {_counts(jobs, ('submitted', 'completed', 'removed'))}",
         f"wait       mean {duration(wait['mean'])} over {count(wait['n'])} first starts",
         f"machines   {_counts(machines, tuple(machines))}",
@@ -76,7 +83,7 @@ def _lines(status: dict[str, Any]) -> list[str]:
     ]
     # an older daemon has no expected starts
     if starts := (status.get("expected_starts") or {}).get("summary"):
-        lines.insert(5, f"starts     {starts}")
+        lines.insert(5 + len(gaps), f"starts     {starts}")
     if mode := _limited(status):
         lines.insert(1, f"           {mode}")
     if note := degenerate(fair["target"]):

@@ -49,7 +49,7 @@ from outrider.service.core.plugins import (
     make_runners,
     policies_without_runner,
 )
-from outrider.service.core.source_state import SourceState, add_bounded
+from outrider.service.core.source_state import Gap, MachineSources, SourceState, add_bounded
 from outrider.service.core.user_privacy import KnownUsers, Pseudonyms
 
 PERSONAL_VOS_KEY: Final = "personal_vos"
@@ -93,6 +93,7 @@ class Core:
         self.config = config
         self.discipline = loaded.discipline()
         self.sources = Sources(sources)
+        self.machine_sources = MachineSources()
         clock = ZoneTime(config.timezone)
         declared = {spec.name: spec for spec in [*clusters, *loaded.cluster_specs()]}
         utilities = guarded_utilities(loaded.utilities())
@@ -147,6 +148,18 @@ class Core:
     def sources_down(self) -> dict[str, str]:
         """The sources that cannot be read completely, by label, each with the cause."""
         return self.sources.down
+
+    @property
+    def gaps(self) -> list[Gap]:
+        """The sources that have no data now, and since when."""
+        known_s = None if self.accounting.begin_s is None else self.site.now
+        found = (source.gap(known_s) for source in self.sources.values())
+        return [gap for gap in found if gap is not None]
+
+    @property
+    def knows_nothing(self) -> bool:
+        """True if no source has given any data, now or before the daemon started."""
+        return self.accounting.begin_s is None and len(self.gaps) == len(self.sources)
 
     @property
     def now_s(self) -> float:
@@ -228,6 +241,8 @@ class Core:
         if self.known_users.note(events, self.merger.normaliser.known_by):
             self._new_personal_vos = True
         self.decision_log.job_sources.note(label, events)
+        if len(self.sources) > 1:
+            self.machine_sources.note(label, events)
         self.merger.arrive(label, events)
 
     def step(self, feed: GuardedFeed, most: int) -> bool:
@@ -318,6 +333,7 @@ class Core:
         self.sources |= {label: old.sources[label] for label in kept}
         for label in self.sources.keys() & old.sources.keys():
             self.sources[label].succeed(old.sources[label])
+        self.machine_sources.succeed(old.machine_sources)
 
 
 # -- name notes ------------------------------------------------------------------------------------

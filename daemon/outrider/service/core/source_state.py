@@ -2,9 +2,9 @@
 
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from itertools import islice
-from typing import Annotated, Any, Final, Literal, TypeAlias
+from typing import Annotated, Any, Final, Literal, NamedTuple, TypeAlias
 
 import msgspec
 import structlog
@@ -12,6 +12,7 @@ from msgspec import Meta
 
 from outrider.api.adapter import Adapter, Batch
 from outrider.engine.ingest.bounded_names import OTHER
+from outrider.model.events import MACHINE_KINDS, NamedEvent
 from outrider.model.jobs import JOB_STATE_NAMES
 from outrider.model.printable import clean_name, printable_line
 
@@ -20,12 +21,30 @@ HANGS_AFTER_S: Final = 15.0
 
 Adapters yield a batch every few seconds, an empty one if nothing happened. The age of a hanging
 adapter's information grows."""
+LATE_S: Final = 5.0
+"""Age of information above which a source with a problem has no data.
+
+A problem alone is no gap: a batch system whose negotiator is stopped still answers."""
 MAX_COUNTED: Final = 100
 """Largest number of names of rejection reasons, and of ignored kinds, that are counted.
 
 Some of these names are taken from the source."""
 
 _MAX_TEXT: Final = 2_000
+
+
+class Gap(NamedTuple):
+    """One source without data now.
+
+    Attributes:
+        label: of the adapter.
+        since_s: time up to which there are data, Unix seconds; None: there are none yet.
+        why: the cause, in words.
+    """
+
+    label: str
+    since_s: float | None
+    why: str
 
 
 class SourceState:
@@ -37,14 +56,17 @@ class SourceState:
     Args:
         label, kind, inferred, lateness_s: as declared by the adapter.
         clock: monotonic seconds.
+        wall: Unix seconds.
 
     Attributes:
         note, problem, written_s: as in the adapter's last batch.
+        answered_s: time up to which its information is complete, Unix seconds; None: it has given
+            none yet.
     """
 
     def __init__(
         self, label: str, kind: str, inferred: bool, lateness_s: float,
-        clock: Callable[[], float] = time.monotonic,
+        clock: Callable[[], float] = time.monotonic, wall: Callable[[], float] = time.time,
     ) -> None:  # fmt: skip
         self.label = label
         self.kind = kind
@@ -53,7 +75,9 @@ class SourceState:
         self.note = ""
         self.problem = ""
         self.written_s: dict[str, float] = {}
-        self._clock = clock
+        self.answered_s: float | None = None
+        self._clock, self._wall = clock, wall
+        self._made_s = wall()
         self._reported_age_s = 0.0
         self._batch_at_s = clock()
         self._awaited_since_s: float | None = None
@@ -69,6 +93,9 @@ class SourceState:
         self.note, self.problem = _shown(batch.note), _shown(batch.problem)
         self.written_s = batch.written_s
         self._stale_after_s, self._is_open = stale_after_s, True
+        # while a first answer is late, batches are empty and their age grows
+        if batch.events or batch.seen_until_s is not None or batch.age_s <= 0.0:
+            self.answered_s = self._wall() - batch.age_s
 
     def recall_records(self, counted: list[dict[str, int]] | None) -> None:
         """Continue the journal's counts of rejected and ignored records."""
@@ -82,8 +109,9 @@ class SourceState:
         self.ignored.clear()
 
     def succeed(self, old: "SourceState") -> None:
-        """Continue the counts of another source."""
+        """Continue the counts of another source, and what is known of its last answer."""
         self.rejected, self.ignored, self.recorded = old.rejected, old.ignored, old.recorded
+        self.answered_s = old.answered_s
 
     def note_awaited(self, awaited: bool) -> None:
         """Note that the adapter is asked for its next batch, or has just returned one."""
@@ -112,6 +140,22 @@ class SourceState:
     def up(self) -> bool:
         """True if the source can be read completely and its information is not stale."""
         return self._is_open and not self.problem and self.age_s <= self._stale_after_s
+
+    def gap(self, known_until_s: float | None) -> Gap | None:
+        """Return why this source has no data now; None: it has.
+
+        Args:
+            known_until_s: time up to which the journal has data of the site, Unix seconds; used
+                where the source has not answered since the daemon started. None: it has none.
+        """
+        limit_s = LATE_S if self.problem else self._stale_after_s
+        if self._is_open and self.answered_s is not None and self.age_s <= limit_s:
+            return None
+        since_s = self.answered_s
+        if since_s is None and known_until_s is not None:
+            since_s = min(known_until_s, self._made_s)
+        why = self.problem or self.note or self.down_because or "it has not answered yet"
+        return Gap(self.label, since_s, why)
 
     def silent(self, now_s: float) -> dict[str, float]:
         """Return the inputs, by name, that were last written so long ago that they are stale.
@@ -151,7 +195,8 @@ class SourceState:
             return f"no sign of life yet, for {silent_s:.0f} s"
         if self.hangs:
             return f"no sign of life for {silent_s:.0f} s"
-        return f"its newest information is {self.age_s:.0f} s old"
+        cause = f"{self.note}; " if self.note else ""
+        return f"{cause}its newest information is {self.age_s:.0f} s old"
 
 
 def _shown(text: str) -> str:
@@ -164,6 +209,25 @@ def add_bounded(counts: Counter[str], more: Mapping[str, int]) -> None:
     for reported, n in more.items():
         name = clean_name(reported)
         counts[name if name in counts or len(counts) < MAX_COUNTED else OTHER] += n
+
+
+class MachineSources:
+    """Map from each machine to the adapter that last reported it, by name."""
+
+    def __init__(self) -> None:
+        self._label_of: dict[str, str] = {}
+
+    def note(self, label: str, events: Iterable[NamedEvent]) -> None:
+        """Note the machines in events of an adapter."""
+        self._label_of |= {name: label for _, kind, name, _ in events if kind in MACHINE_KINDS}
+
+    def succeed(self, old: "MachineSources") -> None:
+        """Continue the map of another core."""
+        self._label_of |= old._label_of
+
+    def label_of(self, machine: str) -> str | None:
+        """Return the adapter of a machine; None: it was not reported since the daemon started."""
+        return self._label_of.get(machine)
 
 
 # -- state words -----------------------------------------------------------------------------------

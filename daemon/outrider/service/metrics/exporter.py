@@ -37,6 +37,7 @@ from outrider.service.twin.starts_file import StartsFile
 from outrider.service.twin.twin_file import TwinFile
 from outrider.service.twin.watch import TwinWatch
 from outrider.service.views.status import (
+    NO_POWER,
     NO_QUEUE,
     job_counts,
     machine_counts,
@@ -78,6 +79,7 @@ class MetricsExporter:
         self._merged_vos_n = 0
         self._queues: dict[str, tuple[list[int], float]] = {}
         self._queues_due_s = 0.0
+        self._gaps: frozenset[str] = frozenset()
         self._store = MetricStore(
             {
                 "adapter": list(core.sources),
@@ -145,24 +147,42 @@ class MetricsExporter:
 
     def _site(self) -> None:
         core, put = self._core, self._store.set
+        self._gaps = frozenset(gap.label for gap in core.gaps)
         for state, n in job_counts(core).items():
-            put("jobs", n, state)
+            put("jobs", None if self._gaps else n, state)
         names = core.site.cluster_names
-        counts = machine_counts(core)
+        counts, unknown = machine_counts(core), self._unknown_clusters()
         for cluster, name in enumerate(names):
             for state in MACHINE_STATES:
-                put("machines", counts.get((state, cluster), 0), state, name)
+                found = None if cluster in unknown else counts.get((state, cluster), 0)
+                put("machines", found, state, name)
         holes = Counter(
             core.site.machine_cluster[hole.machine]
             for hole in core.accounting.failed_starts.black_holes(core.site.now)
         )
         for cluster, name in enumerate(names):
-            put("black_hole_machines", holes[cluster], name)
-        power = power_w(core)
+            put("black_hole_machines", None if cluster in unknown else holes[cluster], name)
+        power = NO_POWER if self._gaps else power_w(core)
         put("power_watts", power.table_w, "table")
         put("power_watts", power.measured_w, "measured")
         put("metered_machines", power.metered_n)
         put("metered_table_watts", power.metered_table_w)
+
+    def _unknown_clusters(self) -> frozenset[int]:
+        """Return the clusters whose present state is unknown, as a source of theirs has no data.
+
+        With one of several sources down, those of the others continue. A machine that was not
+        reported since the daemon started may be of any source.
+        """
+        core, gaps = self._core, self._gaps
+        clusters = core.site.machine_cluster
+        if len(gaps) == len(core.sources):
+            return frozenset(range(len(core.site.cluster_names)))
+        if not gaps:
+            return frozenset()
+        label_of = core.machine_sources.label_of
+        names = enumerate(core.merger.normaliser.machine_names)
+        return frozenset(clusters[m] for m, name in names if label_of(name) in {*gaps, None})
 
     def _totals(self) -> None:
         core, put = self._core, self._store.set
@@ -185,9 +205,10 @@ class MetricsExporter:
                 put("energy_joules_total", joules, purpose, names[cluster])
             for cluster, joules in enumerate(accounting.energy.measured.get(purpose, ())):
                 put("energy_measured_joules_total", joules, purpose, names[cluster])
-        open_j = open_energy_j(accounting, core.site)
+        open_j, unknown = open_energy_j(accounting, core.site), self._unknown_clusters()
         for cluster, name in enumerate(names):
-            put("energy_open_joules", open_j.get(cluster, (0.0, 0.0))[0], name)
+            known_j = None if cluster in unknown else open_j.get(cluster, (0.0, 0.0))[0]
+            put("energy_open_joules", known_j, name)
         observe("decision_seconds", core.pass_times.buckets, core.pass_times.total)
         put("fairness_utility_ratio", fairness["utility"])
         put("fairness_windowed_ratio", fairness["windowed"])
@@ -202,8 +223,8 @@ class MetricsExporter:
         for vo in shares:
             counts, longest_s = self._queues.get(vo, NO_QUEUE)
             for state, n in zip(JOB_STATE_NAMES, counts, strict=True):
-                put("vo_jobs", n, vo, state)
-            put("vo_longest_wait_seconds", longest_s, vo)
+                put("vo_jobs", None if self._gaps else n, vo, state)
+            put("vo_longest_wait_seconds", None if self._gaps else longest_s, vo)
         for vo, share in shares.items():
             put("vo_share_ratio", share, vo)
             put("vo_target_ratio", targets[vo], vo)

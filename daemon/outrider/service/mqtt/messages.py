@@ -13,6 +13,7 @@ from outrider.model.reasons import reason_text, run_text
 from outrider.service.core.core import Core
 from outrider.service.core.user_privacy import Viewer, named_row
 from outrider.service.shapes.site import Utility
+from outrider.service.views.sentences import no_data
 from outrider.service.views.status import job_counts
 
 STATUS: Final = "status"
@@ -41,7 +42,7 @@ def presence(state: str, mode: str, since_s: float | None) -> bytes:
 
 def health(core: Core, recording_failure: str | None) -> bytes:
     """Return the message of `health`: whether input is fresh and decisions are recorded."""
-    jobs = job_counts(core)
+    jobs, gaps = job_counts(core), no_data(core)
     stale_after_s = core.config.stale_after_s
     return _encode(
         {
@@ -54,7 +55,8 @@ def health(core: Core, recording_failure: str | None) -> bytes:
             },
             "recording": recording_failure is None,
             "recording_failure": recording_failure,
-            "jobs": {state: jobs[state] for state in _JOB_STATES},
+            "jobs": {state: None if gaps else jobs[state] for state in _JOB_STATES},
+            "no_data": gaps,
         }
     )
 

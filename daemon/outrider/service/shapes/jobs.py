@@ -11,6 +11,7 @@ from outrider.model.jobs import JobState
 from outrider.model.machines import Clause
 from outrider.service.shapes.values import (
     Count,
+    Gaps,
     JobStart,
     Mode,
     Next,
@@ -223,6 +224,7 @@ class Explanation(Struct):
             "how to see it; null: nothing."
         ),
     ] = None
+    no_data: Gaps = []
 
 
 class Decisions(Struct):

@@ -11,6 +11,7 @@ from outrider.model.jobs import JobState
 from outrider.service.shapes.status import Energy
 from outrider.service.shapes.values import (
     Count,
+    Gaps,
     MachineState,
     Mode,
     Next,
@@ -57,6 +58,7 @@ class Machines(Struct):
     machines: list[MachineRow]
     total: Count
     next: Next = None
+    no_data: Gaps = []
 
 
 class MachineWatts(Struct):
@@ -149,6 +151,7 @@ class OneMachine(Struct):
     owner_week: OwnerWeek | None
     draining: Draining = False
     closed_because: ClosedBecause = None
+    no_data: Gaps = []
 
 
 # -- users and vos ---------------------------------------------------------------------------------
@@ -186,6 +189,7 @@ class Users(Struct):
     users: list[UserRow]
     total: Count
     next: Next = None
+    no_data: Gaps = []
 
 
 class WaitQuantile(Struct):
@@ -284,13 +288,16 @@ class SiteUtility(Struct):
     """Figures by which a broker decides whether to send work here."""
 
     free_machines: Annotated[
-        Count,
+        Annotated[int, Meta(ge=0)] | None,
         Meta(
             description="Machines on which a job may start now: open, with a free CPU, awake or "
-            "asleep. In the status, `free` counts only those on which nothing runs."
+            "asleep. In the status, `free` counts only those on which nothing runs. Null: an "
+            "adapter has no data now."
         ),
     ]
-    queued_jobs: Count
+    queued_jobs: Annotated[
+        Annotated[int, Meta(ge=0)] | None, Meta(description="Null: an adapter has no data now.")
+    ]
     mean_wait_s: Unknown
     fairness: Unknown
     energy_wh: Energy
@@ -344,3 +351,4 @@ class Utility(Struct):
     now_s: float
     site_utility: SiteUtility
     one_more_job: OneMoreJob | None = None
+    no_data: Gaps = []

@@ -12,6 +12,7 @@ from outrider.service.shapes.values import (
     CommandRow,
     Count,
     Counts,
+    Gaps,
     Mode,
     ModeLimit,
     StartsSummary,
@@ -156,7 +157,10 @@ class WaitTable(Struct):
 
 
 class JobCounts(Struct):
-    """Jobs in each state now, and those submitted, completed and removed since `since_s`."""
+    """Jobs in each state now, and those submitted, completed and removed since `since_s`.
+
+    While an adapter has no data, its part is as of `no_data`: nothing before its first answer.
+    """
 
     queued: Count
     running: Count
@@ -415,6 +419,7 @@ class Status(Struct):
         dict[str, NamesFollowed],
         Meta(description="By kind of name: user, vo, class, cluster, machine, eligible."),
     ]
+    no_data: Gaps
     gate: Gate
     ledger: LedgerStatus
     notes: list[str]

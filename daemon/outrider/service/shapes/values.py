@@ -144,6 +144,22 @@ StartAnswer: TypeAlias = Literal["interval", "next_pass", "not_known", "not_said
 too old."""
 
 
+class NoData(Struct):
+    """One adapter without data now: what it reported before is as of `since_s`."""
+
+    adapter: str
+    since_s: Annotated[
+        float | None, Meta(description="Time of its last data, Unix seconds; null: none yet.")
+    ]
+    why: Annotated[str, Meta(description="The cause, in words.")]
+    text: Annotated[str, Meta(description="All of it as a sentence for people.")]
+
+
+Gaps: TypeAlias = Annotated[
+    list[NoData], Meta(description="Adapters without data now; empty: all have.")
+]
+
+
 class Score(Struct, frozen=True, gc=False):
     """The accuracy of past forecasts.
 

@@ -25,7 +25,7 @@ from outrider.service.shapes.values import (
 )
 from outrider.service.twin.starts_file import STARTS_NAME, OneMoreForecast, StartInterval
 from outrider.service.twin.watch import FRESH_S, TwinWatch
-from outrider.service.views.sentences import starts_summary
+from outrider.service.views.sentences import no_data, starts_summary
 
 _BEHIND_S: Final = 4 * FRESH_S
 INTERVAL: Final = "interval"
@@ -124,6 +124,8 @@ class ExpectedStarts:
             settings = twin_of(core.config)
             asks = settings.every_s and settings.starts_every_s
             self.not_said = _NONE_YET if asks else _OFF
+        elif gaps := no_data(core):
+            self.not_said = "; ".join(f"n{gap.text.removeprefix('N')}" for gap in gaps)
         elif seen_ago_s > FRESH_S:
             self.not_said = f"the site was last seen {duration(seen_ago_s)} ago"
         else:

@@ -22,6 +22,7 @@ from outrider.service.views.job_runs import end_row, how_it_left
 from outrider.service.views.sentences import (
     decision_text,
     lease_in_words,
+    no_data,
     policy_lines,
     policy_text,
     start_lines,
@@ -162,6 +163,7 @@ def explain(
         "left": None,
         "policies": policies,
         "policy_lines": policy_lines(policies),
+        "no_data": msgspec.to_builtins(no_data(core)),
         "decisions": rows,
     }
 

@@ -27,6 +27,7 @@ from outrider.service.shapes.site import (
 )
 from outrider.service.shapes.values import MachineState, OutsideText, UserName, VoName
 from outrider.service.views.over_time import KeptAnswers, Make
+from outrider.service.views.sentences import no_data
 from outrider.service.views.status import is_draining, machine_state
 
 MOST_RUNS: Final = 25
@@ -124,6 +125,7 @@ async def machine_now(core: Core, machine: str, history: MachineHistory) -> OneM
         inferred=spec.inferred,
         draining=is_draining(core, m),
         closed_because=_closed_because(core, m),
+        no_data=no_data(core),
         watts=MachineWatts(
             now_w=None if math.isnan(watts) else watts,
             is_measured=measured_w is not None,

@@ -1,6 +1,7 @@
 """Sentences that CLI, page and MQTT show: each is made here, once, and sent beside its numbers."""
 
 import re
+import time
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
@@ -15,14 +16,58 @@ from outrider.model.reasons import (
 )
 
 if TYPE_CHECKING:
+    from outrider.service.core.core import Core
+    from outrider.service.core.source_state import Gap
     from outrider.service.shapes.jobs import BatchSystem
     from outrider.service.shapes.values import (
         ExpectedStart,
         JobStart,
+        NoData,
         Score,
         StartsShown,
         StartUnder,
     )
+
+# -- no data ---------------------------------------------------------------------------------------
+# Adapters without data: the one rule of page, commands, MQTT and metrics.
+
+
+def no_data(core: "Core") -> "list[NoData]":
+    """Return the adapters that have no data now, each with a sentence."""
+    from outrider.service.shapes.values import NoData  # commands import this module, too
+
+    zone = core.config.timezone
+    return [
+        NoData(adapter=gap.label, since_s=gap.since_s, why=gap.why, text=_gap_text(gap, zone))
+        for gap in core.gaps
+    ]
+
+
+def gap_lines(answer: Mapping[str, Any]) -> Iterator[str]:
+    """Yield a line for each adapter without data by an answer; none for an older daemon's."""
+    for gap in answer.get("no_data", ()):
+        later = "" if gap["since_s"] is None else "; what it reported is as of then"
+        yield f"{gap['text']}{later}"
+
+
+def is_unknown(status: Mapping[str, Any]) -> bool:
+    """Return whether no adapter has given any data yet: then no figure is known, not even 0."""
+    gaps = status.get("no_data", ())
+    is_all = 0 < len(gaps) == len(status["adapters"])
+    return is_all and all(gap["since_s"] is None for gap in gaps)
+
+
+def _gap_text(gap: "Gap", zone: str) -> str:
+    since = "yet" if gap.since_s is None else f"since {_day_or_time(gap.since_s, zone)}"
+    return f"No data {since} from adapter {gap.label}: {gap.why}"
+
+
+def _day_or_time(time_s: float, zone: str) -> str:
+    """Return a moment as the time of day, with the date unless it is today's."""
+    date, moment, *_ = [*clock(time_s, zone).split(" "), ""]
+    is_today = date == clock(time.time(), zone).split(" ")[0]
+    return moment[:5] if is_today else f"{date} {moment[:5]}"
+
 
 # -- policies --------------------------------------------------------------------------------------
 

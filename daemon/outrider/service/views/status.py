@@ -4,8 +4,8 @@ import datetime as dt
 import time
 from collections import Counter
 from collections.abc import Mapping
-from math import inf
-from typing import Any, Final, NamedTuple
+from math import inf, nan
+from typing import Any, Final, NamedTuple, get_args
 
 import msgspec
 
@@ -27,6 +27,7 @@ from outrider.service.shapes.site import SiteUtility, Utility
 from outrider.service.shapes.status import Energy, LeverStatus
 from outrider.service.shapes.values import MachineState
 from outrider.service.views.expected_starts import ExpectedStarts
+from outrider.service.views.sentences import no_data
 from outrider.service.views.twin import NOT_ESTIMATED
 
 _ALL_MEASURED = 1.0 - 1e-9
@@ -45,8 +46,7 @@ def status(core: Core, extra: dict[str, Any], saving: str = NOT_ESTIMATED) -> di
     buckets = [0] * (len(WAIT_BOUNDS_S) + 1)
     for waits in accounting.waits.values():
         buckets = [a + b for a, b in zip(buckets, waits.buckets, strict=True)]
-    jobs = job_counts(core)
-    counts = machine_counts(core)
+    jobs, counts = job_counts(core), machine_counts(core)
     machines: Counter[str] = Counter()
     for (state, _), n in counts.items():
         machines[state] += n
@@ -66,7 +66,7 @@ def status(core: Core, extra: dict[str, Any], saving: str = NOT_ESTIMATED) -> di
         "wait_buckets_s": [
             [bound, n] for bound, n in zip((*WAIT_BOUNDS_S, None), buckets, strict=True)
         ],
-        "machines": {s: machines[s] for s in ("busy", "free", "owner", "asleep", "closed")},
+        "machines": {s: machines[s] for s in get_args(MachineState)},
         "clusters": _clusters(core, counts),
         "energy_wh": figures["energy_wh"],
         "energy_measured_wh": figures["energy_measured_wh"],
@@ -87,6 +87,7 @@ def status(core: Core, extra: dict[str, Any], saving: str = NOT_ESTIMATED) -> di
         ],
         "saving": {"text": saving, "wh": None},
         "adapters": [_source(core, label, jobs["running"]) for label in core.sources],
+        "no_data": msgspec.to_builtins(no_data(core)),
         "repairs": dict(core.merger.normaliser.repairs),
         "late": core.merger.late,
         "set_aside": dict(core.merger.set_aside),
@@ -205,7 +206,9 @@ def _gate(verdicts: Mapping[str, int]) -> dict[str, Any]:
 
 def sentence(core: Core, figures: dict[str, Any], saving: str = NOT_ESTIMATED) -> str:
     """Return the status in one sentence; `saving` is the twin's estimate."""
-    accounting = core.accounting
+    accounting, gaps = core.accounting, "; ".join(gap.text for gap in no_data(core))
+    if core.knows_nothing:
+        return f"{core.config.mode}: {gaps}"
     begin_s = accounting.begin_s
     since = "now" if begin_s is None else f"{moment(core, begin_s):%d %b %Y %H:%M}"
     wait_s = figures["wait_s"]["all"]["mean"]
@@ -222,8 +225,9 @@ def sentence(core: Core, figures: dict[str, Any], saving: str = NOT_ESTIMATED) -
             power += f" (of it measured: {measured:.0%})"
     of_policies = [*map(_agreement, core.runners), *core.policies_without_runner.values()]
     views = "; ".join(of_policies) or "no policy is asked"
+    head = f"{gaps}. {core.config.mode}" if gaps else core.config.mode
     return (
-        f"{core.config.mode} since {since}: {accounting.submitted:,} jobs seen, {wait}, {power}; "
+        f"{head} since {since}: {accounting.submitted:,} jobs seen, {wait}, {power}; "
         f"{views}; saving: {saving}"
     )
 
@@ -333,8 +337,12 @@ class Power(NamedTuple):
 
     table_w: float
     measured_w: float
-    metered_n: int
+    metered_n: float
     metered_table_w: float
+
+
+NO_POWER: Final = Power(nan, nan, nan, nan)
+"""Value where a source has no data now."""
 
 
 def power_w(core: Core) -> Power:
@@ -372,18 +380,21 @@ def utility(core: Core, starts: ExpectedStarts | None = None) -> Utility:
         starts: what is said of jobs' starts; None: that is not asked.
     """
     figures = report(core.site, core.accounting)
+    gaps = no_data(core)
     return Utility(
         mode=core.config.mode,
         now_s=core.now_s,
         site_utility=SiteUtility(
-            free_machines=core.site.free_total,
-            queued_jobs=job_counts(core)["queued"],
+            # a program decides by these: old values would look like new ones
+            free_machines=None if gaps else core.site.free_total,
+            queued_jobs=None if gaps else job_counts(core)["queued"],
             mean_wait_s=figures["wait_s"]["all"]["mean"],
             fairness=figures["fairness"]["windowed"],
             energy_wh=Energy(**figures["energy_wh"]),
             energy_measured_wh=Energy(**figures["energy_measured_wh"]),
         ),
         one_more_job=None if starts is None else starts.one_more(),
+        no_data=gaps,
     )
 
 

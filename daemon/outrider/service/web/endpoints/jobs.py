@@ -13,6 +13,7 @@ from outrider.service.core.source_state import OURS
 from outrider.service.shapes.values import (
     Count,
     ExpectedStart,
+    Gaps,
     Mode,
     OutsideText,
     StartAnswer,
@@ -30,7 +31,7 @@ from outrider.service.views.job_list import (
     JobSort,
     reasons_of,
 )
-from outrider.service.views.sentences import choice_text
+from outrider.service.views.sentences import choice_text, no_data
 from outrider.service.web.endpoint import BadQueryError, Call, Endpoint, Limit, page_of
 
 
@@ -120,6 +121,7 @@ class Jobs(Struct):
         str | None,
         Meta(description="Cursor to pass as `after` for the next page; null: last page."),
     ] = None
+    no_data: Gaps = []
 
 
 class JobsQuery(Struct, frozen=True):
@@ -231,6 +233,7 @@ def jobs(
         state_words={state: state_words[state] for state in JOB_STATE_NAMES},
         expected_starts=None if starts is None else starts.shown(),
         next=cursor,
+        no_data=no_data(core),
     )
 
 

@@ -11,6 +11,7 @@ from outrider.service.core.core import Core
 from outrider.service.shapes.site import Machines, OneMachine
 from outrider.service.shapes.values import Failure, MachineState
 from outrider.service.views.one_machine import machine_now, machine_row, number_of
+from outrider.service.views.sentences import no_data
 from outrider.service.views.status import machine_state
 from outrider.service.web.endpoint import (
     After,
@@ -59,7 +60,12 @@ def machines(
         ((m, machine_row(core, m, spec)) for m, spec in known if m > after), limit
     )
     return Machines(
-        mode=core.config.mode, now_s=core.now_s, machines=page, total=len(known), next=cursor
+        mode=core.config.mode,
+        now_s=core.now_s,
+        machines=page,
+        total=len(known),
+        next=cursor,
+        no_data=no_data(core),
     )
 
 

@@ -5,6 +5,7 @@ from typing import Annotated
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from outrider.service.shapes.site import Users, Vos
+from outrider.service.views.sentences import no_data
 from outrider.service.views.users_and_vos import vo_rows
 from outrider.service.web.endpoint import After, Call, Endpoint, Limit, page_of
 
@@ -29,7 +30,14 @@ async def answer_users(call: Call[UsersQuery]) -> Users:
     found = [row for row in rows if wanted is UNSET or names.vo(row.vo) == wanted]
     first = 0 if call.query.after is UNSET else call.query.after
     page, cursor = page_of(enumerate(found[first:], first + 1), call.query.limit)
-    return Users(mode=core.config.mode, now_s=core.now_s, users=page, total=len(found), next=cursor)
+    return Users(
+        mode=core.config.mode,
+        now_s=core.now_s,
+        users=page,
+        total=len(found),
+        next=cursor,
+        no_data=no_data(core),
+    )
 
 
 USERS = Endpoint(

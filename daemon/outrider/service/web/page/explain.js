@@ -70,6 +70,7 @@ function explanation(answer) {
   return [
     make("p", "answer", answer.cause || answer.sentence),
     make("p", "quiet", `${facts.join(" · ")}.`),
+    ...(answer.no_data ?? []).map(({ text }) => make("p", "warn", `${text}.`)),
     ...(answer.withheld ? [make("p", "quiet", `Withheld: ${answer.withheld}.`)] : []),
     ...(remedies.length ? [listView("What would change it", "remedies", remedies)] : []),
     ...(starts.length ? [listView("Expected start", "starts", starts)] : []),

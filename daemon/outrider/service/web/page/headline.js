@@ -3,6 +3,7 @@
 import { day, known, number, percent, plural, sum, time } from "./words.js";
 import { at, keyed, make, setText } from "./elements.js";
 import { NoAnswer } from "./asking.js";
+import { knowsNothing } from "./gaps.js";
 
 const EVERY_MS = 60000;
 
@@ -25,7 +26,8 @@ export async function askForWeek(question) {
 
 export function drawHeadline(s) {
   status = s;
-  setText(at("headline"), `${wasted(s)} ${saved(s.twin)}`);
+  const said = knowsNothing(s) ? s.no_data.map(({ text }) => `${text}.`).join(" ") : `${wasted(s)} ${saved(s.twin)}`;
+  setText(at("headline"), said);
   keyed(
     at("troubles"),
     troubles(s).map((text) => ({ text })),
@@ -72,7 +74,9 @@ const lessOrMore = (ratio) => `${number(100 * Math.abs(ratio - 1), 1)} % ${ratio
 function troubles(s) {
   const found = [];
   for (const adapter of s.adapters) {
-    if (!adapter.up) found.push(`Adapter ${adapter.label} is down: ${adapter.problem || adapter.note || "no answer"}.`);
+    const gap = s.no_data?.find((one) => one.adapter === adapter.label);
+    if (gap) found.push(`${gap.text}.`);
+    else if (!adapter.up) found.push(`Adapter ${adapter.label} is down: ${adapter.problem || adapter.note || "no answer"}.`);
     for (const [log, since_s] of Object.entries(adapter.silent))
       found.push(`Nothing has been written to ${log} since ${time(since_s)}, though jobs run.`);
   }

@@ -28,6 +28,7 @@ import { showUsers } from "./people.js";
 import { showQueue } from "./queue.js";
 import { showUse } from "./use.js";
 import { drawUsers } from "./users.js";
+import { drawGaps, missing, withoutGuesses } from "./gaps.js";
 
 const POLL_MS = 2000;
 const LISTS_EVERY = 5; // polls
@@ -54,6 +55,7 @@ function draw(s) {
     drawLedger,
     drawMode,
     drawUsers,
+    drawGaps,
   ])
     section(s);
   at("content").classList.remove("empty");
@@ -88,9 +90,11 @@ async function poll() {
   const mine = new Question();
   question = mine;
   try {
-    draw(await mine.ask("api/v1/status"));
+    const status = withoutGuesses(await mine.ask("api/v1/status"));
+    draw(status);
     lastSeen = clock();
-    showConnection("live", "live", lastSeen);
+    const gap = missing(status);
+    showConnection(gap ? "gap" : "live", gap || "live", gap ? "" : lastSeen);
     if (polls++ % LISTS_EVERY === 0) {
       await askForWeek(mine);
       await showJobs(mine);

@@ -16,6 +16,7 @@ import {
 } from "./words.js";
 import { at, keyed, make, orNone, part, setText, share } from "./elements.js";
 import { bars, legend, stack } from "./charts.js";
+import { knowsNothing, missing } from "./gaps.js";
 
 const PURPOSES = [
   ["goodput", "useful: runs that completed"],
@@ -47,15 +48,17 @@ export function drawTop(s) {
     }[s.mode] ?? "";
   setText(at("sentence"), s.sentence);
   setText(at("starts-summary"), s.expected_starts?.summary ?? "Expected starts are not available.");
-  document.title = `Outrider: ${s.mode}, ${number(s.jobs.queued)} waiting`;
+  const gap = missing(s);
+  document.title = `Outrider: ${s.mode}, ${gap || `${number(s.jobs.queued)} waiting`}`;
   const since = `since ${time(s.since_s)}, event time`;
   const ownClock = s.own_clock ? ". A simulated site with its own clock" : "";
   setText(
     at("window"),
-    `Numbers count ${since}; now it is ${time(s.now_s)} there${ownClock}.`,
+    gap ? `${gap}.` : `Numbers count ${since}; now it is ${time(s.now_s)} there${ownClock}.`,
   );
   for (const small of document.querySelectorAll("[data-window]")) {
-    const when = "now" in small.dataset ? `now, ${time(s.now_s)}, event time` : since;
+    const now = gap ? `as of ${time(s.now_s)}` : `now, ${time(s.now_s)}`;
+    const when = knowsNothing(s) ? gap : "now" in small.dataset ? `${now}, event time` : since;
     setText(small, `${small.dataset.window} · ${when}`);
   }
   setText(
@@ -70,6 +73,8 @@ export function drawFigures(s) {
     compared.find((policy) => policy.role === "acting") ??
     compared.find((policy) => policy.learned) ??
     compared[0];
+  const gap = missing(s);
+  const machines = Object.values(s.machines);
   const figures = [
     [
       "Jobs waiting",
@@ -89,7 +94,7 @@ export function drawFigures(s) {
     [
       "Machines free",
       number(s.machines.free),
-      `of ${number(sum(Object.values(s.machines)))}; ${number(s.machines.busy)} busy`,
+      `of ${number(machines.every(known) ? sum(machines) : null)}; ${number(s.machines.busy)} busy`,
     ],
     ["Useful energy", kwh(s.energy_wh.goodput), `${kwh(s.energy_wh.badput)} wasted`],
     [
@@ -110,7 +115,7 @@ export function drawFigures(s) {
     (box, [, value, more]) => {
       setText(part(box, "value"), value);
       part(box, "value").toggleAttribute("data-unknown", value === UNKNOWN);
-      setText(part(box, "more"), more);
+      setText(part(box, "more"), gap ? `${gap} · ${more}` : more);
     },
   );
 }
