@@ -49,6 +49,7 @@ async def test_the_window_of_the_address_is_drawn_and_told_in_words(tab: Tab) ->
 async def test_watts_are_drawn_and_said_to_be_estimated(tab: Tab) -> None:
     async with open_site(SmallSite()) as address:
         await opened(tab, address)
+        await tab.wait_for("document.querySelector('#power-summary').innerText !== ''")
         told = await tab.text_of("#power-summary")
         assert told.startswith("1,000 W on average for runs, estimated:")
         assert "Nothing here is measured" in told
