@@ -141,4 +141,4 @@ async def test_the_page_draws_the_reliability_of_those_that_predict(core: Core, 
         assert await tab.run("document.documentElement.scrollWidth <= innerWidth")
         site.status_answer["policies"] = [silent]
         await tab.wait_for("document.getElementById('calibration').children.length === 0")
-    assert tab.complaints == []
+        assert tab.complaints == []

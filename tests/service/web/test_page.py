@@ -47,7 +47,7 @@ async def test_the_page_says_what_the_daemon_says_and_nothing_goes_wrong(tab: Ta
         without = [title for title in titles if "event time" not in title]
         assert without == ["Needs attention"]
         await tab.wait_for("document.getElementById('connection').dataset.state === 'live'")
-    assert tab.complaints == []
+        assert tab.complaints == []
 
 
 async def test_shadow_stands_against_reality_with_intervals_or_the_reason_why_not(
@@ -80,7 +80,7 @@ async def test_shadow_stands_against_reality_with_intervals_or_the_reason_why_no
         site.status_answer["twin"] = answer | {"refused": "too short", "past": {}, "next": None}
         await tab.wait_for("document.querySelectorAll('#twin tr').length === 0")
         assert "Not estimated: too short." in await tab.text_of("#twin-summary")
-    assert tab.complaints == []
+        assert tab.complaints == []
 
 
 async def test_the_page_says_what_lowers_the_mode_and_what_was_commanded(tab: Tab) -> None:
@@ -106,7 +106,7 @@ async def test_the_page_says_what_lowers_the_mode_and_what_was_commanded(tab: Ta
         await tab.wait_for(
             "document.getElementById('mode-changes').innerText === 'no mode changes'"
         )
-    assert tab.complaints == []
+        assert tab.complaints == []
 
 
 async def test_the_page_says_how_to_see_names(tab: Tab) -> None:
@@ -119,7 +119,7 @@ async def test_the_page_says_how_to_see_names(tab: Tab) -> None:
         assert await tab.text_of("#users") == told
         site.status_answer |= {"users_hint": "", "sign_in": False}
         await tab.wait_for("document.getElementById('users').hidden")
-    assert tab.complaints == []
+        assert tab.complaints == []
 
 
 async def test_who_signs_in_once_is_known_to_the_whole_page(tab: Tab) -> None:
@@ -138,8 +138,8 @@ async def test_who_signs_in_once_is_known_to_the_whole_page(tab: Tab) -> None:
         await tab.open(f"http://127.0.0.1:{port}/")
         await tab.wait_for(DRAWN)
         seen.append(site.sees_names)
+        assert tab.complaints == []
     assert seen == [False, True, True]
-    assert tab.complaints == []
 
 
 async def test_numbers_follow_the_daemon_without_a_reload(tab: Tab) -> None:
@@ -154,7 +154,7 @@ async def test_numbers_follow_the_daemon_without_a_reload(tab: Tab) -> None:
         await tab.wait_for("document.querySelector('#job-states').innerText.includes('87,654')")
         assert await tab.run("document.querySelector('#clusters li:last-child') === window.before")
         assert await tab.text_of("#notes") == "nothing to note"
-    assert tab.complaints == []
+        assert tab.complaints == []
 
 
 async def test_a_daemon_that_has_seen_nothing_is_drawn_too(tab: Tab) -> None:
@@ -180,7 +180,7 @@ async def test_a_daemon_that_has_seen_nothing_is_drawn_too(tab: Tab) -> None:
         assert "useful: runs that completed unknown" in await tab.text_of("#energy-purposes")
         assert "unknown" in await tab.text_of("#figures")
         assert "0 kWh" not in await tab.text_of("body")
-    assert tab.complaints == []
+        assert tab.complaints == []
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(360, "dark"), (360, "light"), (1600, "light")])
@@ -196,7 +196,7 @@ async def test_nothing_sticks_out_at_any_width(tab: Tab, width: int, scheme: str
         await tab.wait_for(DRAWN)
         assert await tab.run("innerWidth") == width
         assert await tab.run("document.documentElement.scrollWidth <= innerWidth")
-    assert tab.complaints == []
+        assert tab.complaints == []
 
 
 async def test_names_from_outside_are_shown_and_never_run(tab: Tab) -> None:
@@ -220,9 +220,9 @@ async def test_names_from_outside_are_shown_and_never_run(tab: Tab) -> None:
         shown = await tab.run("document.querySelector('#explanation .answer').textContent")
         assert shown.startswith(HOSTILE)
         assert await tab.run("document.querySelectorAll('main img, main script').length") == 0
+        assert tab.complaints == []
     assert HOSTILE in site.asked
     assert tab.dialogs == []
-    assert tab.complaints == []
 
 
 async def test_the_form_explains_a_job_and_says_who_is_unknown(tab: Tab) -> None:
@@ -254,8 +254,8 @@ async def test_the_form_explains_a_job_and_says_who_is_unknown(tab: Tab) -> None
         await ask_for(tab, "7.7")
         await tab.wait_for("document.querySelector('#explanation').innerText.includes('no job')")
         assert await tab.text_of("#explanation") == "the daemon says: no job '7.7' is known here"
-    refusals = [complaint for complaint in tab.complaints if "404" not in complaint]
-    assert refusals == []  # the browser itself notes the 404
+        refusals = [complaint for complaint in tab.complaints if "404" not in complaint]
+        assert refusals == []  # the browser itself notes the 404
 
 
 async def ask_for(tab: Tab, job: str) -> None:
@@ -333,7 +333,7 @@ async def test_what_is_out_of_order_is_told_where_it_belongs(tab: Tab) -> None:
             shown = await tab.run(f"{colour}.{'backgroundColor' if 'state' in place else 'color'}")
             assert shown == "rgb(185, 81, 47)"  # the red of the light scheme
         assert "not recording: no space left on device" in await tab.text_of("#ledger")
-    assert tab.complaints == []
+        assert tab.complaints == []
 
 
 async def test_a_hidden_page_asks_nothing(tab: Tab) -> None:
@@ -356,7 +356,7 @@ async def test_a_hidden_page_asks_nothing(tab: Tab) -> None:
         await hide(tab, hidden=False)
         await tab.wait_for("document.getElementById('connection').dataset.state === 'live'")
         assert count > before
-    assert tab.complaints == []
+        assert tab.complaints == []
 
 
 async def hide(tab: Tab, *, hidden: bool) -> None:

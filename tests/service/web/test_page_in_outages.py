@@ -62,7 +62,7 @@ async def test_each_panel_says_which_adapter_has_no_data_since_when(tab: Tab) ->
         await tab.wait_for("document.getElementById('connection').dataset.state === 'live'")
         assert await tab.run("document.querySelectorAll('.gap:not([hidden])').length") == 0
         assert await tab.run(looks) == "none"
-    assert tab.complaints == []
+        assert tab.complaints == []
 
 
 async def test_before_any_data_no_panel_shows_a_figure_not_even_a_zero(tab: Tab) -> None:
@@ -79,7 +79,7 @@ async def test_before_any_data_no_panel_shows_a_figure_not_even_a_zero(tab: Tab)
         assert values[0] == "unknown"
         assert not any(word in " ".join(values[:2]).split() for word in ("0", "0,"))
         assert (await tab.text_of("#headline")).startswith("No data yet from adapter")
-    assert tab.complaints == []
+        assert tab.complaints == []
 
 
 async def test_a_running_daemon_whose_log_is_gone_says_so_everywhere_until_it_is_back(
@@ -121,4 +121,4 @@ async def test_a_running_daemon_whose_log_is_gone_says_so_everywhere_until_it_is
         await tab.wait_for("document.getElementById('connection').dataset.state === 'live'")
         assert await tab.run("document.querySelectorAll('.gap:not([hidden])').length") == 0
         assert daemon.status()["no_data"] == []
-    assert tab.complaints == []
+        assert tab.complaints == []

@@ -26,7 +26,7 @@ async def test_the_row_of_a_machine_leads_to_it_and_back_leads_back(tab: Tab) ->
         await tab.wait_for(f"!{TOLD} && location.hash === '#/machines?state=busy'")
         await tab.run("history.back()")
         await tab.wait_for(TOLD)
-    assert tab.complaints == []
+        assert tab.complaints == []
 
 
 async def test_state_runs_jobs_failed_starts_and_the_owners_week_are_told(tab: Tab) -> None:
@@ -53,8 +53,8 @@ async def test_state_runs_jobs_failed_starts_and_the_owners_week_are_told(tab: T
         cell = "document.querySelectorAll('#machine-week tbody tr')[{}].cells[10].dataset.words"
         assert await tab.run(cell.format(0)) == "09:00, Monday: 1"
         assert await tab.run(cell.format(6)) == "09:00, Sunday: not seen then"
+        assert tab.complaints == []
     assert "lib /1" in site.asked
-    assert tab.complaints == []
 
 
 async def test_a_machine_that_is_not_here_is_told_and_the_page_goes_on(tab: Tab) -> None:
@@ -82,4 +82,4 @@ async def test_it_fits_a_phone(tab: Tab) -> None:
         await tab.open(f"{address}/#/machines?machine=lib-017")
         await tab.wait_for(f"{DRAWN} && {TOLD}")
         assert await tab.run("document.documentElement.scrollWidth <= innerWidth")
-    assert tab.complaints == []
+        assert tab.complaints == []

@@ -56,7 +56,7 @@ async def test_each_job_that_waits_has_its_start_with_its_interval(tab: Tab) -> 
         assert (await rows_of(tab))[0][1] == "not available"
         told = await tab.text_of("#starts-summary")
         assert told == "Expected starts are not available: the last answer is 16 min old."
-    assert tab.complaints == []
+        assert tab.complaints == []
 
 
 async def test_another_day_is_named(tab: Tab) -> None:
@@ -103,7 +103,7 @@ async def test_ten_thousand_jobs_are_read_page_by_page(tab: Tab) -> None:
         assert await tab.run("document.getElementById('jobs-next').hidden")
         site.job_names = []
         await tab.wait_for(f"{TABLE}[0].innerText === 'no such job is here'")
-    assert tab.complaints == []
+        assert tab.complaints == []
 
 
 async def test_the_panel_has_every_start_and_how_good_they_are(tab: Tab) -> None:
@@ -126,7 +126,7 @@ async def test_the_panel_has_every_start_and_how_good_they_are(tab: Tab) -> None
             "Of 1,240 starts predicted at submission, 81.0 % fell within the 80 % interval",
             f"For 320 jobs that the batch system planned, its mean loss is 20 min, {ours}",
         ]
-    assert tab.complaints == []
+        assert tab.complaints == []
 
 
 @pytest.mark.parametrize("width", [360, 1600])
@@ -141,5 +141,5 @@ async def test_long_and_hostile_names_stay_in_the_table(tab: Tab, width: int) ->
         assert await tab.run(f"{TABLE}[0].children[0].textContent") == HOSTILE
         assert await tab.run("document.documentElement.scrollWidth <= innerWidth")
         assert await tab.run("document.querySelectorAll('main img, main script').length") == 0
+        assert tab.complaints == []
     assert tab.dialogs == []
-    assert tab.complaints == []

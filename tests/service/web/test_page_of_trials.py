@@ -66,4 +66,4 @@ async def test_it_is_followed_from_no_trial_to_its_outcome(tab: Tab) -> None:
         site.status_answer["trial"] = shown(state="ended", outcome=short, ended_s=at(trial(), 28))
         await tab.wait_for(f"{begin}('Ended: too short')")
         assert await tab.text_of("#trial-measures") == ""
-    assert tab.complaints == []
+        assert tab.complaints == []
