@@ -66,11 +66,15 @@ def test_the_service_manager_hears_of_start_reload_watchdog_and_stop(
 ) -> None:
     environ = {"NOTIFY_SOCKET": str(manager.path), "WATCHDOG_USEC": str(int(WATCHDOG_S * 1e6))}
     site = SmallSite(tmp_path, environ=environ)
+    site.log.submit(1)
     with site.daemon as daemon:
         first = manager.wait_for("READY")
         assert first["STATUS"] == "shadow: watching log"
         assert daemon.get("/healthz") == {"ok": True}  # it was ready when it reported that
-        status = manager.wait_for("STATUS")["STATUS"]
+        for _ in range(10):
+            status = manager.wait_for("STATUS")["STATUS"]
+            if not status.startswith("shadow: No data yet"):  # the first batch is on its way
+                break
         assert status.startswith("shadow since ")
         assert status.endswith("saving: not estimated yet")
         assert daemon.process is not None
