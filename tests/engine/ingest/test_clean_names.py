@@ -40,6 +40,7 @@ def events_with(name: str) -> list[NamedEvent]:
         (T, events.SUBMITTED, name, JobSpec(name, name, name, eligible=name, resources=resources)),
         (T, events.CHANGED, name, {"user": name, "vo": name, "resources": resources}),
         (T, events.HELD, name, name),
+        (T, events.DRAINED, name, name),
         (T, events.RELEASED, name, None),
         (T, events.STARTED, name, (name, 1, name)),
         (T, events.SUSPENDED, name, events.CPUS_GIVEN_BACK),

@@ -152,6 +152,7 @@ _CLEAN: Final[dict[int, Callable[[Any], Any]]] = {
     ev.STARTED: _clean_place,
     ev.RESUMED: _clean_place,
     ev.HELD: clean_line,
+    ev.DRAINED: clean_line,
     ev.JOINED: _clean_machine,
     ev.ELIGIBLE: _clean_members,
 }

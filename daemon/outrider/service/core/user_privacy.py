@@ -132,8 +132,8 @@ _EDGES: Final = "".join(set(_BORDERS) - {"\\"})
 class KnownUsers:
     """The users who are known, and the VOs that are named for them.
 
-    A VO is named for a user as in ``alice``, ``physics.alice``, ``pi_alice`` or ``alice-lab``,
-    whoever submits jobs to it, and whichever of both became known first.
+    A VO is named for a user as in ``alice``, ``physics.alice``, ``pi_alice`` or ``alice-lab``. Who
+    submits jobs to it does not matter, nor which of the two became known first.
 
     Args:
         pseudonyms: the pseudonyms under which users are stored; None: by their names.
@@ -225,7 +225,7 @@ class KnownUsers:
     def find(self, text: str) -> tuple[tuple[int, int], ...]:
         """Return the same for a word that does not come again; the longest names first."""
         parts = [found.span() for found in _PART.finditer(text)]
-        if len(parts) > _MAX_PARTS:  # bounded work; nobody needs such a name in clear
+        if len(parts) > _MAX_PARTS:  # bounded work; such a name is not needed in clear
             return ((0, len(text)),)
         spans, first = [], 0
         while first < len(parts):
