@@ -10,6 +10,7 @@ from typing import Any, Final
 import msgspec
 
 from outrider.api import NamedEvent, events
+from outrider.model.printable import clean_name
 
 # -- reporters -------------------------------------------------------------------------------------
 # The users who wrote logs: names of users in these have pseudonyms of the writer's own.
@@ -151,6 +152,7 @@ class Claims:
 
     def _may(self, job: str, writer: str, named: bool) -> bool:
         system, number = parts_of(job)
+        system = clean_name(system)  # any user can write thousands of long ones
         numbers = self._systems.get(system)
         if numbers is None:
             numbers = self._systems[system] = _Numbers()

@@ -149,6 +149,15 @@ def test_claims_are_bounded_and_the_log_with_most_of_them_loses_some(
     assert len(repr(claims.save())) < 20_000
 
 
+def test_claims_are_bounded_in_bytes_where_names_of_access_points_are_long() -> None:
+    claims = Claims()
+    long = [f"{'x' * 100_000}{number}#1.0" for number in range(50)]
+    claims.admit("a", "a", False, [(1.0, events.RELEASED, job, None) for job in long])
+    foreign = [(2.0, events.RELEASED, job, None) for job in long]
+    assert claims.admit("b", "b", False, foreign) == ([], len(long)), "each stays a's"
+    assert len(str(claims.save())) < 400 * len(long)
+
+
 def test_an_event_log_takes_one_range_however_many_jobs_it_has() -> None:
     claims = Claims()
     claims.admit("a", "a", False, told("s", *range(1, 100_000)))
